@@ -1,0 +1,601 @@
+"""What the greedy information auction costs in numpy, beside truthfed, on the same rounds in the same run.
+
+For every size, truthfed writes a generated round; three numpy scripts and the truthfed binary then choose
+the winners and price all of them:
+
+loop     a Python loop, one slogdet per client and step
+batched  one batched slogdet over all remaining clients at every step
+lazy     stale gains in a heap as bounds, only the top is evaluated anew; the first gains are shared by all
+         payment runs, a winner's own gains along its payment run are one batched slogdet, and who is
+         essential is one batched slogdet for all
+
+Everything runs on one thread. Reading the round is not timed on either side: truthfed's figures are the
+seconds it reports for selecting and pricing. Winners must be the same and payments equal within 1e-6
+(absolute plus relative), otherwise the exit code is 1.
+
+A second table gives the time of a LinUCB step (choose and learn) in numpy; truthfed's is in `cargo bench`.
+"""
+
+import argparse
+import heapq
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+# Read when numpy and truthfed start.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", RAYON_NUM_THREADS="1")
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+Payments = dict[str, float]
+
+SEED = 1
+MET_WITHIN = 1e-9
+PAYMENT_TOLERANCE = 1e-6
+LOOP_LIMIT_SECONDS = 20.0
+BATCHED_LIMIT_SECONDS = 60.0
+SAMPLED_PAYMENTS = 3
+MEASURE_SECONDS = 0.2
+SHOWN_DIFFERENCES = 10
+
+LINUCB_ARMS = 25
+LINUCB_DIMENSIONS = [5, 25, 100]
+LINUCB_CONTEXTS = 100
+LINUCB_PASSES = 10
+LINUCB_ALPHA = 1.0
+
+
+class TruthfedError(Exception):
+    """truthfed could not be run, or failed."""
+
+
+# The auction in numpy.
+
+
+@dataclass(frozen=True)
+class Round:
+    """The admitted offers of a round, sorted by client."""
+
+    clients: list[str]
+    asks: Floats
+    grams: Floats
+    base: Floats
+    coverage: float
+    reserve: float
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> "Round":
+        """Reads the JSON form; `base` gets the ridge."""
+        reserve = float(document["reserve"])
+        offers = [offer for offer in document["offers"] if float(offer["ask"]) <= reserve]
+        offers.sort(key=lambda offer: offer["client"])
+        base = np.array(document["base"], dtype=float)
+        dimension = len(base)
+        return cls(
+            clients=[offer["client"] for offer in offers],
+            asks=np.array([offer["ask"] for offer in offers], dtype=float),
+            grams=np.array([offer["gram"] for offer in offers], dtype=float).reshape(
+                -1, dimension, dimension
+            ),
+            base=base + document["lambda"] * np.eye(dimension),
+            coverage=document["coverage"],
+            reserve=reserve,
+        )
+
+
+@dataclass
+class Walk:
+    """A greedy run: who was picked, what each added, and what the client left out would have added."""
+
+    picks: list[int] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
+    own_gains: list[float] = field(default_factory=list)
+    met: bool = False
+
+
+def log_det(matrix: Floats) -> float:
+    """log det of one positive definite matrix."""
+    return float(np.linalg.slogdet(matrix)[1])
+
+
+def log_dets(matrices: Floats) -> Floats:
+    """log det of each of a stack of positive definite matrices."""
+    return np.linalg.slogdet(matrices)[1]
+
+
+class Greedy(ABC):
+    """Best gain per ask first until the target is met; every winner is paid its critical value."""
+
+    def __init__(self, auction: Round) -> None:
+        self.round = auction
+        self.total = auction.base + auction.grams.sum(axis=0)
+        self.base_level = log_det(auction.base)
+        self.target = log_det(self.total) + math.log(auction.coverage) - MET_WITHIN
+
+    @abstractmethod
+    def walk(self, without: int | None = None) -> Walk:
+        """The greedy run, without one client if given."""
+
+    def payment(self, winner: int) -> float:
+        """The critical value of a winner, or the reserve if it is essential."""
+        walk = self.walk(without=winner)
+        if not walk.met:
+            return self.round.reserve
+        replacing = self.round.asks[walk.picks] * np.array(walk.own_gains) / np.array(walk.gains)
+        return min(self.round.reserve, float(replacing.max()))
+
+    def payments(self, winners: list[int]) -> Payments:
+        """The payments of some winners by client."""
+        return {self.round.clients[winner]: self.payment(winner) for winner in winners}
+
+
+class EvaluateAll(Greedy):
+    """A greedy that evaluates all remaining clients at every step."""
+
+    @abstractmethod
+    def levels(self, matrix: Floats, clients: NDArray[np.intp]) -> Floats:
+        """log det of the matrix with each client's data added."""
+
+    def walk(self, without: int | None = None) -> Walk:
+        asks, grams = self.round.asks, self.round.grams
+        own = np.array([] if without is None else [without], dtype=np.intp)
+        rest = np.delete(np.arange(len(asks)), own)
+        matrix, level, walk = self.round.base, self.base_level, Walk()
+        while level < self.target and rest.size:
+            levels = self.levels(matrix, np.append(rest, own))
+            gains = levels - level
+            best = int(value_for_money(gains[: rest.size], asks[rest]).argmax())
+            if gains[best] <= 0:
+                break
+            walk.picks.append(int(rest[best]))
+            walk.gains.append(gains[best])
+            walk.own_gains.extend(gains[rest.size :])
+            matrix, level = matrix + grams[rest[best]], levels[best]
+            rest = np.delete(rest, best)
+        walk.met = bool(level >= self.target)
+        return walk
+
+
+def value_for_money(gains: Floats, asks: Floats) -> Floats:
+    """Gain per ask; a gain at ask zero is infinite, no gain is worth nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gains > 0, gains / asks, 0.0)
+
+
+class Loop(EvaluateAll):
+    """One slogdet call per client."""
+
+    def levels(self, matrix: Floats, clients: NDArray[np.intp]) -> Floats:
+        return np.array([log_det(matrix + self.round.grams[client]) for client in clients])
+
+
+class Batched(EvaluateAll):
+    """One slogdet call for all clients."""
+
+    def levels(self, matrix: Floats, clients: NDArray[np.intp]) -> Floats:
+        return log_dets(matrix + self.round.grams[clients])
+
+
+class Lazy(Greedy):
+    """Gains only fall as more is bought, so earlier gains are bounds: only the top of a heap is evaluated."""
+
+    def __init__(self, auction: Round) -> None:
+        super().__init__(auction)
+        self.asks = auction.asks.tolist()
+        self.levels_without = log_dets(self.total - auction.grams)
+        first_gains = (log_dets(auction.base + auction.grams) - self.base_level).tolist()
+        self.first_heap = [self.entry(client, gain, 0) for client, gain in enumerate(first_gains)]
+        heapq.heapify(self.first_heap)
+        # The matrix before each pick of the run under way.
+        self.prefixes = np.empty((len(self.asks) + 1, *auction.base.shape))
+        self.prefixes[0] = auction.base
+        self.work = np.empty_like(auction.base)
+
+    def entry(self, client: int, gain: float, step: int) -> tuple[float, int, int, float]:
+        """Best value first, ties to the smaller client; with the step at which the gain was evaluated."""
+        ask = self.asks[client]
+        value = 0.0 if gain <= 0 else math.inf if ask == 0 else gain / ask
+        return (-value, client, step, gain)
+
+    def walk(self, without: int | None = None) -> Walk:
+        grams, heap, walk = self.round.grams, self.first_heap.copy(), Walk()
+        matrix, level, levels = self.prefixes[0], self.base_level, []
+        while level < self.target and heap:
+            _, client, seen, gain = heap[0]
+            if client == without:
+                heapq.heappop(heap)
+            elif seen < len(walk.picks):
+                gain = log_det(np.add(matrix, grams[client], out=self.work)) - level
+                heapq.heapreplace(heap, self.entry(client, gain, len(walk.picks)))
+            elif gain <= 0:
+                break
+            else:
+                heapq.heappop(heap)
+                walk.picks.append(client)
+                walk.gains.append(gain)
+                levels.append(level)
+                matrix = np.add(matrix, grams[client], out=self.prefixes[len(walk.picks)])
+                level += gain
+        walk.met = level >= self.target
+        if without is not None and walk.met:
+            before = self.prefixes[: len(walk.picks)]
+            walk.own_gains = (log_dets(before + grams[without]) - levels).tolist()
+        return walk
+
+    def payment(self, winner: int) -> float:
+        if self.levels_without[winner] < self.target:
+            return self.round.reserve
+        return super().payment(winner)
+
+
+# Measuring.
+
+
+class Size(NamedTuple):
+    """The size of a generated round."""
+
+    clients: int
+    dimension: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Size":
+        """Reads `clients,dimension`."""
+        try:
+            clients, dimension = (int(part) for part in text.split(","))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not clients,dimension such as 25,5") from None
+        if min(clients, dimension) < 1:
+            raise argparse.ArgumentTypeError(f"{text!r}: clients and dimension must be at least 1")
+        return cls(clients, dimension)
+
+    def __str__(self) -> str:
+        return f"{self.clients},{self.dimension}"
+
+
+DEFAULT_SIZES = [Size(25, 5), Size(1000, 5), Size(25, 25), Size(1000, 25)]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds for selecting and pricing all, who won, and the payments as far as they were computed."""
+
+    seconds: float
+    winners: set[str]
+    payments: Payments
+    extrapolated: bool = False
+
+
+def timed(run: Callable[[], T]) -> tuple[float, T]:
+    """Seconds and result of a call."""
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def repeated(run: Callable[[], tuple[float, T]]) -> tuple[float, T]:
+    """Median of the seconds `run` returns, over as many calls as fill the time of a measurement."""
+    start = time.perf_counter()
+    samples = []
+    while not samples or time.perf_counter() - start < MEASURE_SECONDS:
+        seconds, result = run()
+        samples.append(seconds)
+    return statistics.median(samples), result
+
+
+def measure(method: type[Greedy], auction: Round) -> Measurement:
+    """Times the whole auction."""
+
+    def run() -> Payments:
+        greedy = method(auction)
+        return greedy.payments(greedy.walk().picks)
+
+    seconds, payments = repeated(lambda: timed(run))
+    return Measurement(seconds, set(payments), payments)
+
+
+def measure_loop(auction: Round, winners: int) -> Measurement | None:
+    """Times `loop` unless it would take too long, given the number of winners."""
+    matrix = auction.base + auction.grams[0]
+    evaluation, _ = repeated(lambda: timed(lambda: log_det(matrix)))
+    evaluations_per_walk = winners * len(auction.asks) - winners * (winners - 1) / 2
+    if evaluation * evaluations_per_walk * (winners + 1) > LOOP_LIMIT_SECONDS:
+        return None
+    return measure(Loop, auction)
+
+
+def measure_batched(auction: Round) -> Measurement:
+    """Times `batched`; if that would take too long, extrapolates from the payments of a few winners."""
+
+    def select() -> tuple[Batched, list[int]]:
+        greedy = Batched(auction)
+        return greedy, greedy.walk().picks
+
+    selecting, (greedy, winners) = timed(select)
+    pricing, _ = timed(lambda: greedy.payments(winners[:1]))
+    if selecting + pricing * len(winners) <= BATCHED_LIMIT_SECONDS:
+        return measure(Batched, auction)
+    sample = [winners[i] for i in np.linspace(0, len(winners) - 1, SAMPLED_PAYMENTS).astype(int)]
+    pricing, payments = timed(lambda: greedy.payments(sample))
+    seconds = selecting + pricing * len(winners) / len(sample)
+    return Measurement(seconds, {auction.clients[winner] for winner in winners}, payments, extrapolated=True)
+
+
+# truthfed.
+
+
+def call(binary: str, *arguments: str) -> str:
+    """Standard output of truthfed."""
+    try:
+        done = subprocess.run([binary, *arguments], capture_output=True, text=True, check=True)
+    except OSError as error:
+        raise TruthfedError(f"cannot run {binary}: {error.strerror} (cargo build --release)") from error
+    except subprocess.CalledProcessError as error:
+        command = " ".join([binary, *arguments])
+        raise TruthfedError(f"{command}: exit code {error.returncode}: {error.stderr.strip()}") from error
+    return done.stdout
+
+
+def measure_truthfed(binary: str, file: Path, mechanism: str) -> Measurement:
+    """Times a mechanism by the seconds truthfed reports."""
+
+    def run() -> tuple[float, Payments]:
+        outcome = json.loads(call(binary, "auction", str(file), "--mechanism", mechanism, "--json"))
+        payments = {winner["client"]: float(winner["payment"]) for winner in outcome["winners"]}
+        return outcome["seconds"]["select"] + outcome["seconds"]["price"], payments
+
+    seconds, payments = repeated(run)
+    return Measurement(seconds, set(payments), payments)
+
+
+# One size of the auction.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All measurements on one round."""
+
+    size: Size
+    loop: Measurement | None
+    batched: Measurement
+    lazy: Measurement
+    greedy: Measurement
+    clock: Measurement
+
+    def numpy(self) -> dict[str, Measurement | None]:
+        """The measurements of numpy by column name."""
+        return {"loop": self.loop, "batched": self.batched, "lazy": self.lazy}
+
+    def columns(self) -> dict[str, Measurement | None]:
+        """All measurements by column name."""
+        return self.numpy() | {"truthfed greedy": self.greedy, "truthfed clock": self.clock}
+
+    def ratios(self) -> dict[str, float]:
+        """How many times as long numpy takes."""
+        return {
+            "batched/truthfed": self.batched.seconds / self.greedy.seconds,
+            "lazy/truthfed": self.lazy.seconds / self.greedy.seconds,
+        }
+
+    def differences(self) -> list[str]:
+        """Where numpy and truthfed disagree."""
+        return [
+            f"{self.size} {name}: {difference}"
+            for name, measurement in self.numpy().items()
+            if measurement
+            for difference in differences(measurement, self.greedy)
+        ]
+
+
+def differences(numpy: Measurement, truthfed: Measurement) -> list[str]:
+    """Clients that win only once, and payments that are not equal."""
+    found = [f"{client} wins only in numpy" for client in sorted(numpy.winners - truthfed.winners)]
+    found += [f"{client} wins only in truthfed" for client in sorted(truthfed.winners - numpy.winners)]
+    for client in sorted(numpy.payments.keys() & truthfed.payments.keys()):
+        ours, theirs = numpy.payments[client], truthfed.payments[client]
+        if abs(ours - theirs) > PAYMENT_TOLERANCE * (1.0 + abs(theirs)):
+            found.append(f"{client} is paid {ours!r} in numpy, {theirs!r} in truthfed")
+    return found
+
+
+def compare(binary: str, size: Size, folder: Path) -> Comparison:
+    """Generates a round and measures everything on it."""
+    print(f"measuring {size} ...", file=sys.stderr)
+    file = folder / f"round-{size.clients}-{size.dimension}.json"
+    call(binary, "auction", "--generate", str(size), "--seed", str(SEED), "--write", str(file))
+    auction = Round.from_document(json.loads(file.read_text()))
+    lazy = measure(Lazy, auction)
+    return Comparison(
+        size,
+        loop=measure_loop(auction, len(lazy.winners)),
+        batched=measure_batched(auction),
+        lazy=lazy,
+        greedy=measure_truthfed(binary, file, "greedy"),
+        clock=measure_truthfed(binary, file, "clock"),
+    )
+
+
+# LinUCB.
+
+
+def linucb_step(arms: Floats, rewards: Floats, inverse: Floats, theta: Floats) -> None:
+    """Chooses an arm and learns from its reward; `inverse` and `theta` are updated in place."""
+    projected = arms @ inverse
+    scores = arms @ theta + LINUCB_ALPHA * np.sqrt((projected * arms).sum(1))
+    chosen = int(scores.argmax())
+    context, direction = arms[chosen], projected[chosen]
+    scaled = direction / (1.0 + direction @ context)
+    theta += scaled * (rewards[chosen] - context @ theta)
+    inverse -= scaled[:, None] * direction
+
+
+def linucb_seconds(dimension: int) -> float:
+    """Seconds per step, choosing and learning."""
+    random = np.random.default_rng(SEED)
+    contexts = random.standard_normal((LINUCB_CONTEXTS, LINUCB_ARMS, dimension))
+    contexts /= np.linalg.norm(contexts, axis=2, keepdims=True)
+    rewards = contexts @ random.standard_normal(dimension)
+    rewards += 0.1 * random.standard_normal(rewards.shape)
+
+    def run() -> None:
+        inverse, theta = np.eye(dimension), np.zeros(dimension)
+        for _ in range(LINUCB_PASSES):
+            for arms, reward in zip(contexts, rewards, strict=True):
+                linucb_step(arms, reward, inverse, theta)
+
+    seconds, _ = repeated(lambda: timed(run))
+    return seconds / (LINUCB_CONTEXTS * LINUCB_PASSES)
+
+
+# Printing.
+
+
+def duration(measurement: Measurement | None) -> str:
+    """Seconds with a unit, `~` when extrapolated, `-` when not measured."""
+    if measurement is None:
+        return "-"
+    mark = "~" if measurement.extrapolated else ""
+    for unit, scale in [("s", 1.0), ("ms", 1e3)]:
+        if measurement.seconds * scale >= 1.0:
+            return f"{mark}{measurement.seconds * scale:.2f} {unit}"
+    return f"{mark}{measurement.seconds * 1e6:.1f} us"
+
+
+def table(rows: list[list[str]]) -> str:
+    """Rows as aligned columns, the first to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
+        for row in rows
+    )
+    return "\n".join("  ".join(line) for line in lines)
+
+
+def auction_table(comparisons: list[Comparison]) -> str:
+    """One row per size."""
+    first = comparisons[0]
+    rows = [["size", "winners", *first.columns(), *first.ratios()]]
+    for comparison in comparisons:
+        durations = [duration(measurement) for measurement in comparison.columns().values()]
+        ratios = [f"{ratio:.1f}" for ratio in comparison.ratios().values()]
+        if comparison.batched.extrapolated:
+            ratios[0] = f"~{ratios[0]}"
+        rows.append([str(comparison.size), str(len(comparison.greedy.winners)), *durations, *ratios])
+    return table(rows)
+
+
+def linucb_table(linucb: dict[int, float]) -> str:
+    """One row per dimension."""
+    rows = [["dimension", "us per step"]]
+    rows += [[str(dimension), f"{seconds * 1e6:.1f}"] for dimension, seconds in linucb.items()]
+    return table(rows)
+
+
+def agreement(differences: list[str]) -> str:
+    """Whether winners and payments agree, and if not, the first places where."""
+    if not differences:
+        return f"winners and payments agree (payments within {PAYMENT_TOLERANCE:g})"
+    return "\n".join(
+        [f"winners and payments DISAGREE in {len(differences)} places:", *differences[:SHOWN_DIFFERENCES]]
+    )
+
+
+def text_report(comparisons: list[Comparison], linucb: dict[int, float], differences: list[str]) -> str:
+    """Both tables for people."""
+    return f"""\
+Greedy auction, all winners priced, one thread (Python {platform.python_version()}, numpy {np.__version__})
+
+{auction_table(comparisons)}
+
+- not run: would take over {LOOP_LIMIT_SECONDS:.0f} s    ~ extrapolated from {SAMPLED_PAYMENTS} payments
+{agreement(differences)}
+
+LinUCB in numpy, {LINUCB_ARMS} arms, choose and learn
+
+{linucb_table(linucb)}"""
+
+
+def json_report(comparisons: list[Comparison], linucb: dict[int, float], differences: list[str]) -> str:
+    """The same as one JSON object."""
+    auctions = [
+        {
+            "clients": comparison.size.clients,
+            "dimension": comparison.size.dimension,
+            "winners": len(comparison.greedy.winners),
+            "seconds": {name: entry and entry.seconds for name, entry in comparison.columns().items()},
+            "extrapolated": [
+                name for name, entry in comparison.columns().items() if entry and entry.extrapolated
+            ],
+            "ratios": comparison.ratios(),
+        }
+        for comparison in comparisons
+    ]
+    steps = [
+        {"arms": LINUCB_ARMS, "dimension": dimension, "microseconds_per_step": seconds * 1e6}
+        for dimension, seconds in linucb.items()
+    ]
+    report = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "agree": not differences,
+        "differences": differences,
+        "auctions": auctions,
+        "linucb": steps,
+    }
+    return json.dumps(report, indent=1)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="example:\n  python bench/peer_numpy.py --truthfed target/release/truthfed --sizes 25,5 25,25",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--truthfed", default="target/release/truthfed", help="the binary (%(default)s)")
+    parser.add_argument(
+        "--sizes",
+        nargs="+",
+        type=Size.parse,
+        default=DEFAULT_SIZES,
+        metavar="N,D",
+        help=f"clients,dimension of the rounds ({' '.join(map(str, DEFAULT_SIZES))})",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measures, prints, and returns the exit code."""
+    arguments = parse_arguments()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            comparisons = [compare(arguments.truthfed, size, Path(folder)) for size in arguments.sizes]
+    except TruthfedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    linucb = {dimension: linucb_seconds(dimension) for dimension in LINUCB_DIMENSIONS}
+    found = [difference for comparison in comparisons for difference in comparison.differences()]
+    report = json_report if arguments.json else text_report
+    print(report(comparisons, linucb, found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

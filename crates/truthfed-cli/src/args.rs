@@ -1,0 +1,193 @@
+//! The command line: what can be asked, with every value checked as it is read.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+use truthfed::Amount;
+use truthfed::auction::{Coverage, Ratchet, TruthFedBan, catalog};
+
+/// Federated linear bandits whose clients are paid by a truthful auction.
+#[derive(Debug, Parser)]
+#[command(name = "truthfed", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Threads to price with [default: one per core]; the result is the same at any number
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one round of an auction: who wins, and what each is paid
+    Auction(Box<AuctionArgs>),
+    /// List the mechanisms and what each promises
+    Mechanisms(MechanismsArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+const AUCTION_EXAMPLES: &str = "\
+Examples:
+  truthfed auction --example > round.json         a small round to start from
+  truthfed auction round.json                     run it with the default mechanism, clock
+  truthfed auction round.json --certify           and prove every payment
+  truthfed auction round.json --compare           all mechanisms side by side
+  truthfed auction --generate 1000,5 --json       a random round of 1000 clients in 5 dimensions
+  cat round.json | truthfed auction - -m greedy   from standard input
+
+Exit codes: 0 done, 1 a payment is not certified, 2 the input is wrong.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AUCTION_EXAMPLES)]
+pub(crate) struct AuctionArgs {
+    /// The round, a JSON file of schema truthfed.round/1; - reads standard input
+    #[arg(value_name = "ROUND.json", required_unless_present_any = ["example", "generate"])]
+    pub(crate) round: Option<PathBuf>,
+
+    /// The mechanism
+    #[arg(short, long, default_value = catalog::DEFAULT, value_parser = PossibleValuesParser::new(catalog::names()))]
+    pub(crate) mechanism: String,
+
+    /// Run all mechanisms and compare them
+    #[arg(long, conflicts_with_all = ["mechanism", "certify"])]
+    pub(crate) compare: bool,
+
+    /// Run again at each payment and one micro-unit above: every winner must win, then lose
+    #[arg(long)]
+    pub(crate) certify: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Required determinant ratio, above 0 and at most 1 [default: as in the round]
+    #[arg(long, value_name = "C", value_parser = coverage, allow_negative_numbers = true)]
+    pub(crate) coverage: Option<Coverage>,
+
+    /// Highest ask that is admitted, and the payment of an essential client [default: as in the round]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
+    pub(crate) reserve: Option<Amount>,
+
+    #[command(flatten)]
+    pub(crate) parameters: ParameterArgs,
+
+    /// Print a small valid round and stop
+    #[arg(long, conflicts_with_all = ["round", "compare", "certify", "json", "generate"])]
+    pub(crate) example: bool,
+
+    /// Make a random round of N clients in d dimensions instead of reading one
+    #[arg(long, value_name = "N,d", value_parser = size, conflicts_with = "round")]
+    pub(crate) generate: Option<Size>,
+
+    /// The seed of --generate
+    #[arg(long, default_value_t = 1, requires = "generate")]
+    pub(crate) seed: u64,
+
+    /// Write the round of --generate to a file and stop
+    #[arg(long, value_name = "FILE", requires = "generate", conflicts_with_all = ["compare", "certify", "json"])]
+    pub(crate) write: Option<PathBuf>,
+}
+
+/// Parameters that only some mechanisms have.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Parameters of single mechanisms")]
+pub(crate) struct ParameterArgs {
+    /// truth-fedban and ratchet: budgets grow by 1 + epsilon
+    #[arg(long, default_value_t = 1.0, value_parser = epsilon, allow_negative_numbers = true)]
+    pub(crate) epsilon: f64,
+
+    /// ratchet: the first budget
+    #[arg(long, value_name = "AMOUNT", default_value = "0.01", value_parser = first_budget, allow_negative_numbers = true)]
+    pub(crate) first_budget: Amount,
+
+    /// truth-fedban: the bisection of a payment stops within this
+    #[arg(long, value_name = "AMOUNT", default_value = "1", value_parser = gamma, allow_negative_numbers = true)]
+    pub(crate) gamma: Amount,
+
+    /// inc-feducb: count the data a client receives as part of its payment
+    #[arg(long)]
+    pub(crate) data_incentive: bool,
+
+    /// vcg: most nodes a search may visit
+    #[arg(long, value_name = "NODES", default_value_t = truthfed::auction::Vcg::default().node_limit)]
+    pub(crate) node_limit: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MechanismsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The size of a generated round.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) clients: usize,
+    pub(crate) dimension: usize,
+}
+
+/// Numbers a generated round may hold in all: 4 GiB of them.
+const MAX_NUMBERS: usize = 1 << 29;
+
+fn size(text: &str) -> Result<Size, String> {
+    let expected = || format!("`{text}` is not of the form N,d, such as 1000,5");
+    let (clients, dimension) = text.split_once(',').ok_or_else(expected)?;
+    let clients: usize = clients.trim().parse().map_err(|_| expected())?;
+    let dimension: usize = dimension.trim().parse().map_err(|_| expected())?;
+    if !(1..=10_000_000).contains(&clients) {
+        return Err(format!("N is {clients}: it must lie in 1..=10000000"));
+    }
+    if !(1..=512).contains(&dimension) {
+        return Err(format!("d is {dimension}: it must lie in 1..=512"));
+    }
+    let numbers = clients * dimension * (dimension + 1) / 2;
+    if numbers > MAX_NUMBERS {
+        return Err(format!("N d (d + 1) / 2 is {numbers}: it must be at most {MAX_NUMBERS}"));
+    }
+    Ok(Size { clients, dimension })
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
+}
+
+fn coverage(text: &str) -> Result<Coverage, String> {
+    Coverage::ratio(number(text)?).map_err(|error| error.to_string())
+}
+
+fn epsilon(text: &str) -> Result<f64, String> {
+    let epsilon = number(text)?;
+    Ratchet::new(Amount::STEP, epsilon).map_err(|error| error.to_string())?;
+    Ok(epsilon)
+}
+
+fn first_budget(text: &str) -> Result<Amount, String> {
+    let first = text.parse().map_err(|error: truthfed::AmountError| error.to_string())?;
+    Ratchet::new(first, 1.0).map_err(|error| error.to_string())?;
+    Ok(first)
+}
+
+fn gamma(text: &str) -> Result<Amount, String> {
+    let gamma = text.parse().map_err(|error: truthfed::AmountError| error.to_string())?;
+    TruthFedBan::new(1.0, gamma).map_err(|error| error.to_string())?;
+    Ok(gamma)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

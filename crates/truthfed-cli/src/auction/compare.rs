@@ -1,0 +1,105 @@
+//! All mechanisms on one round, side by side.
+
+use serde::Serialize;
+use truthfed::Total;
+use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::{Refusal, Round};
+
+use super::Timed;
+use super::json::OutcomeJson;
+use crate::report::{Report, json, seconds, table};
+
+/// One mechanism's row: its outcome, or why there is none.
+struct Row {
+    name: &'static str,
+    result: Result<Timed, Refusal>,
+}
+
+pub(super) fn run(round: &Round, parameters: Parameters, as_json: bool) -> Report {
+    let rows: Vec<Row> = catalog::with(parameters)
+        .iter()
+        .map(|entry| Row { name: entry.mechanism.name(), result: Timed::run(entry.mechanism.as_ref(), round) })
+        .collect();
+    let optimum = rows.iter().find(|row| row.name == "vcg").and_then(|row| row.result.as_ref().ok());
+    let optimum = optimum.map(|timed| timed.outcome.social_cost());
+    Report::done(if as_json { as_object(&rows, optimum) } else { text(round, &rows, optimum) })
+}
+
+/// Social cost over that of the cheapest set; `None` when it is not known or nothing.
+fn optimum_ratio(timed: &Timed, optimum: Option<Total>) -> Option<f64> {
+    let optimum = optimum?.to_f64();
+    (optimum > 0.0).then(|| timed.outcome.social_cost().to_f64() / optimum)
+}
+
+fn text(round: &Round, rows: &[Row], optimum: Option<Total>) -> String {
+    let header =
+        ["mechanism", "winners", "coverage", "target", "social cost", "/ optimum", "payments", "log-dets", "time"];
+    let cells = |row: &Row| match &row.result {
+        Err(_) => {
+            let mut cells = vec!["-".to_owned(); header.len()];
+            cells[0] = row.name.to_owned();
+            cells
+        }
+        Ok(timed) => {
+            let outcome = &timed.outcome;
+            let work = outcome.evaluations();
+            vec![
+                row.name.to_owned(),
+                outcome.winners().len().to_string(),
+                format!("{:.4}", outcome.coverage()),
+                format!("{:.4}", outcome.target()),
+                outcome.social_cost().to_string(),
+                optimum_ratio(timed, optimum).map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+                outcome.payments().to_string(),
+                (work.select + work.price).to_string(),
+                seconds(timed.seconds()),
+            ]
+        }
+    };
+    let table = table(&header, &[1, 2, 3, 4, 5, 6, 7, 8], rows.iter().map(cells).collect());
+    let refusals: String = rows
+        .iter()
+        .filter_map(|row| row.result.as_ref().err().map(|refusal| format!("{}: {refusal}.\n", row.name)))
+        .collect();
+    format!(
+        "{} clients admitted, {} turned away, dimension {}, reserve {}.\n{table}{refusals}",
+        round.admitted(),
+        round.turned_away().len(),
+        round.dimension(),
+        round.reserve(),
+    )
+}
+
+#[derive(Serialize)]
+struct Comparison {
+    mechanisms: Vec<Compared>,
+    refused: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+struct Compared {
+    #[serde(flatten)]
+    outcome: OutcomeJson,
+    optimum_ratio: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    mechanism: &'static str,
+    reason: String,
+}
+
+fn as_object(rows: &[Row], optimum: Option<Total>) -> String {
+    let mut comparison = Comparison { mechanisms: Vec::new(), refused: Vec::new() };
+    for row in rows {
+        match &row.result {
+            Ok(timed) => comparison
+                .mechanisms
+                .push(Compared { outcome: OutcomeJson::of(timed), optimum_ratio: optimum_ratio(timed, optimum) }),
+            Err(refusal) => {
+                comparison.refused.push(Refused { mechanism: row.name, reason: refusal.to_string() });
+            }
+        }
+    }
+    json(&comparison)
+}

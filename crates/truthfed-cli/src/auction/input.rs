@@ -1,0 +1,67 @@
+//! Where a round comes from: a file, standard input, or a seed.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use truthfed::auction::{Round, RoundDocument, RoundSpec};
+use truthfed::generate;
+
+use crate::args::AuctionArgs;
+use crate::report::Report;
+
+/// What `--example` prints.
+pub(super) const EXAMPLE: &str = include_str!("example-round.json");
+
+/// Largest round that is read, in bytes.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// The round that was asked for, with coverage and reserve as on the command line.
+pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
+    let (mut spec, name) = match (&args.round, args.generate) {
+        (Some(path), _) => read(path)?,
+        (None, Some(size)) => {
+            (generate::federation(size.clients, size.dimension, args.seed).spec(), "round".to_owned())
+        }
+        (None, None) => anyhow::bail!("no round given: name a file, or - for standard input"),
+    };
+    if let Some(coverage) = args.coverage {
+        spec.coverage = coverage;
+    }
+    if let Some(reserve) = args.reserve {
+        spec.reserve = reserve;
+    }
+    Round::new(spec).context(name)
+}
+
+fn read(path: &Path) -> anyhow::Result<(RoundSpec, String)> {
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let text = read_text(path).with_context(|| format!("cannot read {name}"))?;
+    let spec = RoundDocument::read(&text).and_then(RoundDocument::into_spec).with_context(|| name.clone())?;
+    Ok((spec, name))
+}
+
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let source: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(std::fs::File::open(path)?),
+    };
+    let bytes = source.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    anyhow::ensure!(bytes as u64 <= MAX_BYTES, "the file has more than {MAX_BYTES} bytes");
+    Ok(text)
+}
+
+/// Writes the round to a file, whole or not at all.
+pub(super) fn write(round: &Round, path: &Path) -> anyhow::Result<Report> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> anyhow::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".truthfed-").tempfile_in(folder)?;
+        writeln!(file, "{:#}", RoundDocument::of(&round.spec()))?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))?;
+    let (clients, dimension) = (round.admitted() + round.turned_away().len(), round.dimension());
+    Ok(Report::done(format!("wrote {}: {clients} clients, dimension {dimension}\n", path.display())))
+}

@@ -1,0 +1,125 @@
+//! The outcome for a human: what happened, and why each winner is paid what it is.
+
+use truthfed::auction::{Outcome, PaymentRule, Round, Violation, Winner};
+
+use super::Timed;
+use crate::report::{seconds, table};
+
+/// Winners shown one by one; of more, the first and how many there are.
+const SHOWN: usize = 40;
+
+pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]>) -> String {
+    let outcome = &timed.outcome;
+    let mut text = format!("{}\n{}\n", headline(round, outcome), coverage(round, outcome));
+    if !outcome.winners().is_empty() {
+        text.push_str(&winners(round, outcome));
+    }
+    text.push_str(&losers(round, outcome));
+    if let Some(violations) = violations {
+        text.push_str(&certificate(outcome, violations));
+    }
+    let log_dets = outcome.evaluations();
+    text.push_str(&format!(
+        "{} log determinants to select in {}, {} to price in {}.\n",
+        log_dets.select,
+        seconds(timed.select_seconds),
+        log_dets.price,
+        seconds(timed.price_seconds),
+    ));
+    text
+}
+
+fn headline(round: &Round, outcome: &Outcome) -> String {
+    let clients = round.admitted() + round.turned_away().len();
+    match outcome.winners().len() {
+        0 => format!("{}: nobody is needed; what is settled already meets the target.", outcome.mechanism()),
+        winners => format!(
+            "{}: {winners} of {clients} {} {}. They ask {} in all and are paid {}.",
+            outcome.mechanism(),
+            if clients == 1 { "client" } else { "clients" },
+            if winners == 1 { "wins" } else { "win" },
+            outcome.social_cost(),
+            outcome.payments(),
+        ),
+    }
+}
+
+fn coverage(round: &Round, outcome: &Outcome) -> String {
+    format!(
+        "Coverage {} of what all {} admitted would give; {} is required.",
+        ratio(outcome.coverage()),
+        round.admitted(),
+        ratio(outcome.target()),
+    )
+}
+
+/// Four decimals, or as many digits as a very small ratio needs.
+fn ratio(ratio: f64) -> String {
+    if ratio >= 1e-3 { format!("{ratio:.4}") } else { format!("{ratio:.3e}") }
+}
+
+fn winners(round: &Round, outcome: &Outcome) -> String {
+    let row = |winner: &Winner| {
+        vec![
+            winner.client.to_string(),
+            winner.ask.to_string(),
+            winner.payment.to_string(),
+            reason(round, outcome.rule(), winner),
+        ]
+    };
+    let rows = outcome.winners().iter().take(SHOWN).map(row).collect();
+    let table = table(&["winner", "asks", "is paid", "because"], &[1, 2], rows);
+    match outcome.winners().len().checked_sub(SHOWN) {
+        Some(more @ 1..) => format!("{table}and {more} more winners (--json lists all)\n"),
+        _ => table,
+    }
+}
+
+fn reason(round: &Round, rule: PaymentRule, winner: &Winner) -> String {
+    match rule {
+        PaymentRule::Unpaid => "nobody is paid".to_owned(),
+        PaymentRule::Asked if winner.payment < winner.ask => {
+            "its ask, less what the data it receives is worth".to_owned()
+        }
+        PaymentRule::Asked => "winners are paid what they ask".to_owned(),
+        PaymentRule::Critical | PaymentRule::Bisected if winner.essential => {
+            "essential: without it the target is missed, so it is paid the reserve".to_owned()
+        }
+        PaymentRule::Critical if winner.payment == round.reserve() => {
+            "it would win with any ask up to the reserve".to_owned()
+        }
+        PaymentRule::Critical => "the largest ask with which it would still win".to_owned(),
+        PaymentRule::Bisected if winner.payment < winner.ask => {
+            "bisection stopped within gamma, below its own ask".to_owned()
+        }
+        PaymentRule::Bisected => "where bisection stopped, within gamma".to_owned(),
+    }
+}
+
+fn losers(round: &Round, outcome: &Outcome) -> String {
+    let outbid = round.admitted() - outcome.winners().len();
+    let turned_away: Vec<String> =
+        round.turned_away().iter().take(SHOWN).map(|offer| format!("{} asks {}", offer.client, offer.ask)).collect();
+    let mut text = String::new();
+    if outbid > 0 && !outcome.winners().is_empty() {
+        text.push_str(&format!("{outbid} admitted and not needed at what they ask.\n"));
+    }
+    if !turned_away.is_empty() {
+        let count = round.turned_away().len();
+        let names = turned_away.join(", ");
+        text.push_str(&format!("{count} turned away, above the reserve of {}: {names}.\n", round.reserve()));
+    }
+    text
+}
+
+fn certificate(outcome: &Outcome, violations: &[Violation]) -> String {
+    let winners = outcome.winners().len();
+    if violations.is_empty() {
+        return format!("Certified: each of {winners} wins at its payment and loses at 0.000001 more.\n");
+    }
+    let mut text = format!("NOT certified: {} of {winners} payments are not critical values.\n", violations.len());
+    for violation in violations.iter().take(SHOWN) {
+        text.push_str(&format!("  {violation}\n"));
+    }
+    text
+}

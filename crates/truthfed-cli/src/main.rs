@@ -1,0 +1,60 @@
+//! `truthfed`: federated bandits whose clients are paid, and have no reason to lie.
+//!
+//! The one binary. Each verb is a module: it takes its parsed arguments and returns a [`Report`], which is
+//! printed only when the whole is ready, so a failure leaves nothing on standard output.
+//!
+//! Exit codes: 0 done, 1 the answer is no (a payment is not certified), 2 the input is wrong.
+
+mod args;
+mod auction;
+mod mechanisms;
+mod report;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, Command};
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(report) => print(&report),
+        Err(error) => fail(&error),
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<Report> {
+    if let Some(threads) = cli.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global()?;
+    }
+    match cli.command {
+        Command::Auction(args) => auction::run(&args),
+        Command::Mechanisms(args) => Ok(mechanisms::run(&args)),
+        Command::Completions { shell } => Ok(completions(shell)),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Report {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "truthfed", &mut script);
+    Report::done(String::from_utf8(script).expect("completion scripts are text"))
+}
+
+/// Prints the report; a reader that went away (`| head`) is no error.
+fn print(report: &Report) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(report.text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => fail(&error.into()),
+        _ => report.code,
+    }
+}
+
+/// Says on standard error what is wrong.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    // Nothing is left to do when standard error is closed too.
+    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    ExitCode::from(2)
+}

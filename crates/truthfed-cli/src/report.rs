@@ -1,0 +1,62 @@
+//! What a verb has to say, and how it looks.
+
+use std::process::ExitCode;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// Text for standard output, and the exit code that goes with it.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) text: String,
+    pub(crate) code: ExitCode,
+}
+
+impl Report {
+    /// All is well.
+    pub(crate) fn done(text: String) -> Report {
+        Report { text, code: ExitCode::SUCCESS }
+    }
+
+    /// All was done, and the answer is no.
+    pub(crate) fn refuted(text: String) -> Report {
+        Report { text, code: ExitCode::from(1) }
+    }
+}
+
+/// One JSON object and a line end.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("our own structs are JSON");
+    text.push('\n');
+    text
+}
+
+/// An exact decimal as a JSON number.
+pub(crate) fn decimal(amount: &impl ToString) -> Box<RawValue> {
+    RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
+}
+
+/// A table whose columns named in `right` are aligned to the right.
+pub(crate) fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+    table.add_rows(rows);
+    for &column in right {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}
+
+/// A duration a human can read.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
+        s => format!("{:.0} us", s * 1e6),
+    }
+}

@@ -1,0 +1,148 @@
+//! All mechanisms, with what each claims.
+
+use super::{Clock, Everyone, Greedy, GreedyV2, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vcg};
+
+/// How far a property is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It holds; the audit and the tests try to refute it.
+    Yes,
+    /// It holds up to the named limit.
+    Partly(&'static str),
+    /// It does not hold.
+    No,
+    /// The question does not arise.
+    NotApplicable,
+}
+
+/// A mechanism and what is said of it.
+pub struct Entry {
+    /// The mechanism with its default parameters.
+    pub mechanism: Box<dyn Mechanism>,
+    /// One line: what it is.
+    pub summary: &'static str,
+    /// The target, in terms of the coverage c.
+    pub target: &'static str,
+    /// No winner is paid less than it asked.
+    pub individually_rational: Claim,
+    /// The true cost is every client's best ask.
+    pub truthful: Claim,
+    /// No group can lie so that each of its members gains.
+    pub collusion_proof: Claim,
+}
+
+/// Parameters of the mechanisms that have any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parameters {
+    /// Of `ratchet`.
+    pub ratchet: Ratchet,
+    /// Of `truth-fedban`.
+    pub truth_fedban: TruthFedBan,
+    /// Of `inc-feducb`.
+    pub inc_feducb: IncFedUcb,
+    /// Of `vcg`.
+    pub vcg: Vcg,
+}
+
+/// The name of the default mechanism.
+pub const DEFAULT: &str = "clock";
+
+/// Every mechanism with default parameters, baselines first.
+pub fn all() -> Vec<Entry> {
+    with(Parameters::default())
+}
+
+/// Every mechanism with these parameters, baselines first.
+pub fn with(parameters: Parameters) -> Vec<Entry> {
+    use Claim::{No, NotApplicable, Partly, Yes};
+    vec![
+        Entry {
+            mechanism: Box::new(Everyone),
+            summary: "DisLinUCB: all take part, nobody is paid",
+            target: "none",
+            individually_rational: No,
+            truthful: NotApplicable,
+            collusion_proof: NotApplicable,
+        },
+        Entry {
+            mechanism: Box::new(parameters.inc_feducb),
+            summary: "Wei et al. 2023 (reconstructed): winners are paid what they ask",
+            target: "c",
+            individually_rational: Yes,
+            truthful: No,
+            collusion_proof: No,
+        },
+        Entry {
+            mechanism: Box::new(parameters.truth_fedban),
+            summary: "the paper's Algorithms 1, 2 and 6 as printed, bisected payments",
+            target: "c^(1-1/e)",
+            individually_rational: Partly("up to gamma"),
+            truthful: No,
+            collusion_proof: No,
+        },
+        Entry {
+            mechanism: Box::new(Greedy),
+            summary: "the paper's Algorithm 3: best value first, critical payments",
+            target: "c",
+            individually_rational: Yes,
+            truthful: Yes,
+            collusion_proof: No,
+        },
+        Entry {
+            mechanism: Box::new(GreedyV2),
+            summary: "the paper's Algorithms 4 and 5: the greedy at a stricter target",
+            target: "c^(1-1/e)",
+            individually_rational: Yes,
+            truthful: Yes,
+            collusion_proof: No,
+        },
+        Entry {
+            mechanism: Box::new(parameters.ratchet),
+            summary: "Algorithm 1 mended: fixed budgets, once chosen stays chosen",
+            target: "c",
+            individually_rational: Yes,
+            truthful: Yes,
+            collusion_proof: No,
+        },
+        Entry {
+            mechanism: Box::new(Clock),
+            summary: "descending clock: the worst value leaves, prices fall (default)",
+            target: "c",
+            individually_rational: Yes,
+            truthful: Yes,
+            collusion_proof: Yes,
+        },
+        Entry {
+            mechanism: Box::new(parameters.vcg),
+            summary: "the exact optimum by branch and bound, Clarke payments",
+            target: "c",
+            individually_rational: Yes,
+            truthful: Yes,
+            collusion_proof: No,
+        },
+    ]
+}
+
+/// The mechanism of that name.
+pub fn find(name: &str, parameters: Parameters) -> Option<Entry> {
+    with(parameters).into_iter().find(|entry| entry.mechanism.name() == name)
+}
+
+/// The names of all mechanisms, in the order of [`all`].
+pub fn names() -> Vec<&'static str> {
+    all().iter().map(|entry| entry.mechanism.name()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_and_the_default_is_among_them() {
+        let names = names();
+        assert_eq!(names.len(), 8);
+        assert!(names.iter().all(|name| find(name, Parameters::default()).is_some()));
+        assert!(names.contains(&DEFAULT));
+        assert!(find("nobody", Parameters::default()).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+//! The certificate of a payment: the winner wins at it and loses one micro-unit above.
+
+use rayon::prelude::*;
+
+use super::{ClientId, Mechanism, Outcome, Refusal, Round, Winner};
+use crate::Amount;
+
+/// What is wrong with a payment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The winner gets less than it asked.
+    #[error("{client} asked {ask} and is paid only {payment}")]
+    PaidBelowAsk {
+        /// The winner.
+        client: ClientId,
+        /// Its ask.
+        ask: Amount,
+        /// Its payment.
+        payment: Amount,
+    },
+    /// The payment is above the critical value.
+    #[error("{client} is paid {payment}, but would lose if it asked that")]
+    LosesAtPayment {
+        /// The winner.
+        client: ClientId,
+        /// Its payment.
+        payment: Amount,
+    },
+    /// The payment is below the critical value.
+    #[error("{client} is paid {payment}, but would still win if it asked {}", step_above(*payment))]
+    WinsAbovePayment {
+        /// The winner.
+        client: ClientId,
+        /// Its payment.
+        payment: Amount,
+    },
+}
+
+/// Why an outcome could not be certified.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CertificateError {
+    /// Mechanism: these payments are not critical values.
+    #[error("{} of the payments are not critical values; the first: {}", .0.len(), .0[0])]
+    NotCritical(Vec<Violation>),
+    /// Mechanism: it gave up on a round with a changed ask.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Runs the selection again for every winner, asking its payment and one micro-unit more: it must win,
+/// then lose. Asks above the reserve lose by rule.
+///
+/// # Errors
+/// Lists every payment that is not the critical value, or passes on a refusal of the mechanism.
+pub fn certify(round: &Round, mechanism: &dyn Mechanism, outcome: &Outcome) -> Result<(), CertificateError> {
+    let checked: Vec<Option<Violation>> =
+        outcome.winners().par_iter().map(|winner| check(round, mechanism, winner)).collect::<Result<_, _>>()?;
+    let violations: Vec<Violation> = checked.into_iter().flatten().collect();
+    if violations.is_empty() { Ok(()) } else { Err(CertificateError::NotCritical(violations)) }
+}
+
+fn check(round: &Round, mechanism: &dyn Mechanism, winner: &Winner) -> Result<Option<Violation>, Refusal> {
+    let Winner { client, ask, payment, .. } = winner;
+    let (client, ask, payment) = (client.clone(), *ask, *payment);
+    if payment < ask {
+        return Ok(Some(Violation::PaidBelowAsk { client, ask, payment }));
+    }
+    let wins_at = |ask: Amount| -> Result<bool, Refusal> {
+        if ask > round.reserve() {
+            return Ok(false);
+        }
+        Ok(mechanism.select(&round.with_ask(&client, ask))?.contains(&winner.seat))
+    };
+    if !wins_at(payment)? {
+        return Ok(Some(Violation::LosesAtPayment { client, payment }));
+    }
+    if payment < Amount::MAX && wins_at(step_above(payment))? {
+        return Ok(Some(Violation::WinsAbovePayment { client, payment }));
+    }
+    Ok(None)
+}
+
+fn step_above(amount: Amount) -> Amount {
+    Amount::saturating(i128::from(amount.micros()) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auction::testing::{one_dimensional, shifted};
+    use crate::auction::{Clock, IncFedUcb};
+
+    fn round() -> Round {
+        one_dimensional(0.6, &[("a", "3", 1.0), ("b", "5", 1.0), ("c", "9", 1.0)])
+    }
+
+    fn check_violations(mechanism: &dyn Mechanism, expected: &str) {
+        let outcome = mechanism.run(&round()).unwrap();
+        match certify(&round(), mechanism, &outcome) {
+            Err(CertificateError::NotCritical(violations)) => assert_eq!(violations[0].to_string(), expected),
+            other => panic!("not refuted: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn payments_a_micro_unit_off_are_refuted() {
+        certify(&round(), &Clock, &Clock.run(&round()).unwrap()).unwrap();
+        check_violations(&shifted(Clock, 1), "a is paid 9.000001, but would lose if it asked that");
+        check_violations(&shifted(Clock, -1), "a is paid 8.999999, but would still win if it asked 9");
+        check_violations(&shifted(Clock, -7_000_000), "a asked 3 and is paid only 2");
+    }
+
+    #[test]
+    fn paying_the_ask_is_refuted() {
+        check_violations(&IncFedUcb::default(), "a is paid 3, but would still win if it asked 3.000001");
+    }
+}

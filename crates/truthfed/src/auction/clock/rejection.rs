@@ -1,0 +1,216 @@
+//! Who is turned away, in which order.
+//!
+//! What is lost without a client only grows as the active set shrinks, so its score ask / loss only
+//! falls: a score seen earlier is an upper bound, and only the top of a heap of such bounds is evaluated
+//! anew. Rounding may lower a loss by a hair, so bounds carry [`Round::noise`].
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::auction::kernel::Kernel;
+use crate::auction::ratio::Ratio;
+use crate::auction::{Information, Round, Seat};
+
+/// Relative widening of float bounds, far above their rounding.
+const WIDER: f64 = 1.0 + 1e-12;
+
+/// The rejections in order, with all that pricing needs.
+#[derive(Debug)]
+pub(super) struct History {
+    required: Information,
+    rejected: Vec<Ratio>,
+    /// The matrix before each rejection, and after the last.
+    matrices: Vec<f64>,
+    /// log det of each of them.
+    levels: Vec<Information>,
+    /// The lowest score ask / loss of the rejections up to each, rounded down.
+    lowest_scores: Vec<f64>,
+    sightings: Vec<Sighting>,
+    size: usize,
+    evaluations: u64,
+}
+
+/// What the lazy evaluation saw of one client.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sighting {
+    /// What was lost without it at the first step.
+    pub(super) first: Information,
+    /// The last step at which it was seen not to be frozen, and its loss then; `None`: essential.
+    pub(super) free: Option<(usize, Information)>,
+    /// A step at which it was seen to be frozen, unless it was rejected.
+    pub(super) frozen: usize,
+}
+
+impl History {
+    /// Runs the rejections down to `required`.
+    pub(super) fn new(round: &Round, required: Information) -> History {
+        let mut history = History {
+            required,
+            rejected: Vec::new(),
+            matrices: Vec::new(),
+            levels: Vec::new(),
+            lowest_scores: Vec::new(),
+            sightings: Vec::with_capacity(round.admitted()),
+            size: round.base_matrix().len(),
+            evaluations: 0,
+        };
+        let mut kernel = round.kernel();
+        let mut tree = round.tree().clone();
+        let mut level = round.total_level();
+        let mut queue = history.first_pass(round, &mut kernel);
+        loop {
+            let worst = history.worst(round, &mut kernel, tree.root(), level, &mut queue);
+            history.matrices.extend_from_slice(tree.root());
+            history.levels.push(level);
+            let Some(worst) = worst else { break };
+            history.reject(worst);
+            tree.remove(worst.seat, round.grams());
+            level = kernel.level(tree.root());
+        }
+        history.evaluations = kernel.evaluations();
+        history
+    }
+
+    /// Everyone's loss while all are active; the essential are frozen at once.
+    fn first_pass(&mut self, round: &Round, kernel: &mut Kernel) -> BinaryHeap<Candidate> {
+        let grams = round.seats().map(|seat| round.gram(seat));
+        let levels = kernel.each_without(round.tree().root(), grams);
+        let mut candidates = Vec::with_capacity(levels.len());
+        for (seat, without) in round.seats().zip(levels) {
+            let first = round.total_level() - without;
+            let free = (without >= self.required).then_some((0, first));
+            if free.is_some() {
+                candidates.push(candidate(round, seat, first));
+            }
+            self.sightings.push(Sighting { first, free, frozen: 0 });
+        }
+        candidates.into()
+    }
+
+    /// The worst value among those the target can do without.
+    fn worst(
+        &mut self,
+        round: &Round,
+        kernel: &mut Kernel,
+        matrix: &[f64],
+        level: Information,
+        queue: &mut BinaryHeap<Candidate>,
+    ) -> Option<Ratio> {
+        let step = self.rejected.len();
+        let mut worst: Option<Ratio> = None;
+        let mut free: Vec<Ratio> = Vec::new();
+        while let Some(&Candidate { bound, seat }) = queue.peek() {
+            if worst.is_some_and(|worst| bound < score(&worst)) {
+                break;
+            }
+            queue.pop();
+            let sighting = &mut self.sightings[seat.0];
+            let gain = match sighting.free {
+                Some((seen, loss)) if seen == step => loss,
+                _ => {
+                    let without = kernel.level_without(matrix, round.gram(seat));
+                    if without < self.required {
+                        sighting.frozen = step;
+                        continue;
+                    }
+                    level - without
+                }
+            };
+            sighting.free = Some((step, gain));
+            let ratio = Ratio { seat, gain, ask: round.ask(seat) };
+            free.push(ratio);
+            if worst.is_none_or(|worst| worst.beats(&ratio)) {
+                worst = Some(ratio);
+            }
+        }
+        let others = free.into_iter().filter(|ratio| worst.is_none_or(|worst| worst.seat != ratio.seat));
+        queue.extend(others.map(|ratio| candidate(round, ratio.seat, ratio.gain)));
+        worst
+    }
+
+    fn reject(&mut self, worst: Ratio) {
+        let lowest = self.lowest_scores.last().copied().unwrap_or(f64::INFINITY);
+        self.lowest_scores.push(lowest.min(score(&worst) / WIDER));
+        self.rejected.push(worst);
+    }
+
+    /// Everyone who was not rejected, by seat.
+    pub(super) fn winners(&self) -> Vec<Seat> {
+        let mut stays = vec![true; self.sightings.len()];
+        self.rejected.iter().for_each(|ratio| stays[ratio.seat.0] = false);
+        (0..stays.len()).filter(|&seat| stays[seat]).map(Seat).collect()
+    }
+
+    /// Number of rejections.
+    pub(super) fn len(&self) -> usize {
+        self.rejected.len()
+    }
+
+    /// The one rejected at a step.
+    pub(super) fn rejected(&self, step: usize) -> &Ratio {
+        &self.rejected[step]
+    }
+
+    /// A lower bound of the scores rejected up to a step.
+    pub(super) fn lowest_score(&self, step: usize) -> f64 {
+        self.lowest_scores[step]
+    }
+
+    /// What the lazy evaluation saw of a client.
+    pub(super) fn sighting(&self, seat: Seat) -> Sighting {
+        self.sightings[seat.0]
+    }
+
+    /// What was lost before a step without a client.
+    pub(super) fn loss(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Information {
+        let matrix = &self.matrices[step * self.size..][..self.size];
+        self.levels[step] - kernel.level_without(matrix, gram)
+    }
+
+    /// Whether a client with that loss is frozen at a step.
+    pub(super) fn is_frozen(&self, step: usize, loss: Information) -> bool {
+        self.levels[step] - loss < self.required
+    }
+
+    /// Log determinants evaluated.
+    pub(super) fn evaluations(&self) -> u64 {
+        self.evaluations
+    }
+}
+
+/// Ask per loss as a float, infinite without loss: for bounds only.
+fn score(ratio: &Ratio) -> f64 {
+    if ratio.gain <= Information::ZERO { f64::INFINITY } else { ratio.ask.micros() as f64 / ratio.gain.units() as f64 }
+}
+
+/// A client that may be rejected, with an upper bound of its score.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    bound: f64,
+    seat: Seat,
+}
+
+fn candidate(round: &Round, seat: Seat, loss: Information) -> Candidate {
+    let least = Ratio { seat, gain: loss - round.noise(), ask: round.ask(seat) };
+    Candidate { bound: score(&least) * WIDER, seat }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Candidate) -> Ordering {
+        self.bound.total_cmp(&other.bound).then(self.seat.cmp(&other.seat))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Candidate) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}

@@ -1,0 +1,99 @@
+//! How much information a round must buy, relative to buying from everyone.
+
+/// The required ratio of determinants, det V(winners) / det V(all admitted), in (0, 1].
+///
+/// Kept as its logarithm: in high dimension the ratio itself would underflow.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Coverage {
+    log: f64,
+}
+
+/// Why a number is not a coverage target.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum CoverageError {
+    /// Caller: outside (0, 1].
+    #[error("coverage is {0}: it must be above 0 and at most 1")]
+    OutOfRange(f64),
+    /// Caller: a parameter of the monopoly-free bound is not positive and finite.
+    #[error("{what} is {value}: it must be positive and finite")]
+    NotPositive {
+        /// Which parameter.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+}
+
+impl Coverage {
+    /// The paper's stricter exponent, 1 - 1/e.
+    pub(super) const STRICT: f64 = 1.0 - 1.0 / std::f64::consts::E;
+
+    /// A plain determinant ratio.
+    ///
+    /// # Errors
+    /// When it is not above 0 and at most 1.
+    pub fn ratio(ratio: f64) -> Result<Coverage, CoverageError> {
+        if ratio > 0.0 && ratio <= 1.0 {
+            Ok(Coverage { log: libm::log(ratio) })
+        } else {
+            Err(CoverageError::OutOfRange(ratio))
+        }
+    }
+
+    /// The target (1 + t L^2 / (lambda d))^-d, under which no client is essential, when `samples` (t)
+    /// observations of norm at most `norm` (L) exist in the whole federation.
+    ///
+    /// # Errors
+    /// When `norm` or `lambda` is not positive and finite.
+    pub fn monopoly_free(samples: u64, norm: f64, lambda: f64, dimension: usize) -> Result<Coverage, CoverageError> {
+        for (what, value) in [("norm", norm), ("lambda", lambda)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(CoverageError::NotPositive { what, value });
+            }
+        }
+        let d = dimension as f64;
+        Ok(Coverage { log: -d * libm::log1p(samples as f64 * norm * norm / (lambda * d)) })
+    }
+
+    /// The required determinant ratio.
+    pub fn to_ratio(self) -> f64 {
+        libm::exp(self.log)
+    }
+
+    /// This target to the power of `exponent`: below 1 it is stricter.
+    pub(super) fn pow(self, exponent: f64) -> Coverage {
+        Coverage { log: self.log * exponent }
+    }
+
+    /// The logarithm of the ratio, at most 0.
+    pub fn log(self) -> f64 {
+        self.log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_lies_above_zero_and_up_to_one() {
+        for bad in [0.0, -0.5, 1.000_001, f64::NAN, f64::INFINITY] {
+            assert!(Coverage::ratio(bad).is_err(), "{bad}");
+        }
+        assert_eq!(Coverage::ratio(1.0).unwrap().log(), 0.0);
+    }
+
+    #[test]
+    fn the_printed_exponent_makes_the_target_stricter() {
+        let strict = Coverage::ratio(0.5).unwrap().pow(Coverage::STRICT).to_ratio();
+        assert!((strict - 0.645).abs() < 5e-4);
+    }
+
+    #[test]
+    fn the_monopoly_free_target_follows_the_lemma() {
+        let target = Coverage::monopoly_free(10, 1.0, 0.1, 2).unwrap().to_ratio();
+        assert!((target - 1.0 / (51.0 * 51.0)).abs() < 1e-15);
+        assert!(Coverage::monopoly_free(10, 0.0, 0.1, 2).is_err());
+        assert!(Coverage::monopoly_free(10, 1.0, f64::NAN, 2).is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! Rounds as JSON documents, schema `truthfed.round/1`.
+//!
+//! Reading names the field that is wrong, with its place in the text. Asks and the reserve are read from their
+//! digits, never through a float. What is written is read back as the same round.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{ClientIdError, Coverage, CoverageError, Offer, Round, RoundError, RoundSpec};
+use crate::statistics::{Gram, GramError};
+use crate::{Amount, AmountError};
+
+/// The schema this version reads and writes.
+pub const ROUND_SCHEMA: &str = "truthfed.round/1";
+
+/// A round as it is written down.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundDocument {
+    schema: String,
+    lambda: f64,
+    coverage: f64,
+    reserve: Box<RawValue>,
+    base: Vec<Vec<f64>>,
+    offers: Vec<OfferDocument>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfferDocument {
+    client: String,
+    ask: Box<RawValue>,
+    gram: Vec<Vec<f64>>,
+}
+
+/// Why a text is not a valid round. All of them are the writer's to mend.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DocumentError {
+    /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
+    #[error("{at}{message}")]
+    Shape {
+        /// Path of the field, empty or ending in a colon.
+        at: FieldPath,
+        /// What is wrong, with line and column.
+        message: String,
+    },
+    /// Another schema.
+    #[error("schema: is `{0}`, this version reads `{ROUND_SCHEMA}`")]
+    Schema(String),
+    /// The name of a client is not valid.
+    #[error("offers[{index}].client: {error}")]
+    Client {
+        /// Position of the offer.
+        index: usize,
+        /// What is wrong.
+        error: ClientIdError,
+    },
+    /// An ask is not an amount.
+    #[error("offers[{index}].ask of {client}: {error}")]
+    Ask {
+        /// Position of the offer.
+        index: usize,
+        /// Whose.
+        client: String,
+        /// What is wrong.
+        error: AmountError,
+    },
+    /// An offered matrix is not a Gram matrix.
+    #[error("offers[{index}].gram of {client}: {error}")]
+    Gram {
+        /// Position of the offer.
+        index: usize,
+        /// Whose.
+        client: String,
+        /// What is wrong.
+        error: GramError,
+    },
+    /// The settled matrix is not a Gram matrix.
+    #[error("base: {0}")]
+    Base(GramError),
+    /// The reserve is not an amount.
+    #[error("reserve: {0}")]
+    Reserve(AmountError),
+    /// The coverage is out of range.
+    #[error(transparent)]
+    Coverage(#[from] CoverageError),
+    /// The parts do not make a round.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+}
+
+/// The path of a field in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldPath(String);
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() || self.0 == "." { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+impl RoundDocument {
+    /// Reads a document, its shape only; [`RoundDocument::into_spec`] checks the rest.
+    ///
+    /// # Errors
+    /// When it is not JSON, has unknown, missing or repeated fields or wrong types.
+    pub fn read(text: &str) -> Result<RoundDocument, DocumentError> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let document = serde_path_to_error::deserialize(&mut reader).map_err(|error| DocumentError::Shape {
+            at: FieldPath(error.path().to_string()),
+            message: shape_message(text, error.inner()),
+        })?;
+        reader
+            .end()
+            .map_err(|error| DocumentError::Shape { at: FieldPath(String::new()), message: error.to_string() })?;
+        Ok(document)
+    }
+
+    /// The parts of the round, ready to be changed or made a [`Round`].
+    ///
+    /// # Errors
+    /// When the schema, a name, an amount, a matrix or the coverage is not valid.
+    pub fn into_spec(self) -> Result<RoundSpec, DocumentError> {
+        if self.schema != ROUND_SCHEMA {
+            return Err(DocumentError::Schema(self.schema));
+        }
+        let coverage = Coverage::ratio(self.coverage)?;
+        let reserve = amount(&self.reserve).map_err(DocumentError::Reserve)?;
+        let base = Gram::from_rows(&self.base).map_err(DocumentError::Base)?;
+        let offers = self.offers.into_iter().enumerate().map(|(index, offer)| offer.into_offer(index));
+        Ok(RoundSpec { lambda: self.lambda, coverage, reserve, base, offers: offers.collect::<Result<_, _>>()? })
+    }
+
+    /// Reads and checks a whole round.
+    ///
+    /// # Errors
+    /// Names the first thing that is wrong.
+    pub fn read_round(text: &str) -> Result<Round, DocumentError> {
+        Ok(Round::new(RoundDocument::read(text)?.into_spec()?)?)
+    }
+
+    /// The document of a round.
+    pub fn of(spec: &RoundSpec) -> RoundDocument {
+        let offer = |offer: &Offer| OfferDocument {
+            client: offer.client.to_string(),
+            ask: raw(offer.ask),
+            gram: offer.gram.rows(),
+        };
+        RoundDocument {
+            schema: ROUND_SCHEMA.to_owned(),
+            lambda: spec.lambda,
+            coverage: spec.coverage.to_ratio(),
+            reserve: raw(spec.reserve),
+            base: spec.base.rows(),
+            offers: spec.offers.iter().map(offer).collect(),
+        }
+    }
+}
+
+/// The document on one line; `{:#}` puts every offer on a line of its own.
+impl fmt::Display for RoundDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn json<T: Serialize>(value: &T) -> Result<String, fmt::Error> {
+            serde_json::to_string(value).map_err(|_| fmt::Error)
+        }
+        if !f.alternate() {
+            return f.write_str(&json(self)?);
+        }
+        let RoundDocument { schema, lambda, coverage, reserve, base, offers } = self;
+        writeln!(f, "{{\"schema\": {},", json(schema)?)?;
+        writeln!(f, " \"lambda\": {}, \"coverage\": {}, \"reserve\": {reserve},", json(lambda)?, json(coverage)?)?;
+        writeln!(f, " \"base\": {},", json(base)?)?;
+        writeln!(f, " \"offers\": [")?;
+        for (index, offer) in offers.iter().enumerate() {
+            let comma = if index + 1 < offers.len() { "," } else { "" };
+            let OfferDocument { client, ask, gram } = offer;
+            writeln!(f, "  {{\"client\": {}, \"ask\": {ask}, \"gram\": {}}}{comma}", json(client)?, json(gram)?)?;
+        }
+        write!(f, " ]}}")
+    }
+}
+
+impl OfferDocument {
+    fn into_offer(self, index: usize) -> Result<Offer, DocumentError> {
+        let client = self.client.parse().map_err(|error| DocumentError::Client { index, error })?;
+        let named = self.client;
+        let ask = amount(&self.ask).map_err(|error| DocumentError::Ask { index, client: named.clone(), error })?;
+        let gram = Gram::from_rows(&self.gram).map_err(|error| DocumentError::Gram { index, client: named, error })?;
+        Ok(Offer { client, ask, gram })
+    }
+}
+
+fn amount(text: &RawValue) -> Result<Amount, AmountError> {
+    text.get().parse()
+}
+
+fn raw(amount: Amount) -> Box<RawValue> {
+    RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
+}
+
+/// JSON has no NaN or Infinity, though some writers print them: say so instead of "expected value".
+fn shape_message(text: &str, error: &serde_json::Error) -> String {
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or("");
+    let around = line.get(error.column().saturating_sub(2)..).unwrap_or("");
+    let token = ["NaN", "nan", "Infinity", "inf"]
+        .into_iter()
+        .find(|token| around.get(..token.len() + 2).unwrap_or(around).contains(token));
+    match token {
+        Some(token) => format!("{token} is not a finite number ({error})"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: &str = r#"{"schema":"truthfed.round/1","lambda":0.1,"coverage":0.5,"reserve":100,
+        "base":[[1.0,0.0],[0.0,1.0]],"offers":[{"client":"a","ask":12.5,"gram":[[1.0,0.5],[0.5,1.0]]}]}"#;
+
+    fn check_refused(from: &str, to: &str, expected: &str) {
+        assert!(VALID.contains(from), "{from}");
+        let error = RoundDocument::read_round(&VALID.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn a_valid_document_is_read_and_written_back() {
+        let round = RoundDocument::read_round(VALID).unwrap();
+        let document = RoundDocument::of(&round.spec());
+        for text in [document.to_string(), format!("{document:#}")] {
+            assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), round.spec());
+        }
+    }
+
+    #[test]
+    fn whatever_is_wrong_is_named() {
+        check_refused("{\"schema\"", "{schema", "line 1");
+        check_refused("truthfed.round/1", "truthfed.round/2", "schema: is `truthfed.round/2`");
+        check_refused("\"lambda\":0.1,", "", "missing field `lambda`");
+        check_refused("\"lambda\":0.1,", "\"lambda\":0.1,\"lamda\":0.1,", "unknown field `lamda`");
+        check_refused("\"lambda\":0.1,", "\"lambda\":0.1,\"lambda\":0.1,", "duplicate field `lambda`");
+        check_refused("\"lambda\":0.1", "\"lambda\":\"x\"", "lambda: invalid type");
+        check_refused("\"lambda\":0.1", "\"lambda\":0", "lambda is 0");
+        check_refused("\"coverage\":0.5", "\"coverage\":1.5", "coverage is 1.5");
+        check_refused("\"reserve\":100", "\"reserve\":-1", "reserve: `-1` is negative");
+        check_refused("\"ask\":12.5", "\"ask\":-3", "offers[0].ask of a: `-3` is negative");
+        check_refused("\"ask\":12.5", "\"ask\":1e13", "offers[0].ask of a: `1e13` is above");
+        check_refused("\"ask\":12.5", "\"ask\":0.1234567", "more than 6 decimal places");
+        check_refused("\"ask\":12.5", "\"ask\":\"12.5\"", "offers[0].ask of a: `\"12.5\"` is not");
+        check_refused("\"ask\":12.5", "\"ask\":NaN", "NaN is not a finite number");
+        check_refused("\"ask\":12.5", "\"ask\":Infinity", "Infinity is not a finite number");
+        check_refused("[0.5,1.0]", "[NaN,1.0]", "offers[0].gram[1][0]: NaN is not a finite number");
+        check_refused("[[1.0,0.5],[0.5,1.0]]", "[[1.0,0.5],[0.4,1.0]]", "offers[0].gram of a: not symmetric");
+        check_refused("[[1.0,0.5],[0.5,1.0]]", "[[1.0,0.5]]", "offers[0].gram of a: row 0 has 2 entries");
+        check_refused("[[1.0,0.5],[0.5,1.0]]", "[[1.0,2.0],[2.0,1.0]]", "gram of a is not positive semi-definite");
+        check_refused("[[1.0,0.0],[0.0,1.0]]", "[]", "base: dimension 0");
+        check_refused("\"client\":\"a\"", "\"client\":\"\"", "offers[0].client: client name is empty");
+        check_refused("0.5,1.0]]}]}", "0.5,1.0]]}]} trailing", "trailing characters");
+        check_refused("0.5,1.0]]}]}", "0.5,1.0]]", "EOF");
+    }
+
+    #[test]
+    fn large_asks_keep_every_digit() {
+        let text = VALID.replace("12.5", "99.999999").replace("\"reserve\":100", "\"reserve\":999999999999.999999");
+        let spec = RoundDocument::read(&text).unwrap().into_spec().unwrap();
+        assert_eq!(spec.reserve.micros(), 999_999_999_999_999_999);
+        assert!(RoundDocument::of(&spec).to_string().contains("\"reserve\":999999999999.999999"));
+    }
+}

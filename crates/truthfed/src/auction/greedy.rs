@@ -1,0 +1,106 @@
+//! `greedy`: buy the best value until the target is met (the paper's Algorithm 3).
+//!
+//! Monotone: a client that lowers its ask is bought at its old turn or earlier, and the walk before
+//! that turn is unchanged. So the critical value exists, and has a closed form: run without the client;
+//! at each step it could have replaced the pick by asking at most `ask * own gain / pick's gain`; the
+//! largest of these is what it is paid. Steps before its own turn offer less than it asked, so the
+//! run without it starts from there.
+
+use rayon::prelude::*;
+
+use super::path::Path;
+use super::ratio::highest_ask_to_beat;
+use super::{Coverage, Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use crate::Amount;
+
+/// Best value first until the target is met, critical payments.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Greedy;
+
+impl Mechanism for Greedy {
+    fn name(&self) -> &'static str {
+        "greedy"
+    }
+
+    fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
+        Ok(run(round, self.name(), round.coverage()))
+    }
+
+    fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
+        Ok(select(round, round.coverage()))
+    }
+}
+
+/// The greedy auction at any coverage target.
+pub(super) fn run(round: &Round, name: &'static str, target: Coverage) -> Outcome {
+    let required = round.required(target);
+    let path = covering_path(round, required);
+    let priced: Vec<(Seat, Amount, u64)> =
+        (0..path.len()).into_par_iter().map(|turn| price(round, &path, turn, required)).collect();
+    let price = priced.iter().map(|(_, _, evaluations)| evaluations).sum();
+    let paid = priced.into_iter().map(|(seat, payment, _)| (seat, payment)).collect();
+    let evaluations = Evaluations { select: path.evaluations(), price };
+    Outcome::new(round, name, PaymentRule::Critical, target, paid, evaluations)
+}
+
+/// The winners of [`run`].
+pub(super) fn select(round: &Round, target: Coverage) -> Vec<Seat> {
+    let path = covering_path(round, round.required(target));
+    let mut winners: Vec<Seat> = path.picks().map(|pick| pick.ratio.seat).collect();
+    winners.sort();
+    winners
+}
+
+fn covering_path(round: &Round, required: Information) -> Path<'static> {
+    let path = Path::new(round, required);
+    assert!(path.level() >= required, "bug: everyone together misses a target relative to everyone");
+    path
+}
+
+/// The critical value of the client bought at `turn`, and the log determinants it took.
+fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> (Seat, Amount, u64) {
+    let own = path.pick(turn).ratio;
+    let reserve = i128::from(round.reserve().micros());
+    let mut walk = path.resume(round, turn, Some(own.seat));
+    let mut best = i128::from(own.ask.micros());
+    let (mut gain, mut exact) = (own.gain, true);
+    while walk.level() < required && best < reserve {
+        // Nobody else can meet the target: essential.
+        let Some(pick) = walk.choose() else {
+            best = reserve;
+            break;
+        };
+        let bound = if exact { gain } else { gain + round.noise() };
+        if highest_ask_to_beat(&pick.ratio, own.seat, bound) > best {
+            if !exact {
+                gain = walk.gain_of(own.seat);
+            }
+            best = best.max(highest_ask_to_beat(&pick.ratio, own.seat, gain));
+        }
+        exact = false;
+        walk.take(&pick);
+    }
+    (own.seat, Amount::saturating(best.min(reserve)), walk.evaluations())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auction::testing::{check_payments, naive_greedy, one_dimensional, random_rounds};
+
+    #[test]
+    fn winner_is_paid_the_first_losing_ask_scaled_by_its_gain() {
+        let round = one_dimensional(0.6, &[("a", "3", 1.0), ("b", "5", 1.0), ("c", "9", 1.0)]);
+        check_payments(&Greedy, &round, &[("a", "9"), ("b", "9")]);
+    }
+
+    #[test]
+    fn lazy_equals_naive_evaluation_exactly() {
+        for (seed, round) in random_rounds(1000) {
+            let required = round.required(round.coverage());
+            let path = Path::new(&round, required);
+            let lazy: Vec<_> = path.picks().map(|pick| (pick.ratio.seat, pick.ratio.gain)).collect();
+            assert_eq!(lazy, naive_greedy(&round, required, i128::MAX), "seed {seed}");
+        }
+    }
+}

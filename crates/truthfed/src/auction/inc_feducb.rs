@@ -1,0 +1,161 @@
+//! `inc-feducb`: the pay-as-ask protocol of Wei et al. 2023, reconstructed from its outline.
+//!
+//! A client whose ask is outweighed by the data it would receive takes part for nothing; the largest set
+//! in which this holds for everyone is found by dropping clients until it does. If that set misses the
+//! target, the rest is ranked by the determinant each would add, and either the cheapest single client that
+//! completes the target or the shortest prefix of the ranking is added, whichever is paid less.
+//! A client is paid what it asks, less what the data is worth to it.
+//!
+//! Not truthful: a winner that asks more is paid more.
+
+use super::{Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use crate::Amount;
+
+/// Pay-as-ask (reconstructed).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IncFedUcb {
+    /// Whether received data counts as part of the payment: det(V_i + received) / det(V_i) - 1 units. Off by
+    /// default: plain pay-as-ask, which is what the paper compares with.
+    pub data_incentive: bool,
+}
+
+impl Mechanism for IncFedUcb {
+    fn name(&self) -> &'static str {
+        "inc-feducb"
+    }
+
+    fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
+        let mut search = Search { round, data_incentive: self.data_incentive, evaluations: 0 };
+        let winners = search.winners();
+        let select = search.evaluations;
+        let paid = search.payments(&winners);
+        let evaluations = Evaluations { select, price: search.evaluations - select };
+        Ok(Outcome::new(round, self.name(), PaymentRule::Asked, round.coverage(), paid, evaluations))
+    }
+}
+
+struct Search<'r> {
+    round: &'r Round,
+    data_incentive: bool,
+    evaluations: u64,
+}
+
+impl Search<'_> {
+    fn winners(&mut self) -> Vec<Seat> {
+        let required = self.round.required(self.round.coverage());
+        let willing = self.willing();
+        if self.level(&willing) >= required {
+            return willing;
+        }
+        let ranked = self.ranked(&willing);
+        let singles: Vec<Vec<Seat>> =
+            ranked.iter().filter(|(level, _)| *level >= required).map(|&(_, seat)| with(&willing, seat)).collect();
+        let mut prefix = willing;
+        for (_, seat) in ranked {
+            if self.level(&prefix) >= required {
+                break;
+            }
+            prefix = with(&prefix, seat);
+        }
+        let mut best = (self.cost(&prefix), prefix);
+        for single in singles {
+            let cost = self.cost(&single);
+            if cost < best.0 {
+                best = (cost, single);
+            }
+        }
+        best.1
+    }
+
+    /// The largest set in which everyone is paid enough by the data of the others.
+    fn willing(&mut self) -> Vec<Seat> {
+        let mut set: Vec<Seat> = self.round.seats().collect();
+        loop {
+            let stay: Vec<Seat> =
+                set.iter().copied().filter(|&seat| self.worth(seat, &set) >= self.round.ask(seat)).collect();
+            if stay.len() == set.len() {
+                return set;
+            }
+            set = stay;
+        }
+    }
+
+    /// Those not in `set`, by falling level of the set with them; ties to the smaller seat.
+    fn ranked(&mut self, set: &[Seat]) -> Vec<(Information, Seat)> {
+        let rest: Vec<Seat> = self.round.seats().filter(|seat| set.binary_search(seat).is_err()).collect();
+        let mut ranked: Vec<_> = rest.into_iter().map(|seat| (self.level(&with(set, seat)), seat)).collect();
+        ranked.sort_by_key(|&(level, seat)| (std::cmp::Reverse(level), seat));
+        ranked
+    }
+
+    fn payments(&mut self, winners: &[Seat]) -> Vec<(Seat, Amount)> {
+        let pay = |seat: Seat, worth: Amount| {
+            let due = self.round.ask(seat).micros() - worth.micros();
+            Amount::saturating(i128::from(due))
+        };
+        let worths: Vec<Amount> = winners.iter().map(|&seat| self.worth(seat, winners)).collect();
+        winners.iter().zip(worths).map(|(&seat, worth)| (seat, pay(seat, worth))).collect()
+    }
+
+    fn cost(&mut self, set: &[Seat]) -> i128 {
+        self.payments(set).iter().map(|(_, payment)| i128::from(payment.micros())).sum()
+    }
+
+    /// What a client's share of the others' data is worth to it, in a set that has it.
+    fn worth(&mut self, seat: Seat, set: &[Seat]) -> Amount {
+        if !self.data_incentive {
+            return Amount::ZERO;
+        }
+        let ratio = (self.level(set) - self.level(&[seat])).to_ratio() - 1.0;
+        Amount::saturating((ratio.max(0.0) * 1e6).min(1e30) as i128)
+    }
+
+    fn level(&mut self, set: &[Seat]) -> Information {
+        self.evaluations += 1;
+        self.round.level(set)
+    }
+}
+
+/// A sorted set with one more member.
+fn with(set: &[Seat], seat: Seat) -> Vec<Seat> {
+    let mut larger = set.to_vec();
+    larger.insert(larger.partition_point(|other| *other < seat), seat);
+    larger
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auction::testing::{check_payments, one_dimensional};
+
+    const PAY_AS_ASK: IncFedUcb = IncFedUcb { data_incentive: false };
+    const WITH_DATA: IncFedUcb = IncFedUcb { data_incentive: true };
+
+    #[test]
+    fn the_cheapest_single_client_that_completes_the_target_is_paid_its_ask() {
+        let round = one_dimensional(0.5, &[("a", "3", 4.0), ("b", "5", 6.0), ("c", "2", 1.0)]);
+        check_payments(&PAY_AS_ASK, &round, &[("b", "5")]);
+    }
+
+    #[test]
+    fn without_such_a_client_the_most_informative_are_added_in_turn() {
+        let round = one_dimensional(0.6, &[("a", "3", 4.0), ("b", "5", 4.0), ("c", "2", 4.0)]);
+        check_payments(&PAY_AS_ASK, &round, &[("a", "3"), ("b", "5")]);
+    }
+
+    #[test]
+    fn asking_more_pays_more() {
+        let round = one_dimensional(0.5, &[("a", "3", 4.0), ("b", "5", 6.0), ("c", "2", 1.0)]);
+        let more = round.with_ask(&"b".parse().unwrap(), "50".parse().unwrap());
+        check_payments(&PAY_AS_ASK, &more, &[("b", "50")]);
+    }
+
+    #[test]
+    fn data_worth_more_than_the_ask_makes_a_client_take_part_for_nothing() {
+        // Alone 1.1, together 2.1: the data of the other is worth 1/1.1 = 0.909090 to each.
+        let round = one_dimensional(0.9, &[("a", "0.9", 1.0), ("b", "0.9", 1.0)]);
+        check_payments(&WITH_DATA, &round, &[("a", "0"), ("b", "0")]);
+        let dearer = one_dimensional(0.9, &[("a", "0.9", 1.0), ("b", "1", 1.0)]);
+        check_payments(&WITH_DATA, &dearer, &[("a", "0"), ("b", "0.09091")]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Auctions that buy information: who takes part in a round, and what each is paid.
+//!
+//! A checked [`Round`] goes in, an [`Outcome`] comes out of a [`Mechanism`]. The worth of a set of
+//! clients is the log determinant of the ridge Gram matrix with their data, measured once, in integer
+//! [`Information`] units; from there on every comparison and every payment is exact integer arithmetic.
+//!
+//! Adding a mechanism: a file here that implements [`Mechanism`], and a line in [`catalog`].
+//!
+//! Not here: collecting data ([`crate::bandit`]), moving funds.
+
+mod budget;
+pub mod catalog;
+mod certify;
+mod client;
+mod clock;
+mod coverage;
+mod document;
+mod everyone;
+mod greedy;
+mod greedy_v2;
+mod inc_feducb;
+mod information;
+mod kernel;
+mod outcome;
+mod path;
+mod ratchet;
+mod ratio;
+mod round;
+mod sum_tree;
+mod truth_fedban;
+mod vcg;
+mod walk;
+
+#[cfg(test)]
+mod testing;
+
+pub use certify::{CertificateError, Violation, certify};
+pub use client::{ClientId, ClientIdError};
+pub use clock::Clock;
+pub use coverage::{Coverage, CoverageError};
+pub use document::{DocumentError, ROUND_SCHEMA, RoundDocument};
+pub use everyone::Everyone;
+pub use greedy::Greedy;
+pub use greedy_v2::GreedyV2;
+pub use inc_feducb::IncFedUcb;
+pub use information::Information;
+pub use outcome::{Evaluations, Outcome, PaymentRule, Winner};
+pub use ratchet::{Ratchet, RatchetError};
+pub use round::{Offer, Round, RoundError, RoundSpec, Seat};
+pub use truth_fedban::{TruthFedBan, TruthFedBanError};
+pub use vcg::Vcg;
+
+/// Chooses who takes part and what each is paid.
+///
+/// Implement it in your own crate to run, certify and compare a mechanism of your own:
+/// `examples/own_mechanism.rs` does.
+pub trait Mechanism: Sync {
+    /// The name, as on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Winners and payments.
+    ///
+    /// # Errors
+    /// When the mechanism gives up on this round, with the reason.
+    fn run(&self, round: &Round) -> Result<Outcome, Refusal>;
+
+    /// Only who wins, by seat in ascending order. Must agree with [`Mechanism::run`]; override it where
+    /// choosing is cheaper than choosing and pricing, as certifying calls it twice for every winner.
+    ///
+    /// # Errors
+    /// As [`Mechanism::run`].
+    fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
+        Ok(self.run(round)?.winners().iter().map(|winner| winner.seat).collect())
+    }
+}
+
+/// Why a mechanism gave up on a round.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Caller: the search is too large; allow more nodes, or take another mechanism.
+    #[error(
+        "the exact search visited its limit of {limit} nodes for {clients} clients without proving an \
+         optimum: raise the node limit, or take a mechanism that does not search, such as clock"
+    )]
+    TooManyNodes {
+        /// Clients in the round.
+        clients: usize,
+        /// Nodes that were allowed.
+        limit: u64,
+    },
+    /// Caller: the exact search keeps sets in 128-bit words.
+    #[error(
+        "the exact search takes at most {limit} clients, the round has {clients}: take a mechanism that \
+         does not search, such as clock"
+    )]
+    TooManyClients {
+        /// Clients in the round.
+        clients: usize,
+        /// The most it takes.
+        limit: usize,
+    },
+}

@@ -1,0 +1,148 @@
+//! What an auction decided.
+
+use super::{ClientId, Coverage, Information, Round, Seat};
+use crate::{Amount, Total};
+
+/// A client that takes part, and its payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Winner {
+    /// Its seat in the round.
+    pub seat: Seat,
+    /// Its name.
+    pub client: ClientId,
+    /// What it asked.
+    pub ask: Amount,
+    /// What it is paid on delivery.
+    pub payment: Amount,
+    /// Whether the target could not be met without it.
+    pub essential: bool,
+}
+
+/// How a mechanism arrives at its payments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaymentRule {
+    /// The largest ask with which the winner would still have won.
+    Critical,
+    /// An estimate of that, found by bisection up to a tolerance.
+    Bisected,
+    /// What the winner asked, less what the data it receives is worth to it.
+    Asked,
+    /// Nobody is paid.
+    Unpaid,
+}
+
+/// How many log determinants were evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Evaluations {
+    /// To choose the winners.
+    pub select: u64,
+    /// To price them.
+    pub price: u64,
+}
+
+/// Winners, payments and what they cover.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    mechanism: &'static str,
+    rule: PaymentRule,
+    winners: Vec<Winner>,
+    turned_away: Vec<ClientId>,
+    reached: Information,
+    total: Information,
+    target: Coverage,
+    evaluations: Evaluations,
+}
+
+impl Outcome {
+    /// An outcome of `mechanism` in which the clients of `paid` win and are paid that; `target` is the
+    /// coverage the mechanism set out to meet.
+    ///
+    /// # Panics
+    /// When a seat is named twice.
+    pub fn new(
+        round: &Round,
+        mechanism: &'static str,
+        rule: PaymentRule,
+        target: Coverage,
+        mut paid: Vec<(Seat, Amount)>,
+        evaluations: Evaluations,
+    ) -> Outcome {
+        paid.sort_by_key(|(seat, _)| *seat);
+        assert!(paid.windows(2).all(|pair| pair[0].0 < pair[1].0), "a client cannot win twice");
+        let required = round.required(target);
+        let seats: Vec<Seat> = paid.iter().map(|(seat, _)| *seat).collect();
+        let winner = |(seat, payment)| Winner {
+            seat,
+            client: round.client(seat).clone(),
+            ask: round.ask(seat),
+            payment,
+            essential: round.is_essential(seat, required),
+        };
+        Outcome {
+            mechanism,
+            rule,
+            winners: paid.into_iter().map(winner).collect(),
+            turned_away: round.turned_away().iter().map(|offer| offer.client.clone()).collect(),
+            reached: round.level(&seats),
+            total: round.total_level(),
+            target,
+            evaluations: Evaluations { select: evaluations.select + 1, price: evaluations.price + seats.len() as u64 },
+        }
+    }
+
+    /// The name of the mechanism.
+    pub fn mechanism(&self) -> &'static str {
+        self.mechanism
+    }
+
+    /// How payments were found.
+    pub fn rule(&self) -> PaymentRule {
+        self.rule
+    }
+
+    /// The winners, sorted by client.
+    pub fn winners(&self) -> &[Winner] {
+        &self.winners
+    }
+
+    /// The winner of that name, if it won.
+    pub fn winner(&self, client: &ClientId) -> Option<&Winner> {
+        let found = self.winners.binary_search_by(|winner| winner.client.cmp(client)).ok()?;
+        Some(&self.winners[found])
+    }
+
+    /// Who asked more than the reserve, sorted.
+    pub fn turned_away(&self) -> &[ClientId] {
+        &self.turned_away
+    }
+
+    /// det V(winners) / det V(all admitted), at most 1.
+    pub fn coverage(&self) -> f64 {
+        (self.reached - self.total).to_ratio().min(1.0)
+    }
+
+    /// The ratio this mechanism required.
+    pub fn target(&self) -> f64 {
+        self.target.to_ratio()
+    }
+
+    /// Whether the winners cover the target.
+    pub fn is_covered(&self, round: &Round) -> bool {
+        self.reached >= round.required(self.target)
+    }
+
+    /// Sum of the winners' asks: the social cost, when all tell the truth.
+    pub fn social_cost(&self) -> Total {
+        self.winners.iter().map(|winner| winner.ask).sum()
+    }
+
+    /// Sum of all payments.
+    pub fn payments(&self) -> Total {
+        self.winners.iter().map(|winner| winner.payment).sum()
+    }
+
+    /// Log determinants evaluated.
+    pub fn evaluations(&self) -> Evaluations {
+        self.evaluations
+    }
+}

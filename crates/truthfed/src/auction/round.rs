@@ -1,0 +1,436 @@
+//! A checked round: what every mechanism decides on.
+//!
+//! [`Round::new`] checks everything once. What holds a [`Round`] may rely on it: the clients are distinct
+//! and sorted, asks above the reserve are turned away, and the ridge Gram matrix of every set of clients
+//! is positive definite by a margin that rounding cannot eat.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::kernel::Kernel;
+use super::sum_tree::SumTree;
+use super::{ClientId, Coverage, Information};
+use crate::Amount;
+use crate::statistics::{Gram, MAX_ENTRY, packed_len};
+
+/// Most offers in a round.
+const MAX_OFFERS: usize = 10_000_000;
+/// Share of the largest diagonal entry by which an eigenvalue may be negative: rounding of a matrix
+/// written with five or more digits.
+const PSD_TOLERANCE: f64 = 1e-5;
+/// Information that counts as met, so that order of summation cannot decide about a target: 2^-30 nats.
+const MET_WITHIN_NATS: f64 = 1.0 / (1_u64 << 30) as f64;
+/// How far rounding may move a gain, for bounds: 2^-34 nats and a share of the log determinant.
+const NOISE_NATS: f64 = 1.0 / (1_u64 << 34) as f64;
+
+/// One client's offer: its data's Gram matrix, at an ask.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// Who offers.
+    pub client: ClientId,
+    /// The price it asks.
+    pub ask: Amount,
+    /// The sum of x x' over its unshared observations.
+    pub gram: Gram,
+}
+
+/// The parts of a round, not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundSpec {
+    /// Ridge weight, above 0.
+    pub lambda: f64,
+    /// Required determinant ratio.
+    pub coverage: Coverage,
+    /// Highest ask that is admitted, and the payment of an essential client.
+    pub reserve: Amount,
+    /// Gram matrix of what is settled already, without the ridge.
+    pub base: Gram,
+    /// At least one offer, each client once.
+    pub offers: Vec<Offer>,
+}
+
+/// Why a round cannot be run.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RoundError {
+    /// Caller: the ridge weight must be positive.
+    #[error("lambda is {0}: it must be above 0 and at most 1e15")]
+    Lambda(f64),
+    /// Caller: nobody offers.
+    #[error("offers is empty: a round needs at least one offer")]
+    NoOffers,
+    /// Caller: split the federation.
+    #[error("offers has {0} entries, at most 10000000 are allowed")]
+    TooManyOffers(usize),
+    /// Member: one offer each.
+    #[error("client {0} offers twice: each client may offer once")]
+    DuplicateClient(ClientId),
+    /// Member: the matrix has another size than the base.
+    #[error("gram of {client} has dimension {got}, base has {expected}")]
+    WrongDimension {
+        /// Whose offer.
+        client: ClientId,
+        /// Its dimension.
+        got: usize,
+        /// The dimension of the base.
+        expected: usize,
+    },
+    /// Member: no data gives such a matrix.
+    #[error(
+        "gram of {client} is not positive semi-definite: an eigenvalue lies below -1e-5 times its largest \
+         diagonal entry"
+    )]
+    NotPositive {
+        /// Whose offer.
+        client: ClientId,
+    },
+    /// Caller: the settled statistics are broken.
+    #[error("base is not positive semi-definite: an eigenvalue lies below -1e-5 times its largest diagonal entry")]
+    BaseNotPositive,
+    /// Caller: with these sizes a log determinant could not be told from rounding.
+    #[error(
+        "lambda is {lambda}, too small for matrices of this size and rounding: it must be at least {least:e} \
+         (or write the matrices with more digits)"
+    )]
+    LambdaTooSmall {
+        /// The ridge weight.
+        lambda: f64,
+        /// The least that is safe.
+        least: f64,
+    },
+}
+
+/// The place of an admitted offer: clients are seated in the order of their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seat(pub usize);
+
+/// A checked round. Cloning it, also with another ask, shares the matrices.
+#[derive(Debug, Clone)]
+pub struct Round {
+    field: Arc<Field>,
+    asks: Vec<Amount>,
+    turned_away: Arc<[Offer]>,
+    lambda: f64,
+    coverage: Coverage,
+    reserve: Amount,
+}
+
+/// What does not depend on the asks of the admitted.
+#[derive(Debug)]
+struct Field {
+    dimension: usize,
+    base: Gram,
+    clients: Vec<ClientId>,
+    grams: Vec<f64>,
+    ridge_base: Vec<f64>,
+    tree: SumTree,
+    base_level: Information,
+    total_level: Information,
+    met_within: Information,
+    noise: Information,
+}
+
+impl Round {
+    /// Checks the parts.
+    ///
+    /// # Errors
+    /// Names the first part that is wrong, and the bound it breaks.
+    pub fn new(spec: RoundSpec) -> Result<Round, RoundError> {
+        check(&spec)?;
+        Ok(Round::seat(spec))
+    }
+
+    /// Seats the offers of a checked spec.
+    fn seat(spec: RoundSpec) -> Round {
+        let RoundSpec { lambda, coverage, reserve, base, mut offers } = spec;
+        offers.sort_by(|a, b| a.client.cmp(&b.client));
+        let (admitted, turned_away): (Vec<_>, Vec<_>) = offers.into_iter().partition(|offer| offer.ask <= reserve);
+        let asks = admitted.iter().map(|offer| offer.ask).collect();
+        let field = Arc::new(Field::new(base, lambda, admitted));
+        Round { field, asks, turned_away: turned_away.into(), lambda, coverage, reserve }
+    }
+
+    /// The same round in which `client` asks `ask`: what it would have been like.
+    ///
+    /// # Panics
+    /// When the client did not offer.
+    #[must_use]
+    pub fn with_ask(&self, client: &ClientId, ask: Amount) -> Round {
+        let seat = self.seat_of(client);
+        match seat {
+            Some(seat) if ask <= self.reserve => self.with_seat_ask(seat, ask),
+            _ => {
+                let mut spec = self.spec();
+                let offer = spec.offers.iter_mut().find(|offer| offer.client == *client);
+                offer.expect("only a client that offers can change its ask").ask = ask;
+                Round::seat(spec)
+            }
+        }
+    }
+
+    /// [`Round::with_ask`] for an ask that stays admitted.
+    pub(super) fn with_seat_ask(&self, seat: Seat, ask: Amount) -> Round {
+        assert!(ask <= self.reserve, "an admitted ask is within the reserve");
+        let mut round = self.clone();
+        round.asks[seat.0] = ask;
+        round
+    }
+
+    /// The parts this round was made of, offers sorted by client.
+    pub fn spec(&self) -> RoundSpec {
+        let mut offers: Vec<Offer> = self.seats().map(|seat| self.offer(seat)).collect();
+        offers.extend(self.turned_away.iter().cloned());
+        offers.sort_by(|a, b| a.client.cmp(&b.client));
+        let (lambda, coverage, reserve) = (self.lambda, self.coverage, self.reserve);
+        RoundSpec { lambda, coverage, reserve, base: self.field.base.clone(), offers }
+    }
+
+    /// The same round with another coverage target.
+    #[must_use]
+    pub fn with_coverage(&self, coverage: Coverage) -> Round {
+        Round { coverage, ..self.clone() }
+    }
+
+    /// The seats of the admitted, in the order of client ids.
+    pub fn seats(&self) -> impl ExactSizeIterator<Item = Seat> + use<> {
+        (0..self.asks.len()).map(Seat)
+    }
+
+    /// Number of admitted clients.
+    pub fn admitted(&self) -> usize {
+        self.asks.len()
+    }
+
+    /// Offers above the reserve, sorted by client; they take no part.
+    pub fn turned_away(&self) -> &[Offer] {
+        &self.turned_away
+    }
+
+    /// Who sits there.
+    pub fn client(&self, seat: Seat) -> &ClientId {
+        &self.field.clients[seat.0]
+    }
+
+    /// Where an admitted client sits.
+    pub fn seat_of(&self, client: &ClientId) -> Option<Seat> {
+        self.field.clients.binary_search(client).ok().map(Seat)
+    }
+
+    /// What the client there asks.
+    pub fn ask(&self, seat: Seat) -> Amount {
+        self.asks[seat.0]
+    }
+
+    /// The packed lower triangle of the data offered there.
+    pub fn gram(&self, seat: Seat) -> &[f64] {
+        let size = packed_len(self.field.dimension);
+        &self.field.grams[seat.0 * size..][..size]
+    }
+
+    /// All packed lower triangles, seat by seat.
+    pub(super) fn grams(&self) -> &[f64] {
+        &self.field.grams
+    }
+
+    /// Dimension of the contexts.
+    pub fn dimension(&self) -> usize {
+        self.field.dimension
+    }
+
+    /// The ridge weight.
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    /// The required determinant ratio.
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
+    }
+
+    /// The highest ask that is admitted.
+    pub fn reserve(&self) -> Amount {
+        self.reserve
+    }
+
+    /// log det V(S) of a set of clients, given by ascending seats.
+    pub fn level(&self, seats: &[Seat]) -> Information {
+        let mut matrix = self.field.ridge_base.clone();
+        for &seat in seats {
+            add(&mut matrix, self.gram(seat));
+        }
+        self.kernel().level(&matrix)
+    }
+
+    /// log det V with everyone admitted.
+    pub fn total_level(&self) -> Information {
+        self.field.total_level
+    }
+
+    /// The level that meets a coverage target: at least this is enough.
+    ///
+    /// It lies below log det V(all) + log coverage by 10^-9 nats and a little more for each client, so
+    /// that rounding never decides whether everyone together suffices.
+    pub fn required(&self, coverage: Coverage) -> Information {
+        self.field.total_level + Information::from_nats(coverage.log().max(-4e5)) - self.field.met_within
+    }
+
+    /// Whether `required` cannot be met without this client.
+    pub fn is_essential(&self, seat: Seat, required: Information) -> bool {
+        self.kernel().level_without(self.field.tree.root(), self.gram(seat)) < required
+    }
+
+    pub(super) fn kernel(&self) -> Kernel {
+        Kernel::new(self.field.dimension)
+    }
+
+    /// V with nobody's data.
+    pub(super) fn base_matrix(&self) -> &[f64] {
+        &self.field.ridge_base
+    }
+
+    pub(super) fn base_level(&self) -> Information {
+        self.field.base_level
+    }
+
+    /// The sum over everyone admitted, from which clients can be taken away.
+    pub(super) fn tree(&self) -> &SumTree {
+        &self.field.tree
+    }
+
+    /// How far rounding may move a gain or a loss.
+    pub(super) fn noise(&self) -> Information {
+        self.field.noise
+    }
+
+    fn offer(&self, seat: Seat) -> Offer {
+        let gram = Gram::from_lower(self.dimension(), self.gram(seat).to_vec()).expect("it was a gram before");
+        Offer { client: self.client(seat).clone(), ask: self.ask(seat), gram }
+    }
+}
+
+impl Field {
+    fn new(base: Gram, lambda: f64, admitted: Vec<Offer>) -> Field {
+        let dimension = base.dimension();
+        let mut clients = Vec::with_capacity(admitted.len());
+        let mut grams = Vec::with_capacity(admitted.len() * packed_len(dimension));
+        for offer in admitted {
+            clients.push(offer.client);
+            grams.extend_from_slice(offer.gram.lower());
+        }
+        let ridge_base = base.ridge(lambda).lower().to_vec();
+        let tree = SumTree::new(&ridge_base, &grams);
+        let mut kernel = Kernel::new(dimension);
+        let base_level = kernel.level(&ridge_base);
+        let total_level = kernel.level(tree.root());
+        let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
+        let each = 6e-14 + 4.0 * rounding;
+        let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64);
+        let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding);
+        Field { dimension, base, clients, grams, ridge_base, tree, base_level, total_level, met_within, noise }
+    }
+}
+
+/// Adds a packed matrix to another.
+pub(super) fn add(matrix: &mut [f64], gram: &[f64]) {
+    for (entry, x) in matrix.iter_mut().zip(gram) {
+        *entry += x;
+    }
+}
+
+fn check(spec: &RoundSpec) -> Result<(), RoundError> {
+    if !(spec.lambda > 0.0 && spec.lambda <= MAX_ENTRY) {
+        return Err(RoundError::Lambda(spec.lambda));
+    }
+    match spec.offers.len() {
+        0 => return Err(RoundError::NoOffers),
+        1..=MAX_OFFERS => {}
+        more => return Err(RoundError::TooManyOffers(more)),
+    }
+    let mut seen = BTreeSet::new();
+    let expected = spec.base.dimension();
+    for Offer { client, gram, .. } in &spec.offers {
+        if !seen.insert(client) {
+            return Err(RoundError::DuplicateClient(client.clone()));
+        }
+        if gram.dimension() != expected {
+            return Err(RoundError::WrongDimension { client: client.clone(), got: gram.dimension(), expected });
+        }
+    }
+    check_positive(spec)
+}
+
+/// Every sum of a subset must stay positive definite: the ridge has to outweigh all negative
+/// eigenvalues together, and the rounding of the largest matrix.
+fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
+    let mut negativity = spec.base.negativity(PSD_TOLERANCE).ok_or(RoundError::BaseNotPositive)?;
+    let mut trace = spec.base.trace() + spec.lambda;
+    for Offer { client, gram, .. } in &spec.offers {
+        let not_positive = || RoundError::NotPositive { client: client.clone() };
+        negativity += gram.negativity(PSD_TOLERANCE).ok_or_else(not_positive)?;
+        trace += gram.trace();
+    }
+    let rounding = 16.0 * spec.base.dimension() as f64 * f64::EPSILON * trace;
+    let least = 2.0 * (negativity + rounding);
+    let lambda = spec.lambda;
+    if lambda >= least { Ok(()) } else { Err(RoundError::LambdaTooSmall { lambda, least }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(client: &str, ask: &str, gram: f64) -> Offer {
+        let gram = Gram::from_rows(&[[gram]]).unwrap();
+        Offer { client: client.parse().unwrap(), ask: ask.parse().unwrap(), gram }
+    }
+
+    fn spec(offers: Vec<Offer>) -> RoundSpec {
+        let coverage = Coverage::ratio(0.5).unwrap();
+        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10), base: Gram::zeros(1).unwrap(), offers }
+    }
+
+    fn check_refused(change: impl FnOnce(&mut RoundSpec), expected: &str) {
+        let mut spec = spec(vec![offer("b", "2", 1.0), offer("a", "1", 1.0)]);
+        change(&mut spec);
+        let error = Round::new(spec).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn wrong_parts_are_refused_by_name() {
+        check_refused(|spec| spec.lambda = 0.0, "lambda is 0");
+        check_refused(|spec| spec.lambda = f64::NAN, "lambda is NaN");
+        check_refused(|spec| spec.offers.clear(), "offers is empty");
+        check_refused(|spec| spec.offers[0].client = "a".parse().unwrap(), "client a offers twice");
+        check_refused(|spec| spec.base = Gram::zeros(2).unwrap(), "gram of b has dimension 1, base has 2");
+        check_refused(|spec| spec.offers[1] = offer("a", "1", -1.0), "gram of a is not positive");
+        check_refused(|spec| spec.base = Gram::from_rows(&[[-1.0]]).unwrap(), "base is not positive");
+        check_refused(|spec| spec.offers[1] = offer("a", "1", 9e14), "lambda is 0.1, too small");
+    }
+
+    #[test]
+    fn offers_are_seated_by_client_and_high_asks_turned_away() {
+        let round =
+            Round::new(spec(vec![offer("b", "2", 1.0), offer("c", "10.000001", 1.0), offer("a", "10", 1.0)])).unwrap();
+        let seated: Vec<_> = round.seats().map(|seat| round.client(seat).as_str()).collect();
+        assert_eq!(seated, ["a", "b"]);
+        assert_eq!(round.turned_away()[0].client.as_str(), "c");
+    }
+
+    #[test]
+    fn another_ask_can_enter_and_leave_the_round() {
+        let round = Round::new(spec(vec![offer("a", "1", 1.0), offer("b", "2", 1.0)])).unwrap();
+        let client = "b".parse().unwrap();
+        let without = round.with_ask(&client, Amount::from_units(11));
+        assert_eq!((without.admitted(), without.turned_away().len()), (1, 1));
+        let again = without.with_ask(&client, Amount::from_units(2));
+        assert_eq!(again.spec(), round.spec());
+        assert_eq!(again.total_level(), round.total_level());
+    }
+
+    #[test]
+    fn everyone_turned_away_leaves_an_empty_round() {
+        let round = Round::new(spec(vec![offer("a", "11", 1.0)])).unwrap();
+        assert_eq!(round.admitted(), 0);
+        assert!(round.level(&[]) >= round.required(round.coverage()));
+    }
+}

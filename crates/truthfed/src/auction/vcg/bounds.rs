@@ -1,0 +1,75 @@
+//! Lower bounds of the cost of completing a set, by fractional knapsacks.
+//!
+//! Floats, rounded the safe way: a bound that is a hair too low only costs time.
+
+/// Relative safety margin, far above the rounding of the sums here.
+const SAFE: f64 = 1.0 - 1e-9;
+
+/// A free client in a bound.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    /// Its ask in micro-units.
+    pub(super) ask: f64,
+    /// The most it can add.
+    pub(super) gain: f64,
+    /// The least that is lost without it.
+    pub(super) loss: f64,
+}
+
+/// The least cost of adding at least `missing`, when each item adds at most its gain.
+pub(super) fn cost_of_missing(items: &mut [Item], missing: f64) -> f64 {
+    items.sort_unstable_by(|a, b| (a.ask * b.gain).total_cmp(&(b.ask * a.gain)));
+    let (mut rest, mut cost) = (missing, 0.0);
+    for item in items.iter() {
+        if rest <= item.gain {
+            return (cost + item.ask * (rest / item.gain).max(0.0)) * SAFE;
+        }
+        rest -= item.gain;
+        cost += item.ask;
+    }
+    f64::INFINITY
+}
+
+/// The sum of asks less the most that can be saved by leaving items out, when each costs at least its loss and
+/// only `spare` may be lost.
+pub(super) fn cost_after_savings(items: &mut [Item], spare: f64) -> f64 {
+    items.sort_unstable_by(|a, b| (b.ask * a.loss).total_cmp(&(a.ask * b.loss)));
+    let (mut rest, mut kept) = (spare, 0.0);
+    for item in items.iter() {
+        if item.loss <= rest {
+            rest -= item.loss;
+        } else {
+            kept += item.ask * (1.0 - rest / item.loss);
+            rest = 0.0;
+        }
+    }
+    kept * SAFE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items() -> Vec<Item> {
+        [(4.0, 2.0, 1.0), (3.0, 1.0, 1.0), (1.0, 1.0, 0.25)].map(|(ask, gain, loss)| Item { ask, gain, loss }).to_vec()
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6
+    }
+
+    #[test]
+    fn the_missing_is_bought_by_value_and_in_part() {
+        assert!(close(cost_of_missing(&mut items(), 1.0), 1.0));
+        assert!(close(cost_of_missing(&mut items(), 2.0), 3.0));
+        assert_eq!(cost_of_missing(&mut items(), 4.5), f64::INFINITY);
+        assert!(close(cost_of_missing(&mut items(), 0.0), 0.0));
+    }
+
+    #[test]
+    fn savings_are_taken_by_ask_per_loss_and_in_part() {
+        assert!(close(cost_after_savings(&mut items(), 0.0), 8.0));
+        assert!(close(cost_after_savings(&mut items(), 0.5), 6.0));
+        assert!(close(cost_after_savings(&mut items(), 3.0), 0.0));
+    }
+}

@@ -1,0 +1,139 @@
+//! `vcg`: the cheapest set of clients that meets the target, by exact search, with Clarke payments.
+//!
+//! Branch and bound. Clients are decided by their ids, included first; a client that adds nothing is left
+//! out, one that the target cannot do without is put in. These decisions depend on the data only, never on an
+//! ask, and of several cheapest sets the first that the search meets wins: so ties go to the smaller ids by a
+//! fixed order of sets, and the critical value is exact. A branch is cut when its
+//! lower bound is no better than the best set so far.
+//!
+//! Two bounds, both from submodularity. From below: what each free client adds now is the most it can
+//! ever add, so a fractional knapsack of these gains bounds the cost of what is missing. From above: what
+//! would be lost without each free client now is the least its absence can cost, so a fractional knapsack
+//! of these losses bounds what can be saved.
+
+mod bounds;
+mod search;
+
+use rayon::prelude::*;
+
+use self::search::{Search, Solution};
+use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use crate::Amount;
+
+/// Sets are kept in 128-bit words.
+const MAX_CLIENTS: usize = 128;
+
+/// The exact optimum with Clarke payments.
+#[derive(Debug, Clone, Copy)]
+pub struct Vcg {
+    /// Most nodes one search may visit before it gives up (there is one search for the winners and two for
+    /// each winner's price).
+    pub node_limit: u64,
+}
+
+/// A million nodes, which is some seconds.
+impl Default for Vcg {
+    fn default() -> Vcg {
+        Vcg { node_limit: 1_000_000 }
+    }
+}
+
+impl Mechanism for Vcg {
+    fn name(&self) -> &'static str {
+        "vcg"
+    }
+
+    fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
+        let optimum = self.solve(round, None)?.expect("everyone together meets the target");
+        let winners = optimum.winners();
+        let priced: Vec<_> =
+            winners.par_iter().map(|&seat| self.price(round, &optimum, seat)).collect::<Result<_, _>>()?;
+        let price = priced.iter().map(|(_, evaluations)| evaluations).sum();
+        let paid = winners.into_iter().zip(priced).map(|(seat, (payment, _))| (seat, payment)).collect();
+        let evaluations = Evaluations { select: optimum.evaluations, price };
+        Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+    }
+
+    fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
+        Ok(self.solve(round, None)?.expect("everyone together meets the target").winners())
+    }
+}
+
+impl Vcg {
+    /// The cheapest covering set, `without` a client if one is given; `None` when there is none.
+    fn solve(&self, round: &Round, without: Option<Seat>) -> Result<Option<Solution>, Refusal> {
+        if round.admitted() > MAX_CLIENTS {
+            return Err(Refusal::TooManyClients { clients: round.admitted(), limit: MAX_CLIENTS });
+        }
+        Search::new(round, without, self.node_limit).run()
+    }
+
+    /// The optimum without a winner, less what the others of the optimum ask; one micro-unit less where
+    /// that is a tie the winner would lose.
+    fn price(&self, round: &Round, optimum: &Solution, seat: Seat) -> Result<(Amount, u64), Refusal> {
+        let Some(without) = self.solve(round, Some(seat))? else {
+            return Ok((round.reserve(), 0));
+        };
+        let others = optimum.cost - i128::from(round.ask(seat).micros());
+        let clarke = without.cost - others;
+        if clarke > i128::from(round.reserve().micros()) {
+            return Ok((round.reserve(), without.evaluations));
+        }
+        let at_tie = round.with_seat_ask(seat, Amount::saturating(clarke));
+        let tied = self.solve(&at_tie, None)?.expect("everyone together meets the target");
+        let lost = i128::from(!tied.includes(seat));
+        Ok((Amount::saturating(clarke - lost), without.evaluations + tied.evaluations))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auction::catalog;
+    use crate::auction::testing::{check_payments, one_dimensional, random_rounds};
+
+    /// The least cost of a covering set, over all sets.
+    fn brute_force(round: &Round) -> i128 {
+        let required = round.required(round.coverage());
+        let all: Vec<Seat> = round.seats().collect();
+        let sets = (0_u32..1 << all.len())
+            .map(|mask| -> Vec<Seat> { all.iter().copied().filter(|seat| mask >> seat.0 & 1 == 1).collect() });
+        let covering = sets.filter(|set| round.level(set) >= required);
+        covering.map(|set| set.iter().map(|&seat| i128::from(round.ask(seat).micros())).sum()).min().unwrap()
+    }
+
+    #[test]
+    fn vcg_equals_brute_force_up_to_twelve_clients() {
+        for (seed, round) in random_rounds(400) {
+            let outcome = Vcg::default().run(&round).unwrap();
+            assert_eq!(outcome.social_cost().micros(), brute_force(&round), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn vcg_social_cost_is_at_most_that_of_all_others_at_its_target() {
+        for (seed, round) in random_rounds(400) {
+            let optimum = Vcg::default().run(&round).unwrap().social_cost();
+            for entry in catalog::all() {
+                let outcome = entry.mechanism.run(&round).unwrap();
+                assert!(optimum <= outcome.social_cost(), "seed {seed}: {}", entry.mechanism.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_winner_is_paid_what_its_absence_would_cost_the_others() {
+        let round = one_dimensional(0.6, &[("a", "3", 4.0), ("b", "5", 4.0), ("c", "9", 4.0)]);
+        check_payments(&Vcg::default(), &round, &[("a", "9"), ("b", "9")]);
+    }
+
+    #[test]
+    fn too_large_a_search_is_refused_with_the_reason() {
+        let round = crate::generate::federation(40, 3, 1);
+        let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
+        assert_eq!(refusal, Refusal::TooManyNodes { clients: 40, limit: 1 });
+        let round = crate::generate::federation(129, 2, 1);
+        let refusal = Vcg::default().run(&round).unwrap_err();
+        assert_eq!(refusal, Refusal::TooManyClients { clients: 129, limit: 128 });
+    }
+}

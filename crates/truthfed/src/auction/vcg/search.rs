@@ -1,0 +1,185 @@
+//! The branch and bound itself.
+
+use super::bounds::{Item, cost_after_savings, cost_of_missing};
+use crate::auction::kernel::Kernel;
+use crate::auction::path::Path;
+use crate::auction::round::add;
+use crate::auction::{Clock, Information, Mechanism, Refusal, Round, Seat};
+
+/// A cheapest set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Solution {
+    pub(super) cost: i128,
+    pub(super) evaluations: u64,
+    set: u128,
+}
+
+impl Solution {
+    pub(super) fn includes(&self, seat: Seat) -> bool {
+        self.set >> seat.0 & 1 == 1
+    }
+
+    pub(super) fn winners(&self) -> Vec<Seat> {
+        (0..128).map(Seat).filter(|&seat| self.includes(seat)).collect()
+    }
+}
+
+/// A search in progress.
+pub(super) struct Search<'r> {
+    round: &'r Round,
+    required: Information,
+    without: Option<Seat>,
+    kernel: Kernel,
+    nodes: u64,
+    node_limit: u64,
+    /// A set must cost less than this to be the new best.
+    limit: i128,
+    best: Option<(i128, u128)>,
+}
+
+/// What is decided so far.
+#[derive(Debug, Clone)]
+struct Node {
+    set: u128,
+    cost: i128,
+    /// The ridge Gram matrix of the included, and of the included and the free.
+    included: Vec<f64>,
+    available: Vec<f64>,
+    included_level: Information,
+    available_level: Information,
+    /// Undecided clients, by seat.
+    free: Vec<Seat>,
+}
+
+impl<'r> Search<'r> {
+    pub(super) fn new(round: &'r Round, without: Option<Seat>, node_limit: u64) -> Search<'r> {
+        let required = round.required(round.coverage());
+        let kernel = round.kernel();
+        let mut search =
+            Search { round, required, without, kernel, nodes: 0, node_limit, limit: i128::MAX, best: None };
+        search.limit = search.first_limit();
+        search
+    }
+
+    /// One more than the cost of a good set, so that a set of that cost is still found by the search itself.
+    fn first_limit(&mut self) -> i128 {
+        let asks = |seats: &[Seat]| seats.iter().map(|&seat| i128::from(self.round.ask(seat).micros())).sum::<i128>();
+        if self.without.is_none() {
+            return asks(&Clock.select(self.round).expect("the clock never refuses")) + 1;
+        }
+        let start = Path::new(self.round, self.round.base_level());
+        let walk = start.resume(self.round, 0, self.without);
+        let bought = start.branch(walk, self.required);
+        if bought.level() >= self.required { bought.spent() + 1 } else { i128::MAX }
+    }
+
+    /// The cheapest set, or `None` when no set meets the target.
+    pub(super) fn run(mut self) -> Result<Option<Solution>, Refusal> {
+        let root = self.root();
+        self.visit(root)?;
+        let evaluations = self.kernel.evaluations();
+        Ok(self.best.map(|(cost, set)| Solution { cost, set, evaluations }))
+    }
+
+    fn root(&self) -> Node {
+        let round = self.round;
+        Node {
+            set: 0,
+            cost: 0,
+            included: round.base_matrix().to_vec(),
+            available: round.tree().root().to_vec(),
+            included_level: round.base_level(),
+            available_level: round.total_level(),
+            free: round.seats().collect(),
+        }
+    }
+
+    fn visit(&mut self, mut node: Node) -> Result<(), Refusal> {
+        self.nodes += 1;
+        if self.nodes > self.node_limit {
+            let (clients, limit) = (self.round.admitted(), self.node_limit);
+            return Err(Refusal::TooManyNodes { clients, limit });
+        }
+        if !self.settle_forced(&mut node) || node.cost >= self.limit {
+            return Ok(());
+        }
+        if node.included_level >= self.required {
+            self.limit = node.cost;
+            self.best = Some((node.cost, node.set));
+            return Ok(());
+        }
+        if self.bound(&node) >= self.limit {
+            return Ok(());
+        }
+        // The target is missed, so somebody is free: with nobody free, included would be available.
+        let seat = node.free[0];
+        let mut with = node.clone();
+        with.free.remove(0);
+        if self.without != Some(seat) {
+            self.include(&mut with, seat);
+            self.visit(with)?;
+        }
+        node.free.remove(0);
+        self.exclude(&mut node, seat);
+        self.visit(node)
+    }
+
+    /// Leaves out who adds nothing and puts in whom the target cannot do without; false when the target
+    /// cannot be met, or only with the client that must not be there.
+    fn settle_forced(&mut self, node: &mut Node) -> bool {
+        if node.available_level < self.required {
+            return false;
+        }
+        let mut index = 0;
+        while index < node.free.len() && node.included_level < self.required {
+            let seat = node.free[index];
+            let gram = self.round.gram(seat);
+            if self.kernel.level_without(&node.available, gram) < self.required {
+                if self.without == Some(seat) {
+                    return false;
+                }
+                node.free.remove(index);
+                self.include(node, seat);
+            } else if self.kernel.level_with(&node.included, gram) <= node.included_level {
+                node.free.remove(index);
+                self.exclude(node, seat);
+            } else {
+                index += 1;
+            }
+        }
+        true
+    }
+
+    fn include(&mut self, node: &mut Node, seat: Seat) {
+        add(&mut node.included, self.round.gram(seat));
+        node.included_level = self.kernel.level(&node.included);
+        node.cost += i128::from(self.round.ask(seat).micros());
+        node.set |= 1 << seat.0;
+    }
+
+    fn exclude(&mut self, node: &mut Node, seat: Seat) {
+        for (entry, x) in node.available.iter_mut().zip(self.round.gram(seat)) {
+            *entry -= x;
+        }
+        node.available_level = self.kernel.level(&node.available);
+    }
+
+    /// A lower bound of the cost of every covering set below a node.
+    fn bound(&mut self, node: &Node) -> i128 {
+        let noise = self.round.noise();
+        let mut items = Vec::with_capacity(node.free.len());
+        for &seat in &node.free {
+            let gram = self.round.gram(seat);
+            let gain = self.kernel.level_with(&node.included, gram) - node.included_level + noise;
+            let loss = node.available_level - self.kernel.level_without(&node.available, gram) - noise;
+            let ask = self.round.ask(seat).micros() as f64;
+            items.push(Item { ask, gain: gain.units() as f64, loss: loss.units().max(0) as f64 });
+        }
+        let margin = (noise.units() * 128) as f64;
+        let missing = (self.required - node.included_level).units() as f64 - margin;
+        let spare = (node.available_level - self.required).units() as f64 + margin;
+        let more = cost_of_missing(&mut items, missing).max(cost_after_savings(&mut items, spare));
+        // Asks are whole micro-units.
+        node.cost + (more - 1e-3).ceil().clamp(0.0, 1e37) as i128
+    }
+}

@@ -1,0 +1,248 @@
+//! The lazy greedy walk: buy the best value, again and again.
+//!
+//! Every step takes the client with the highest gain per ask. Gains only fall as the bought set grows
+//! (submodularity), so a gain seen earlier bounds today's; only clients whose bound reaches the best
+//! exact value of the step are evaluated anew. Rounding may lift a gain by a hair, so bounds carry
+//! [`Round::noise`]: the picks are exactly those of evaluating everyone.
+//!
+//! Not here: remembering a walk and branching off from it ([`super::path`]).
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::kernel::Kernel;
+use super::ratio::Ratio;
+use super::round::add;
+use super::{Information, Round, Seat};
+
+/// Relative widening of float bounds, far above their rounding.
+const WIDER: f64 = 1.0 + 1e-12;
+
+/// One purchase: who, and what stood before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pick {
+    pub(super) ratio: Ratio,
+    /// Information before this pick.
+    pub(super) level: Information,
+    /// Sum of asks before this pick.
+    pub(super) spent: i128,
+}
+
+/// A gain that was evaluated at some step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) step: usize,
+    pub(super) seat: Seat,
+    pub(super) gain: Information,
+}
+
+/// A greedy walk in progress.
+#[derive(Debug)]
+pub(super) struct Walk<'r> {
+    round: &'r Round,
+    kernel: Kernel,
+    matrix: Vec<f64>,
+    level: Information,
+    spent: i128,
+    budget: i128,
+    step: usize,
+    gains: Vec<Information>,
+    seen_at: Vec<usize>,
+    queue: BinaryHeap<Candidate>,
+    evaluated: Vec<Seat>,
+    trace: Vec<Seen>,
+    next_change: i128,
+}
+
+impl<'r> Walk<'r> {
+    /// A walk from nothing bought, which may spend without end.
+    pub(super) fn new(round: &'r Round) -> Walk<'r> {
+        let mut walk = Walk::at(round, 0, round.base_matrix().to_vec(), round.base_level(), 0);
+        let grams = round.seats().map(|seat| round.gram(seat));
+        let levels = walk.kernel.each_with(&walk.matrix, grams);
+        for (seat, level) in round.seats().zip(levels) {
+            walk.note(seat, level - round.base_level());
+        }
+        walk.queue = round.seats().map(|seat| walk.candidate(seat)).collect();
+        walk
+    }
+
+    /// A walk that goes on after `step` purchases: `seen` are the gains evaluated so far, `gone` the clients
+    /// that are bought or out of the question.
+    pub(super) fn resume(
+        round: &'r Round,
+        step: usize,
+        matrix: &[f64],
+        (level, spent): (Information, i128),
+        seen: impl Iterator<Item = Seen>,
+        gone: impl Iterator<Item = Seat>,
+    ) -> Walk<'r> {
+        let mut walk = Walk::at(round, step, matrix.to_vec(), level, spent);
+        for Seen { step, seat, gain } in seen {
+            walk.gains[seat.0] = gain;
+            walk.seen_at[seat.0] = step;
+        }
+        let mut here = vec![true; round.admitted()];
+        gone.for_each(|seat| here[seat.0] = false);
+        walk.queue = round.seats().filter(|seat| here[seat.0]).map(|seat| walk.candidate(seat)).collect();
+        walk
+    }
+
+    fn at(round: &'r Round, step: usize, matrix: Vec<f64>, level: Information, spent: i128) -> Walk<'r> {
+        Walk {
+            round,
+            kernel: round.kernel(),
+            matrix,
+            level,
+            spent,
+            budget: i128::MAX,
+            step,
+            gains: vec![Information::ZERO; round.admitted()],
+            seen_at: vec![usize::MAX; round.admitted()],
+            queue: BinaryHeap::new(),
+            evaluated: Vec::new(),
+            trace: Vec::new(),
+            next_change: i128::MAX,
+        }
+    }
+
+    /// From here on clients are bought only while the sum of asks stays within `budget`.
+    pub(super) fn within(mut self, budget: i128) -> Walk<'r> {
+        self.budget = budget;
+        self
+    }
+
+    /// Information bought so far.
+    pub(super) fn level(&self) -> Information {
+        self.level
+    }
+
+    /// Sum of asks so far.
+    pub(super) fn spent(&self) -> i128 {
+        self.spent
+    }
+
+    /// Purchases so far, those before a resumption included.
+    pub(super) fn step(&self) -> usize {
+        self.step
+    }
+
+    /// The ridge Gram matrix of what was bought so far.
+    pub(super) fn matrix(&self) -> &[f64] {
+        &self.matrix
+    }
+
+    /// Every gain this walk evaluated.
+    pub(super) fn into_trace(self) -> Vec<Seen> {
+        self.trace
+    }
+
+    /// Log determinants evaluated by this walk.
+    pub(super) fn evaluations(&self) -> u64 {
+        self.kernel.evaluations()
+    }
+
+    /// The least budget with which the walk so far could have gone otherwise.
+    pub(super) fn next_change(&self) -> i128 {
+        self.next_change
+    }
+
+    /// What a client would add now, whether or not it takes part in the walk.
+    pub(super) fn gain_of(&mut self, seat: Seat) -> Information {
+        self.kernel.level_with(&self.matrix, self.round.gram(seat)) - self.level
+    }
+
+    /// The best value that adds anything and can be afforded.
+    pub(super) fn choose(&mut self) -> Option<Pick> {
+        let mut best: Option<Ratio> = None;
+        while let Some(top) = self.queue.peek().copied() {
+            if best.is_some_and(|best| top.bound < value(best.gain, &best)) {
+                break;
+            }
+            self.queue.pop();
+            let needed = self.spent + i128::from(self.round.ask(top.seat).micros());
+            if needed > self.budget {
+                self.next_change = self.next_change.min(needed);
+                continue;
+            }
+            let gain = self.current_gain(top.seat);
+            self.evaluated.push(top.seat);
+            let ratio = Ratio { seat: top.seat, gain, ask: self.round.ask(top.seat) };
+            if gain > Information::ZERO && best.is_none_or(|best| ratio.beats(&best)) {
+                best = Some(ratio);
+            }
+        }
+        for seat in std::mem::take(&mut self.evaluated) {
+            if best.is_none_or(|best| best.seat != seat) {
+                self.queue.push(self.candidate(seat));
+            }
+        }
+        best.map(|ratio| Pick { ratio, level: self.level, spent: self.spent })
+    }
+
+    /// Buys what was chosen.
+    pub(super) fn take(&mut self, pick: &Pick) {
+        let Ratio { seat, gain, ask } = pick.ratio;
+        add(&mut self.matrix, self.round.gram(seat));
+        self.level = self.level + gain;
+        self.spent += i128::from(ask.micros());
+        self.step += 1;
+    }
+
+    /// The gain at this step, evaluated unless it is known.
+    fn current_gain(&mut self, seat: Seat) -> Information {
+        if self.seen_at[seat.0] != self.step {
+            let gain = self.gain_of(seat);
+            self.note(seat, gain);
+        }
+        self.gains[seat.0]
+    }
+
+    fn note(&mut self, seat: Seat, gain: Information) {
+        self.gains[seat.0] = gain;
+        self.seen_at[seat.0] = self.step;
+        self.trace.push(Seen { step: self.step, seat, gain });
+    }
+
+    fn candidate(&self, seat: Seat) -> Candidate {
+        let gain = self.gains[seat.0];
+        let ratio = Ratio { seat, gain, ask: self.round.ask(seat) };
+        Candidate { bound: value(gain + self.round.noise(), &ratio) * WIDER, seat }
+    }
+}
+
+/// Gain per ask as a float, infinite at ask zero: for bounds only.
+fn value(gain: Information, ratio: &Ratio) -> f64 {
+    match (gain.units(), ratio.ask.micros()) {
+        (..=0, _) => 0.0,
+        (_, 0) => f64::INFINITY,
+        (gain, ask) => gain as f64 / ask as f64,
+    }
+}
+
+/// A client that may be bought, with an upper bound of its value.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    bound: f64,
+    seat: Seat,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Candidate) -> Ordering {
+        self.bound.total_cmp(&other.bound).then(other.seat.cmp(&self.seat))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Candidate) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}

@@ -1,0 +1,110 @@
+//! Parameters of LinUCB, checked once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::MAX_DIMENSION;
+
+/// Parameters as they are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RawConfig {
+    /// Dimension of the contexts, `1..=512`; default 5.
+    pub dimension: usize,
+    /// Ridge weight, above 0; default 0.1.
+    pub lambda: f64,
+    /// Scale of the noise, at least 0; default 0.1.
+    pub sigma: f64,
+    /// Probability of a wrong confidence set, in (0, 1); default 0.1.
+    pub delta: f64,
+}
+
+impl Default for RawConfig {
+    fn default() -> RawConfig {
+        RawConfig { dimension: 5, lambda: 0.1, sigma: 0.1, delta: 0.1 }
+    }
+}
+
+/// Checked parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Config(RawConfig);
+
+/// Why parameters are refused.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// Caller: no such dimension.
+    #[error("dimension is {0}: it must lie in 1..=512")]
+    Dimension(usize),
+    /// Caller: the ridge must be positive.
+    #[error("lambda is {0}: it must lie between 1e-9 and 1e9")]
+    Lambda(f64),
+    /// Caller: noise has a size.
+    #[error("sigma is {0}: it must lie between 0 and 1e9")]
+    Sigma(f64),
+    /// Caller: a probability.
+    #[error("delta is {0}: it must lie above 0 and below 1")]
+    Delta(f64),
+}
+
+impl TryFrom<RawConfig> for Config {
+    type Error = ConfigError;
+
+    fn try_from(raw: RawConfig) -> Result<Config, ConfigError> {
+        let RawConfig { dimension, lambda, sigma, delta } = raw;
+        if !(1..=MAX_DIMENSION).contains(&dimension) {
+            return Err(ConfigError::Dimension(dimension));
+        }
+        if !(1e-9..=1e9).contains(&lambda) {
+            return Err(ConfigError::Lambda(lambda));
+        }
+        if !(0.0..=1e9).contains(&sigma) {
+            return Err(ConfigError::Sigma(sigma));
+        }
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(ConfigError::Delta(delta));
+        }
+        Ok(Config(raw))
+    }
+}
+
+impl Config {
+    /// Dimension of the contexts.
+    pub fn dimension(&self) -> usize {
+        self.0.dimension
+    }
+
+    /// Ridge weight.
+    pub fn lambda(&self) -> f64 {
+        self.0.lambda
+    }
+
+    /// Scale of the noise.
+    pub fn sigma(&self) -> f64 {
+        self.0.sigma
+    }
+
+    /// Probability of a wrong confidence set.
+    pub fn delta(&self) -> f64 {
+        self.0.delta
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_refused(change: impl FnOnce(&mut RawConfig), expected: &str) {
+        let mut raw = RawConfig::default();
+        change(&mut raw);
+        assert_eq!(Config::try_from(raw).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn parameters_outside_their_bounds_are_refused_by_name() {
+        check_refused(|raw| raw.dimension = 0, "dimension is 0: it must lie in 1..=512");
+        check_refused(|raw| raw.dimension = 513, "dimension is 513: it must lie in 1..=512");
+        check_refused(|raw| raw.lambda = 0.0, "lambda is 0: it must lie between 1e-9 and 1e9");
+        check_refused(|raw| raw.lambda = f64::NAN, "lambda is NaN: it must lie between 1e-9 and 1e9");
+        check_refused(|raw| raw.sigma = -0.1, "sigma is -0.1: it must lie between 0 and 1e9");
+        check_refused(|raw| raw.delta = 1.0, "delta is 1: it must lie above 0 and below 1");
+    }
+}

@@ -1,0 +1,242 @@
+//! LinUCB: how a client chooses an arm and learns from the reward.
+//!
+//! With `V = gram + lambda I` and `theta = V^-1 moment` over everything the client knows, the arm chosen is
+//! the one with the largest `x.theta + alpha * ||x||_{V^-1}`, where
+//! `alpha = sigma * sqrt(log(det V / det(lambda I)) + 2 log(1/delta)) + sqrt(lambda)`.
+//!
+//! The inverse of V is kept up to date by rank-1 updates: a step costs O(K d^2). It is computed anew when a new
+//! snapshot arrives, and every thousand observations, so that rounding does not pile up.
+//!
+//! Not here: when to ask for a round, what is shared (the protocol).
+
+mod config;
+
+pub use config::{Config, ConfigError, RawConfig};
+
+use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError};
+
+/// Observations after which the inverse is computed anew.
+const REFRESH_EVERY: u32 = 1024;
+/// Scores that differ by less than this share count as equal: the first of them is chosen.
+const TIE: f64 = 1e-12;
+
+/// One client's bandit: what it knows, and how it decides.
+///
+/// ```
+/// use truthfed::bandit::{Config, LinUcb, RawConfig};
+/// let config = Config::try_from(RawConfig { dimension: 2, ..RawConfig::default() })?;
+/// let mut bandit = LinUcb::new(config);
+/// let arms = [[1.0, 0.0], [0.0, 1.0]];
+/// for _ in 0..20 {
+///     let chosen = bandit.choose(&arms)?;
+///     bandit.learn(&arms[chosen], if chosen == 1 { 1.0 } else { 0.0 })?;
+/// }
+/// assert_eq!(bandit.choose(&arms)?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LinUcb {
+    config: Config,
+    known: Statistics,
+    /// V^-1, all rows.
+    inverse: Vec<f64>,
+    theta: Vec<f64>,
+    /// log(det V / det(lambda I)).
+    log_det_ratio: f64,
+    since_refresh: u32,
+}
+
+/// Why no arm could be chosen.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ChooseError {
+    /// Application: there must be at least one arm.
+    #[error("arms is empty: there is nothing to choose from")]
+    NoArms,
+    /// Application: an arm has another size than the bandit.
+    #[error("arm {index} has dimension {got}, expected {expected}")]
+    WrongDimension {
+        /// Position of the arm.
+        index: usize,
+        /// Its size.
+        got: usize,
+        /// The size it must have.
+        expected: usize,
+    },
+    /// Application: an arm has a NaN, infinite or absurdly large coordinate.
+    #[error("arm {index} gives no finite score: its coordinates must be finite and below 1e100 in size")]
+    NotFinite {
+        /// Position of the arm.
+        index: usize,
+    },
+}
+
+/// Why a snapshot of statistics could not be taken over.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RefreshError {
+    /// Sender: the snapshot has another size than the bandit.
+    #[error("snapshot has dimension {got}, expected {expected}")]
+    WrongDimension {
+        /// Its size.
+        got: usize,
+        /// The size it must have.
+        expected: usize,
+    },
+    /// Caller: in floats, the ridge no longer shows beside so much or so long data.
+    #[error("lambda is {lambda}: beside this much data it must be at least {least:e}")]
+    RidgeDrowned {
+        /// The ridge weight.
+        lambda: f64,
+        /// The least that is safe.
+        least: f64,
+    },
+    /// Sender: no data gives such a Gram matrix.
+    #[error("snapshot with ridge {lambda}: {error}")]
+    NotPositive {
+        /// The ridge weight.
+        lambda: f64,
+        /// Where the factorisation failed.
+        error: NotPositive,
+    },
+}
+
+impl LinUcb {
+    /// A bandit that knows nothing yet.
+    pub fn new(config: Config) -> LinUcb {
+        let nothing = Statistics::new(config.dimension()).expect("a checked configuration has a valid dimension");
+        LinUcb::knowing(config, nothing).expect("the ridge alone is positive definite")
+    }
+
+    /// A bandit that starts from statistics.
+    ///
+    /// # Errors
+    /// When the dimensions differ, the Gram matrix with the ridge is not positive definite, or so large that
+    /// the ridge is lost in rounding.
+    pub fn knowing(config: Config, known: Statistics) -> Result<LinUcb, RefreshError> {
+        let (got, expected) = (known.dimension(), config.dimension());
+        if got != expected {
+            return Err(RefreshError::WrongDimension { got, expected });
+        }
+        let lambda = config.lambda();
+        let least = 16.0 * expected as f64 * f64::EPSILON * known.gram().trace();
+        if lambda < least {
+            return Err(RefreshError::RidgeDrowned { lambda, least });
+        }
+        let factor = Factor::new(&known.gram().ridge(lambda));
+        let factor = factor.map_err(|error| RefreshError::NotPositive { lambda, error })?;
+        let log_det_ratio = factor.log_det() - expected as f64 * libm::log(lambda);
+        let (inverse, theta) = (factor.inverse(), factor.solve(known.moment()));
+        Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh: 0 })
+    }
+
+    /// Replaces what is known, as after a new global snapshot.
+    ///
+    /// # Errors
+    /// As [`LinUcb::knowing`]; nothing is changed then.
+    pub fn refresh(&mut self, known: Statistics) -> Result<(), RefreshError> {
+        *self = LinUcb::knowing(self.config, known)?;
+        Ok(())
+    }
+
+    /// The arm to play: the largest optimistic estimate, the first of equals.
+    ///
+    /// # Errors
+    /// When there is no arm, or one is of another size or not finite.
+    pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
+        let alpha = self.exploration();
+        let mut image = vec![0.0; self.config.dimension()];
+        let mut scores = Vec::with_capacity(arms.len());
+        for (index, arm) in arms.iter().enumerate() {
+            scores.push(self.score(index, arm.as_ref(), alpha, &mut image)?);
+        }
+        let best = scores.iter().copied().reduce(f64::max).ok_or(ChooseError::NoArms)?;
+        let enough = best - TIE * best.abs();
+        Ok(scores.iter().position(|&score| score >= enough).expect("the best is among them"))
+    }
+
+    /// Takes in the reward of an arm that was played.
+    ///
+    /// # Errors
+    /// When the arm has another size or anything is not finite; nothing is changed then.
+    pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
+        self.known.observe(arm, reward)?;
+        self.update(arm);
+        self.since_refresh += 1;
+        if self.since_refresh >= REFRESH_EVERY {
+            self.since_refresh = 0;
+            // Data so long that it drowns the ridge has no safe factor; the updated inverse serves on.
+            if let Ok(anew) = LinUcb::knowing(self.config, self.known.clone()) {
+                *self = anew;
+            }
+        }
+        Ok(())
+    }
+
+    /// The estimate of the hidden parameter.
+    pub fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// Everything this client knows.
+    pub fn known(&self) -> &Statistics {
+        &self.known
+    }
+
+    /// log(det V / det(lambda I)): how much is known, in nats.
+    pub fn log_det_ratio(&self) -> f64 {
+        self.log_det_ratio
+    }
+
+    /// The width of the confidence set, alpha.
+    pub fn exploration(&self) -> f64 {
+        let confidence = self.log_det_ratio + 2.0 * libm::log(1.0 / self.config.delta());
+        self.config.sigma() * confidence.sqrt() + self.config.lambda().sqrt()
+    }
+
+    fn score(&self, index: usize, arm: &[f64], alpha: f64, image: &mut [f64]) -> Result<f64, ChooseError> {
+        let expected = self.config.dimension();
+        if arm.len() != expected {
+            return Err(ChooseError::WrongDimension { index, got: arm.len(), expected });
+        }
+        multiply(&self.inverse, arm, image);
+        let form = dot(arm, image);
+        let score = dot(arm, &self.theta) + alpha * form.max(0.0).sqrt();
+        if score.is_finite() { Ok(score) } else { Err(ChooseError::NotFinite { index }) }
+    }
+
+    /// Sherman-Morrison: V^-1 after adding x x'.
+    fn update(&mut self, x: &[f64]) {
+        let d = x.len();
+        let mut image = vec![0.0; d];
+        multiply(&self.inverse, x, &mut image);
+        let growth = 1.0 + dot(x, &image);
+        // Rounding alone can make the form negative, where nothing is left to learn: leave the inverse alone.
+        if growth <= 1.0 {
+            return;
+        }
+        for (row, u) in self.inverse.chunks_exact_mut(d).zip(&image) {
+            let factor = u / growth;
+            for (entry, v) in row.iter_mut().zip(&image) {
+                *entry -= factor * v;
+            }
+        }
+        self.log_det_ratio += libm::log(growth);
+        multiply(&self.inverse, self.known.moment(), &mut self.theta);
+    }
+}
+
+/// A symmetric matrix times a vector: row by row scaled and added, so that each sum keeps its order.
+fn multiply(matrix: &[f64], x: &[f64], product: &mut [f64]) {
+    product.fill(0.0);
+    for (row, xi) in matrix.chunks_exact(x.len()).zip(x) {
+        for (sum, entry) in product.iter_mut().zip(row) {
+            *sum += xi * entry;
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests;

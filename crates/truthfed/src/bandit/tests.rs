@@ -1,0 +1,88 @@
+use super::*;
+use crate::generate::Stream;
+
+fn config(dimension: usize) -> Config {
+    Config::try_from(RawConfig { dimension, ..RawConfig::default() }).unwrap()
+}
+
+/// The definition, with a new factorisation at every step.
+fn naive_choice(config: Config, known: &Statistics, arms: &[Vec<f64>]) -> usize {
+    let factor = Factor::new(&known.gram().ridge(config.lambda())).unwrap();
+    let theta = factor.solve(known.moment());
+    let ratio = factor.log_det() - known.dimension() as f64 * libm::log(config.lambda());
+    let alpha = config.sigma() * (ratio + 2.0 * libm::log(1.0 / config.delta())).sqrt() + config.lambda().sqrt();
+    let scores: Vec<f64> =
+        arms.iter().map(|arm| dot(arm, &theta) + alpha * factor.quadratic_form(arm).sqrt()).collect();
+    let best = scores.iter().copied().fold(f64::MIN, f64::max);
+    scores.iter().position(|&score| score >= best - 1e-9).unwrap()
+}
+
+#[test]
+fn rank_one_updates_choose_as_a_new_factorisation_would() {
+    for dimension in [1, 2, 5, 25] {
+        let mut stream = Stream::new(dimension as u64, 0);
+        let theta = stream.context(dimension);
+        let mut bandit = LinUcb::new(config(dimension));
+        for step in 0..2500 {
+            let arms: Vec<Vec<f64>> = (0..10).map(|_| stream.context(dimension)).collect();
+            let chosen = bandit.choose(&arms).unwrap();
+            assert_eq!(chosen, naive_choice(config(dimension), bandit.known(), &arms), "d {dimension}, step {step}");
+            let reward = dot(&arms[chosen], &theta) + 0.1 * stream.normals(1)[0];
+            bandit.learn(&arms[chosen], reward).unwrap();
+        }
+        let error: f64 = bandit.theta().iter().zip(&theta).map(|(a, b)| (a - b) * (a - b)).sum();
+        assert!(error.sqrt() < 0.1, "d {dimension}: {error}");
+    }
+}
+
+#[test]
+fn a_refreshed_bandit_decides_like_one_that_saw_everything() {
+    let mut stream = Stream::new(9, 0);
+    let mut seeing = LinUcb::new(config(5));
+    for _ in 0..100 {
+        let arm = stream.context(5);
+        seeing.learn(&arm, arm[0] - arm[1]).unwrap();
+    }
+    let told = LinUcb::knowing(config(5), seeing.known().clone()).unwrap();
+    assert!((told.log_det_ratio() - seeing.log_det_ratio()).abs() < 1e-9);
+    for _ in 0..100 {
+        let arms: Vec<Vec<f64>> = (0..25).map(|_| stream.context(5)).collect();
+        assert_eq!(told.choose(&arms), seeing.choose(&arms));
+    }
+}
+
+#[test]
+fn arms_that_tie_up_to_rounding_go_to_the_first() {
+    let bandit = LinUcb::new(config(3));
+    let mut stream = Stream::new(1, 0);
+    let arms: Vec<Vec<f64>> = (0..25).map(|_| stream.context(3)).collect();
+    assert_eq!(bandit.choose(&arms), Ok(0));
+}
+
+#[test]
+fn bad_arms_and_rewards_are_refused_and_change_nothing() {
+    let mut bandit = LinUcb::new(config(2));
+    assert_eq!(bandit.choose::<[f64; 2]>(&[]), Err(ChooseError::NoArms));
+    let short = [vec![1.0, 0.0], vec![1.0]];
+    assert_eq!(bandit.choose(&short), Err(ChooseError::WrongDimension { index: 1, got: 1, expected: 2 }));
+    for bad in [f64::NAN, f64::INFINITY, 1e200] {
+        assert_eq!(bandit.choose(&[[1.0, 0.0], [0.0, bad]]), Err(ChooseError::NotFinite { index: 1 }));
+    }
+    assert!(bandit.learn(&[1.0, f64::NAN], 1.0).is_err());
+    assert!(bandit.learn(&[1.0, 0.0], f64::NAN).is_err());
+    assert!(bandit.learn(&[1.0, 2e6], 1.0).is_err());
+    let wrong = bandit.refresh(Statistics::new(3).unwrap());
+    assert_eq!(wrong, Err(RefreshError::WrongDimension { got: 3, expected: 2 }));
+    assert_eq!(bandit.known().samples(), 0);
+}
+
+#[test]
+fn contexts_that_drown_the_ridge_do_not_stop_the_bandit() {
+    let raw = RawConfig { dimension: 3, lambda: 1e-9, ..RawConfig::default() };
+    let mut bandit = LinUcb::new(Config::try_from(raw).unwrap());
+    for _ in 0..3000 {
+        bandit.learn(&[1e6, 1e6, 1e6], 1.0).unwrap();
+    }
+    assert!(matches!(bandit.refresh(bandit.known().clone()), Err(RefreshError::RidgeDrowned { .. })));
+    assert!(bandit.choose(&[[0.0, 0.0, 0.0], [1e6, 1e6, 1e6]]).is_ok());
+}

@@ -1,0 +1,142 @@
+//! Random rounds from a seed, for trying mechanisms out.
+//!
+//! The same seed gives the same round on every machine. Two kinds: [`federation`] looks like a round of a
+//! real federation of any size; [`varied`] is small and deliberately odd (equal clients, zero asks, empty
+//! data, tight reserves), to find faults.
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::StandardNormal;
+
+use crate::Amount;
+use crate::auction::{Coverage, Offer, Round, RoundSpec};
+use crate::statistics::Gram;
+
+/// A stream of random numbers: one seed has many, independent of one another.
+#[derive(Debug)]
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// The stream of that number under a seed.
+    pub fn new(seed: u64, number: u64) -> Stream {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(number);
+        Stream(rng)
+    }
+
+    /// Independent standard normal numbers.
+    pub fn normals(&mut self, count: usize) -> Vec<f64> {
+        (0..count).map(|_| self.0.sample(StandardNormal)).collect()
+    }
+
+    /// A uniform number in [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    /// A uniform whole number in `low..=high`.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
+        self.0.random_range(low as u64..=high as u64) as usize
+    }
+
+    /// True with that probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.uniform() < probability
+    }
+
+    /// One of the items.
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.between(0, items.len() - 1)]
+    }
+
+    /// A context of unit length; coordinate i has variance (d - i) / d before it is normalised.
+    pub fn context(&mut self, dimension: usize) -> Vec<f64> {
+        let mut x = self.normals(dimension);
+        for (i, coordinate) in x.iter_mut().enumerate() {
+            *coordinate *= ((dimension - i) as f64 / dimension as f64).sqrt();
+        }
+        let norm = x.iter().map(|coordinate| coordinate * coordinate).sum::<f64>().sqrt();
+        x.iter().map(|coordinate| coordinate / norm).collect()
+    }
+
+    /// The Gram matrix of that many contexts, with six decimal places.
+    fn gram(&mut self, dimension: usize, samples: usize) -> Gram {
+        let mut gram = Gram::zeros(dimension).expect("the dimension was checked");
+        for _ in 0..samples {
+            gram.add_outer(&self.context(dimension));
+        }
+        let rounded = gram.lower().iter().map(|entry| (entry * 1e6).round() / 1e6).collect();
+        Gram::from_lower(dimension, rounded).expect("unit contexts stay within bounds")
+    }
+
+    /// An amount below `units`, in whole micro-units.
+    fn amount(&mut self, units: usize) -> Amount {
+        Amount::saturating(self.between(0, units * 1_000_000 - 1) as i128)
+    }
+}
+
+/// A round of a federation: every client offers the data of 1 to 50 unit contexts at an ask drawn from
+/// U(0, 100); about as much is settled already. Lambda 0.1, coverage 0.5, reserve 10000.
+///
+/// # Panics
+/// When `clients` is 0 or above ten million, or `dimension` not in `1..=512`.
+pub fn federation(clients: usize, dimension: usize, seed: u64) -> Round {
+    let digits = (clients - 1).to_string().len();
+    let offer = |i: usize| {
+        let mut stream = Stream::new(seed, 1 + i as u64);
+        let samples = stream.between(1, 50);
+        let gram = stream.gram(dimension, samples);
+        let client = format!("c{i:0digits$}").parse().expect("a short name");
+        Offer { client, ask: stream.amount(100), gram }
+    };
+    let settled = Stream::new(seed, 0).gram(dimension, 25 * clients.min(4000));
+    let spec = RoundSpec {
+        lambda: 0.1,
+        coverage: Coverage::ratio(0.5).expect("a valid ratio"),
+        reserve: Amount::from_units(10_000),
+        base: settled,
+        offers: (0..clients).map(offer).collect(),
+    };
+    Round::new(spec).expect("a generated round is valid")
+}
+
+/// A small odd round: 1 to 12 clients, dimension 1 to 5, with equal clients, equal or zero asks, empty data,
+/// low reserves and all kinds of targets among them.
+pub fn varied(seed: u64) -> Round {
+    varied_within(seed, (1, 12), (1, 5))
+}
+
+/// [`varied`] with other ranges of clients and dimensions.
+///
+/// # Panics
+/// When a range is empty or outside of what a round may have.
+pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usize)) -> Round {
+    let mut stream = Stream::new(seed, 0);
+    let dimension = stream.between(dimensions.0, dimensions.1);
+    let count = stream.between(clients.0, clients.1);
+    let equal_asks = stream.chance(0.1);
+    let mut offers: Vec<Offer> = Vec::new();
+    for i in 0..count {
+        let samples = if stream.chance(0.05) { 0 } else { stream.between(1, 12) };
+        let mut gram = stream.gram(dimension, samples);
+        let mut ask = if stream.chance(0.05) { Amount::ZERO } else { stream.amount(50) };
+        if i > 0 && stream.chance(0.1) {
+            gram = offers[stream.between(0, i - 1)].gram.clone();
+        }
+        if i > 0 && (equal_asks || stream.chance(0.05)) {
+            ask = offers[0].ask;
+        }
+        // Names in another order than they are drawn.
+        let client = format!("c{:02}", (7 * i + 3) % 101).parse().expect("a short name");
+        offers.push(Offer { client, ask, gram });
+    }
+    let settled = stream.between(0, 30);
+    let spec = RoundSpec {
+        lambda: stream.pick(&[0.1, 1.0]),
+        coverage: Coverage::ratio(stream.pick(&[0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0])).expect("a valid ratio"),
+        reserve: Amount::from_units(stream.pick(&[20, 40, 100, 10_000])),
+        base: stream.gram(dimension, settled),
+        offers,
+    };
+    Round::new(spec).expect("a generated round is valid")
+}

@@ -1,0 +1,236 @@
+//! Money: exact, non-negative amounts in integer micro-units.
+//!
+//! An ask, a payment, a reserve or a budget is an [`Amount`]: a whole number of millionths of the
+//! federation's unit, at most 10^12 units. Sums of many amounts are a [`Total`], wide enough for any
+//! round. Both are read from and written as plain decimals with at most six places; nothing is ever
+//! rounded through a float on the way.
+//!
+//! Not here: signed ledger entries and moving funds (the service's ledger).
+
+use std::fmt;
+use std::iter::Sum;
+use std::str::FromStr;
+
+/// Micro-units in one unit.
+const MICROS_PER_UNIT: i64 = 1_000_000;
+/// Decimal places an amount can carry.
+const PLACES: i32 = 6;
+/// Longest decimal that is read; more digits than any valid amount needs.
+const MAX_DIGITS: usize = 400;
+
+/// A non-negative amount of money, an exact count of micro-units (10^-6 units).
+///
+/// ```
+/// use truthfed::Amount;
+/// let ask: Amount = "12.5".parse()?;
+/// assert_eq!(ask.micros(), 12_500_000);
+/// assert_eq!(ask.to_string(), "12.5");
+/// assert!("0.0000001".parse::<Amount>().is_err());
+/// # Ok::<(), truthfed::AmountError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Amount(i64);
+
+/// Why a number is not an amount of money.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// Caller: the text is not a finite decimal number.
+    #[error("`{0}` is not a finite decimal number")]
+    NotANumber(String),
+    /// Caller: money is never negative here.
+    #[error("`{0}` is negative: the least amount is 0")]
+    Negative(String),
+    /// Caller: above the cap of 10^12 units.
+    #[error("`{0}` is above the largest amount, 1000000000000")]
+    TooLarge(String),
+    /// Caller: finer than a micro-unit.
+    #[error("`{0}` has more than 6 decimal places: the smallest step is 0.000001")]
+    TooFine(String),
+}
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Amount = Amount(0);
+    /// The smallest step, one micro-unit.
+    pub const STEP: Amount = Amount(1);
+    /// The largest amount: 10^12 units.
+    pub const MAX: Amount = Amount(1_000_000_000_000 * MICROS_PER_UNIT);
+
+    /// An amount of whole micro-units; `None` outside `0..=Amount::MAX`.
+    pub const fn from_micros(micros: i64) -> Option<Amount> {
+        if micros >= 0 && micros <= Amount::MAX.0 { Some(Amount(micros)) } else { None }
+    }
+
+    /// An amount of whole units; `None` above the cap.
+    pub const fn from_units(units: u32) -> Amount {
+        Amount(units as i64 * MICROS_PER_UNIT)
+    }
+
+    /// The count of micro-units.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// The nearest float, for display, plots and bounds; never for deciding.
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / MICROS_PER_UNIT as f64
+    }
+
+    /// The wide value cut to the range of an amount.
+    pub(crate) fn saturating(micros: i128) -> Amount {
+        Amount(micros.clamp(0, i128::from(Amount::MAX.0)) as i64)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_decimal(f, i128::from(self.0))
+    }
+}
+
+impl FromStr for Amount {
+    type Err = AmountError;
+
+    /// Reads a decimal such as `12`, `12.5` or `1.25e1`, exactly.
+    fn from_str(text: &str) -> Result<Amount, AmountError> {
+        let decimal = Decimal::parse(text).ok_or_else(|| AmountError::NotANumber(text.to_owned()))?;
+        if decimal.digits.is_empty() {
+            return Ok(Amount::ZERO);
+        }
+        if decimal.negative {
+            return Err(AmountError::Negative(text.to_owned()));
+        }
+        let places = decimal.exponent.saturating_add(i64::from(PLACES));
+        if places < 0 {
+            return Err(AmountError::TooFine(text.to_owned()));
+        }
+        let too_large = || AmountError::TooLarge(text.to_owned());
+        let power = u32::try_from(places).ok().and_then(|p| 10_i128.checked_pow(p)).ok_or_else(too_large)?;
+        let value: i128 = decimal.digits.parse().map_err(|_| too_large())?;
+        let micros = value.checked_mul(power).ok_or_else(too_large)?;
+        i64::try_from(micros).ok().and_then(Amount::from_micros).ok_or_else(too_large)
+    }
+}
+
+/// A sum of amounts, exact for any number of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Total(i128);
+
+impl Total {
+    /// The count of micro-units.
+    pub const fn micros(self) -> i128 {
+        self.0
+    }
+
+    /// The nearest float, for display and ratios.
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / MICROS_PER_UNIT as f64
+    }
+}
+
+impl Sum<Amount> for Total {
+    fn sum<I: Iterator<Item = Amount>>(amounts: I) -> Total {
+        Total(amounts.map(|amount| i128::from(amount.0)).sum())
+    }
+}
+
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_decimal(f, self.0)
+    }
+}
+
+/// A parsed decimal: `digits * 10^exponent`, without leading or trailing zeros (no digits: zero).
+struct Decimal {
+    negative: bool,
+    digits: String,
+    exponent: i64,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Decimal> {
+        let (negative, unsigned) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) {
+            return None;
+        }
+        if mantissa.ends_with('.') || mantissa.len() > MAX_DIGITS {
+            return None;
+        }
+        let digits = format!("{whole}{fraction}");
+        let kept = digits.trim_end_matches('0');
+        let exponent = i64::from(exponent) - fraction.len() as i64 + (digits.len() - kept.len()) as i64;
+        Some(Decimal { negative, digits: kept.trim_start_matches('0').to_owned(), exponent })
+    }
+}
+
+/// Writes micro-units as a decimal without trailing zeros.
+fn write_decimal(f: &mut fmt::Formatter<'_>, micros: i128) -> fmt::Result {
+    let per_unit = i128::from(MICROS_PER_UNIT);
+    let (units, rest) = (micros / per_unit, micros % per_unit);
+    if rest == 0 {
+        return f.pad(&units.to_string());
+    }
+    let fraction = format!("{rest:06}");
+    f.pad(&format!("{units}.{}", fraction.trim_end_matches('0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_reads(text: &str, micros: i64) {
+        assert_eq!(text.parse::<Amount>().map(Amount::micros), Ok(micros), "{text}");
+    }
+
+    fn check_refused(text: &str, error: fn(String) -> AmountError) {
+        assert_eq!(text.parse::<Amount>(), Err(error(text.to_owned())));
+    }
+
+    #[test]
+    fn decimals_are_read_exactly() {
+        check_reads("0", 0);
+        check_reads("-0.0", 0);
+        check_reads("12.5", 12_500_000);
+        check_reads("1.25e1", 12_500_000);
+        check_reads("0.000001", 1);
+        check_reads("1E-6", 1);
+        check_reads("999999999999.999999", 999_999_999_999_999_999);
+        check_reads("1e12", 1_000_000_000_000_000_000);
+        check_reads("3.1000000000", 3_100_000);
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused_with_its_reason() {
+        for text in ["", "NaN", "Infinity", "-", "1.", ".5", "1e", "0x10", "1_000", "1 ", "+1", "1e99999999999"] {
+            check_refused(text, AmountError::NotANumber);
+        }
+        check_refused("-0.000001", AmountError::Negative);
+        check_refused("0.0000001", AmountError::TooFine);
+        check_refused("1e-2147483648", AmountError::TooFine);
+        check_refused("1000000000000.000001", AmountError::TooLarge);
+        check_refused("1e2147483647", AmountError::TooLarge);
+    }
+
+    #[test]
+    fn an_amount_prints_what_it_would_read() {
+        for micros in [0, 1, 10, 999_999, 1_000_000, 12_345_600, Amount::MAX.micros()] {
+            let amount = Amount::from_micros(micros).unwrap();
+            assert_eq!(amount.to_string().parse(), Ok(amount));
+        }
+    }
+
+    #[test]
+    fn totals_do_not_overflow() {
+        let total: Total = std::iter::repeat_n(Amount::MAX, 1000).sum();
+        assert_eq!(total.to_string(), "1000000000000000");
+    }
+}

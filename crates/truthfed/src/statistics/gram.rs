@@ -1,0 +1,281 @@
+//! Gram matrices: symmetric, positive semi-definite, stored as a packed lower triangle.
+//!
+//! Row `i` of the triangle holds columns `0..=i`, rows one after another. A [`Gram`] is always finite
+//! and within [`MAX_ENTRY`]; whether it is positive semi-definite is asked for with
+//! [`Gram::negativity`], because a matrix written with few decimals is so only up to rounding.
+
+use super::{MAX_DIMENSION, factor::log_det_in_place};
+
+/// Largest absolute value of an entry that is taken from outside.
+pub const MAX_ENTRY: f64 = 1e15;
+/// Relative difference of mirrored entries that is taken for rounding.
+const ASYMMETRY: f64 = 1e-9;
+
+/// A symmetric matrix, the sum of outer products x x'.
+///
+/// ```
+/// use truthfed::statistics::Gram;
+/// let gram = Gram::from_rows(&[vec![2.0, 1.0], vec![1.0, 3.0]])?;
+/// assert_eq!(gram.lower(), [2.0, 1.0, 3.0]);
+/// assert_eq!(gram.trace(), 5.0);
+/// # Ok::<(), truthfed::statistics::GramError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gram {
+    dimension: usize,
+    lower: Vec<f64>,
+}
+
+/// Why numbers are not a Gram matrix.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum GramError {
+    /// Caller: the dimension is 0 or above 512.
+    #[error("dimension {0} is outside 1..=512")]
+    Dimension(usize),
+    /// Caller: a row, or the packed triangle, has the wrong number of entries.
+    #[error("row {row} has {got} entries, expected {expected}")]
+    WrongSize {
+        /// Row index; the number of rows when the packed triangle itself is too short or long.
+        row: usize,
+        /// Entries found.
+        got: usize,
+        /// Entries needed.
+        expected: usize,
+    },
+    /// Caller: an entry is NaN, infinite or above 10^15.
+    #[error("entry ({row}, {column}) is {value}: it must be finite and at most 1e15 in size")]
+    OutOfRange {
+        /// Row index.
+        row: usize,
+        /// Column index.
+        column: usize,
+        /// The entry.
+        value: f64,
+    },
+    /// Caller: mirrored entries differ by more than 1e-9 of their size.
+    #[error("not symmetric: entry ({row}, {column}) is {value}, its mirror is {mirror}")]
+    NotSymmetric {
+        /// Row index.
+        row: usize,
+        /// Column index.
+        column: usize,
+        /// The entry.
+        value: f64,
+        /// The entry at (column, row).
+        mirror: f64,
+    },
+}
+
+impl Gram {
+    /// The zero matrix.
+    ///
+    /// # Errors
+    /// When `dimension` is not in `1..=512`.
+    pub fn zeros(dimension: usize) -> Result<Gram, GramError> {
+        check_dimension(dimension)?;
+        Ok(Gram { dimension, lower: vec![0.0; packed_len(dimension)] })
+    }
+
+    /// Reads all rows of a symmetric matrix.
+    ///
+    /// # Errors
+    /// When it is not square, not of dimension `1..=512`, has an entry that is not finite or above
+    /// 10^15, or is not symmetric within 1e-9 (relative).
+    pub fn from_rows<R: AsRef<[f64]>>(rows: &[R]) -> Result<Gram, GramError> {
+        let dimension = rows.len();
+        check_dimension(dimension)?;
+        let mut largest = 0.0_f64;
+        for (i, row) in rows.iter().enumerate() {
+            let row = row.as_ref();
+            if row.len() != dimension {
+                return Err(GramError::WrongSize { row: i, got: row.len(), expected: dimension });
+            }
+            for (j, &value) in row.iter().enumerate() {
+                check_entry(i, j, value)?;
+                largest = largest.max(value.abs());
+            }
+        }
+        let mut lower = Vec::with_capacity(packed_len(dimension));
+        for (i, row) in rows.iter().enumerate() {
+            for (j, other) in rows[..=i].iter().enumerate() {
+                let (value, mirror) = (row.as_ref()[j], other.as_ref()[i]);
+                let allowed = ASYMMETRY * value.abs().max(mirror.abs()) + f64::EPSILON * largest;
+                if (value - mirror).abs() > allowed {
+                    return Err(GramError::NotSymmetric { row: i, column: j, value, mirror });
+                }
+                lower.push(value);
+            }
+        }
+        Ok(Gram { dimension, lower })
+    }
+
+    /// Reads a packed lower triangle, row by row.
+    ///
+    /// # Errors
+    /// When its length does not fit `dimension`, or an entry is not finite or above 10^15.
+    pub fn from_lower(dimension: usize, lower: Vec<f64>) -> Result<Gram, GramError> {
+        check_dimension(dimension)?;
+        let expected = packed_len(dimension);
+        if lower.len() != expected {
+            return Err(GramError::WrongSize { row: dimension, got: lower.len(), expected });
+        }
+        for (i, row) in packed_rows(&lower, dimension).enumerate() {
+            for (j, &value) in row.iter().enumerate() {
+                check_entry(i, j, value)?;
+            }
+        }
+        Ok(Gram { dimension, lower })
+    }
+
+    /// The number of rows.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// The packed lower triangle, row by row.
+    pub fn lower(&self) -> &[f64] {
+        &self.lower
+    }
+
+    /// The whole matrix, row by row.
+    pub fn rows(&self) -> Vec<Vec<f64>> {
+        let at = |i: usize, j: usize| self.lower[packed_len(i.max(j)) + i.min(j)];
+        (0..self.dimension).map(|i| (0..self.dimension).map(|j| at(i, j)).collect()).collect()
+    }
+
+    /// The sum of the diagonal: the sum of squared norms of the contexts.
+    pub fn trace(&self) -> f64 {
+        self.diagonal().sum()
+    }
+
+    /// Adds x x'. The size must fit.
+    pub(crate) fn add_outer(&mut self, x: &[f64]) {
+        let mut start = 0;
+        for (i, xi) in x.iter().enumerate() {
+            for (entry, xj) in self.lower[start..=start + i].iter_mut().zip(x) {
+                *entry += xi * xj;
+            }
+            start += i + 1;
+        }
+    }
+
+    /// Adds another matrix of the same size.
+    pub(crate) fn add(&mut self, other: &Gram) {
+        for (entry, x) in self.lower.iter_mut().zip(&other.lower) {
+            *entry += x;
+        }
+    }
+
+    /// Subtracts another matrix of the same size.
+    pub(crate) fn subtract(&mut self, other: &Gram) {
+        for (entry, x) in self.lower.iter_mut().zip(&other.lower) {
+            *entry -= x;
+        }
+    }
+
+    /// This matrix plus `ridge` on the diagonal.
+    pub fn ridge(&self, ridge: f64) -> Gram {
+        let mut sum = self.clone();
+        for i in 0..self.dimension {
+            sum.lower[packed_len(i) + i] += ridge;
+        }
+        sum
+    }
+
+    /// How far below zero an eigenvalue may lie, as a bound: 0 for the zero matrix, about rounding
+    /// for a sum of outer products, and `None` when more than `tolerance` times the largest diagonal
+    /// entry, which is when the matrix is not positive semi-definite.
+    pub fn negativity(&self, tolerance: f64) -> Option<f64> {
+        if self.lower.iter().all(|&entry| entry == 0.0) {
+            return Some(0.0);
+        }
+        let largest = self.diagonal().fold(0.0, f64::max);
+        let mut column = vec![0.0; self.dimension];
+        let mut share = 1e-14;
+        while share < 10.0 * tolerance {
+            let shift = share.min(tolerance) * largest;
+            if log_det_in_place(&mut self.ridge(shift).lower, &mut column).is_some() {
+                return Some(shift);
+            }
+            share *= 10.0;
+        }
+        None
+    }
+
+    fn diagonal(&self) -> impl Iterator<Item = f64> {
+        (0..self.dimension).map(|i| self.lower[packed_len(i) + i])
+    }
+}
+
+/// Entries in the lower triangle of a matrix with `dimension` rows; also where its next row starts.
+pub(crate) const fn packed_len(dimension: usize) -> usize {
+    dimension * (dimension + 1) / 2
+}
+
+/// The rows of a packed triangle.
+fn packed_rows(lower: &[f64], dimension: usize) -> impl Iterator<Item = &[f64]> {
+    (0..dimension).map(move |i| &lower[packed_len(i)..packed_len(i + 1)])
+}
+
+fn check_dimension(dimension: usize) -> Result<(), GramError> {
+    if (1..=MAX_DIMENSION).contains(&dimension) { Ok(()) } else { Err(GramError::Dimension(dimension)) }
+}
+
+fn check_entry(row: usize, column: usize, value: f64) -> Result<(), GramError> {
+    if value.is_finite() && value.abs() <= MAX_ENTRY {
+        Ok(())
+    } else {
+        Err(GramError::OutOfRange { row, column, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLERANCE: f64 = 1e-5;
+
+    fn gram(rows: &[[f64; 2]]) -> Gram {
+        Gram::from_rows(rows).unwrap()
+    }
+
+    #[test]
+    fn rows_come_back_as_they_went_in() {
+        let rows = vec![vec![4.0, 1.0, 2.0], vec![1.0, 5.0, 3.0], vec![2.0, 3.0, 6.0]];
+        assert_eq!(Gram::from_rows(&rows).unwrap().rows(), rows);
+    }
+
+    #[test]
+    fn bad_matrices_are_refused_with_the_place() {
+        assert_eq!(Gram::from_rows::<Vec<f64>>(&[]), Err(GramError::Dimension(0)));
+        assert_eq!(Gram::zeros(513), Err(GramError::Dimension(513)));
+        let ragged = [vec![1.0, 0.0], vec![0.0]];
+        assert_eq!(Gram::from_rows(&ragged), Err(GramError::WrongSize { row: 1, got: 1, expected: 2 }));
+        assert!(matches!(
+            Gram::from_rows(&[[1.0, f64::NAN], [0.0, 1.0]]),
+            Err(GramError::OutOfRange { row: 0, column: 1, .. })
+        ));
+        assert!(matches!(Gram::from_rows(&[[2e15]]), Err(GramError::OutOfRange { .. })));
+        assert!(matches!(
+            Gram::from_rows(&[[1.0, 0.5], [0.500_001, 1.0]]),
+            Err(GramError::NotSymmetric { row: 1, column: 0, .. })
+        ));
+        assert!(Gram::from_rows(&[[1.0, 0.5], [0.5 + 1e-12, 1.0]]).is_ok());
+        assert!(Gram::from_lower(2, vec![1.0, 0.0]).is_err());
+    }
+
+    #[test]
+    fn only_a_positive_semi_definite_matrix_has_a_small_negativity() {
+        assert_eq!(gram(&[[0.0, 0.0], [0.0, 0.0]]).negativity(TOLERANCE), Some(0.0));
+        assert!(gram(&[[1.0, 1.0], [1.0, 1.0]]).negativity(TOLERANCE).unwrap() < 1e-13);
+        assert!(gram(&[[0.3904, 0.7713], [0.7713, 1.5238]]).negativity(TOLERANCE).unwrap() < 2e-5);
+        assert_eq!(gram(&[[1.0, 2.0], [2.0, 1.0]]).negativity(TOLERANCE), None);
+        assert_eq!(gram(&[[-1.0, 0.0], [0.0, 1.0]]).negativity(TOLERANCE), None);
+        assert_eq!(gram(&[[-1e-300, 0.0], [0.0, 0.0]]).negativity(TOLERANCE), None);
+    }
+
+    #[test]
+    fn a_ridge_adds_to_the_diagonal_only() {
+        assert_eq!(gram(&[[1.0, 2.0], [2.0, 5.0]]).ridge(0.5).lower(), [1.5, 2.0, 5.5]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Every theorem the software leans on, tried on thousands of random rounds under its own name.
+//!
+//! A failure prints the seed of its round: `truthfed::generate::varied(seed)`.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+use rayon::prelude::*;
+use truthfed::auction::catalog::{self, Claim};
+use truthfed::auction::{ClientId, Coverage, Mechanism, Outcome, Round, RoundSpec, Seat, certify};
+use truthfed::generate::{Stream, varied};
+use truthfed::{Amount, statistics::Statistics};
+
+/// Tries a property of every truthful mechanism on that many random rounds.
+fn for_truthful_mechanisms(rounds: u64, property: impl Fn(&dyn Mechanism, &Round, &Outcome) + Sync) {
+    for entry in catalog::all().iter().filter(|entry| entry.truthful == Claim::Yes) {
+        let mechanism = entry.mechanism.as_ref();
+        (0..rounds).into_par_iter().for_each(|seed| {
+            let round = varied(seed);
+            let outcome = mechanism.run(&round).unwrap();
+            let tried = std::panic::AssertUnwindSafe(|| property(mechanism, &round, &outcome));
+            if std::panic::catch_unwind(tried).is_err() {
+                panic!("{} breaks on seed {seed}", mechanism.name());
+            }
+        });
+    }
+}
+
+fn micros(micros: i64) -> Amount {
+    Amount::from_micros(micros).unwrap()
+}
+
+/// A random subset of the seats, ascending.
+fn subset(stream: &mut Stream, round: &Round) -> Vec<Seat> {
+    round.seats().filter(|_| stream.chance(0.5)).collect()
+}
+
+#[test]
+fn information_is_monotone_and_submodular() {
+    let within = |nats: f64| nats >= -1e-9;
+    for seed in 0..3000 {
+        let round = varied(seed);
+        let mut stream = Stream::new(seed, 1);
+        let large = subset(&mut stream, &round);
+        let small: Vec<Seat> = large.iter().copied().filter(|_| stream.chance(0.5)).collect();
+        for seat in round.seats().filter(|seat| !large.contains(seat)) {
+            let gain = |set: &[Seat]| {
+                let mut with = set.to_vec();
+                with.push(seat);
+                with.sort();
+                (round.level(&with) - round.level(set)).to_nats()
+            };
+            // A Gram matrix with six decimals is positive semi-definite up to 1e-5 only.
+            assert!(gain(&large) >= -1e-4, "seed {seed}");
+            assert!(within(gain(&small) - gain(&large) + 1e-4), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn lowering_a_winning_ask_keeps_winning() {
+    for_truthful_mechanisms(2000, |mechanism, round, outcome| {
+        for winner in outcome.winners() {
+            for share in [0.0, 0.3, 0.999] {
+                let lower = micros((winner.ask.micros() as f64 * share) as i64);
+                let again = mechanism.select(&round.with_ask(&winner.client, lower)).unwrap();
+                assert!(again.contains(&winner.seat), "{} asks {lower}", winner.client);
+            }
+        }
+    });
+}
+
+#[test]
+fn payment_does_not_move_with_the_winners_own_ask() {
+    for_truthful_mechanisms(1000, |mechanism, round, outcome| {
+        for winner in outcome.winners() {
+            for ask in [Amount::ZERO, micros(winner.payment.micros() / 2), winner.payment] {
+                let again = mechanism.run(&round.with_ask(&winner.client, ask)).unwrap();
+                let payment = again.winner(&winner.client).map(|winner| winner.payment);
+                assert_eq!(payment, Some(winner.payment), "{} asks {ask}", winner.client);
+            }
+        }
+    });
+}
+
+#[test]
+fn payment_is_at_least_the_ask_and_at_most_the_reserve() {
+    for_truthful_mechanisms(4000, |_, round, outcome| {
+        for winner in outcome.winners() {
+            assert!(winner.payment >= winner.ask && winner.payment <= round.reserve());
+        }
+    });
+}
+
+#[test]
+fn every_payment_is_certified_at_p_and_p_plus_one() {
+    for_truthful_mechanisms(3000, |mechanism, round, outcome| {
+        certify(round, mechanism, outcome).unwrap();
+    });
+}
+
+#[test]
+fn an_essential_client_is_paid_the_reserve() {
+    for_truthful_mechanisms(4000, |_, round, outcome| {
+        for winner in outcome.winners().iter().filter(|winner| winner.essential) {
+            assert_eq!(winner.payment, round.reserve());
+        }
+    });
+}
+
+#[test]
+fn the_target_is_always_met() {
+    for entry in catalog::all() {
+        for seed in 0..2000 {
+            let round = varied(seed);
+            let outcome = entry.mechanism.run(&round).unwrap();
+            assert!(outcome.is_covered(&round), "{} misses on seed {seed}", entry.mechanism.name());
+        }
+    }
+}
+
+/// What a client with a true cost gains from an outcome, in micro-units.
+fn utility(outcome: &Outcome, client: &ClientId, cost: Amount) -> i64 {
+    outcome.winner(client).map_or(0, |winner| winner.payment.micros() - cost.micros())
+}
+
+/// Asks at which something may turn, with their neighbours, and a grid from a micro-unit to the reserve.
+fn lies(round: &Round, outcome: &Outcome) -> Vec<Amount> {
+    let asks = round.seats().map(|seat| round.ask(seat).micros());
+    let payments = outcome.winners().iter().map(|winner| winner.payment.micros());
+    let budgets = (0..40).map(|m| 10_000_i64 << m);
+    let grid = (0..44).map(|step| libm::pow(10.0, f64::from(step) / 4.0) as i64);
+    let mut lies: Vec<i64> = asks.chain(payments).chain(budgets).flat_map(|at| [at - 1, at, at + 1]).collect();
+    lies.extend(grid);
+    lies.retain(|&lie| (0..=round.reserve().micros() + 1).contains(&lie));
+    lies.sort_unstable();
+    lies.dedup();
+    lies.into_iter().map(micros).collect()
+}
+
+#[test]
+fn nobody_gains_by_any_misreport() {
+    for_truthful_mechanisms(100, |mechanism, round, outcome| {
+        for seat in round.seats() {
+            let (client, cost) = (round.client(seat), round.ask(seat));
+            let honest = utility(outcome, client, cost);
+            for lie in lies(round, outcome) {
+                let lied = mechanism.run(&round.with_ask(client, lie)).unwrap();
+                assert!(utility(&lied, client, cost) <= honest, "{client} gains by asking {lie} instead of {cost}");
+            }
+        }
+    });
+}
+
+#[test]
+fn permuting_the_offers_changes_no_amount() {
+    for entry in catalog::all() {
+        for seed in 0..500 {
+            let round = varied(seed);
+            let mut spec = round.spec();
+            let mut stream = Stream::new(seed, 2);
+            for i in (1..spec.offers.len()).rev() {
+                let other = stream.between(0, i);
+                spec.offers.swap(i, other);
+            }
+            let outcome = entry.mechanism.run(&round).unwrap();
+            assert_eq!(entry.mechanism.run(&Round::new(spec).unwrap()).unwrap(), outcome, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn monopoly_free_coverage_leaves_nobody_essential() {
+    for seed in 0..1000 {
+        let mut stream = Stream::new(seed, 3);
+        let dimension = stream.between(1, 6);
+        let clients = stream.between(1, 8);
+        let lambda = stream.pick(&[0.1, 1.0]);
+        let mut samples = 0;
+        let mut collect = |most: usize| {
+            let mut statistics = Statistics::new(dimension).unwrap();
+            for _ in 0..stream.between(0, most) {
+                statistics.observe(&stream.context(dimension), 0.0).unwrap();
+                samples += 1;
+            }
+            statistics.gram().clone()
+        };
+        let base = collect(20);
+        let offers = (0..clients).map(|i| truthfed::auction::Offer {
+            client: format!("c{i}").parse().unwrap(),
+            ask: Amount::from_units(1),
+            gram: collect(30),
+        });
+        let offers = offers.collect();
+        let coverage = Coverage::monopoly_free(samples, 1.0, lambda, dimension).unwrap();
+        let reserve = Amount::from_units(10);
+        let round = Round::new(RoundSpec { lambda, coverage, reserve, base, offers }).unwrap();
+        let required = round.required(coverage);
+        assert!(round.seats().all(|seat| !round.is_essential(seat, required)), "seed {seed}");
+    }
+}
+
+#[test]
+fn outcomes_are_the_same_at_any_number_of_threads() {
+    for entry in catalog::all() {
+        for seed in 0..50 {
+            let run = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| entry.mechanism.run(&varied(seed)).unwrap())
+            };
+            let one = run(1);
+            assert_eq!(one, run(2), "seed {seed}");
+            assert_eq!(one, run(8), "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Rounds with known winners and payments, and two counterexamples to the printed algorithm.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use truthfed::Amount;
+use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::{ClientId, Clock, Greedy, Mechanism, Outcome, Ratchet, Round, RoundDocument, TruthFedBan};
+
+/// Expected payments by mechanism and client; null where only winning is recorded.
+type Expected = BTreeMap<String, BTreeMap<String, Option<f64>>>;
+
+#[derive(Deserialize)]
+struct Vector<'a> {
+    #[serde(borrow)]
+    round: &'a RawValue,
+    expected: Expected,
+}
+
+#[derive(Deserialize)]
+struct Counterexample<'a> {
+    #[serde(borrow)]
+    round: &'a RawValue,
+    client: String,
+    epsilon: f64,
+    wins: BTreeMap<String, bool>,
+    payment_at_lie: Option<f64>,
+}
+
+fn text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn check_vector(name: &str) {
+    let text = text(name);
+    let vector: Vector<'_> = serde_json::from_str(&text).unwrap();
+    let round = RoundDocument::read_round(vector.round.get()).unwrap();
+    assert!(vector.expected.len() >= 6);
+    for (mechanism, expected) in vector.expected {
+        let outcome = run(&mechanism, &round);
+        let winners: Vec<&str> = outcome.winners().iter().map(|winner| winner.client.as_str()).collect();
+        assert_eq!(winners, expected.keys().map(String::as_str).collect::<Vec<_>>(), "{name}, {mechanism}");
+        for (winner, payment) in outcome.winners().iter().zip(expected.values()) {
+            // The vectors hold real numbers; an exact payment is the micro-unit below, one less where it ties.
+            let micros = winner.payment.micros() as f64;
+            let close = payment.is_none_or(|payment| (micros - payment * 1e6).abs() <= 1.001);
+            assert!(close, "{name}, {mechanism}: {} is paid {}, not {payment:?}", winner.client, winner.payment);
+        }
+    }
+}
+
+fn run(mechanism: &str, round: &Round) -> Outcome {
+    catalog::find(mechanism, Parameters::default()).unwrap().mechanism.run(round).unwrap()
+}
+
+#[test]
+fn all_vectors_give_the_expected_winners_and_payments() {
+    for number in 1..=8 {
+        check_vector(&format!("round-{number:02}.json"));
+    }
+}
+
+fn wins(mechanism: &dyn Mechanism, round: &Round, client: &ClientId, ask: &str) -> bool {
+    let outcome = mechanism.run(&round.with_ask(client, ask.parse().unwrap())).unwrap();
+    outcome.winner(client).is_some()
+}
+
+/// Winning asks, rising, of a monotone mechanism: all that win come before all that lose.
+fn check_monotone(mechanism: &dyn Mechanism, round: &Round, client: &ClientId) {
+    let asks = (1..400).map(|step| Amount::from_micros(step * 50_000).unwrap());
+    let won: Vec<bool> = asks.map(|ask| wins(mechanism, round, client, &ask.to_string())).collect();
+    assert!(won.windows(2).all(|pair| pair[0] || !pair[1]), "{} is not monotone", mechanism.name());
+}
+
+#[test]
+fn on_the_printed_grid_a_client_loses_at_its_cost_wins_when_it_asks_more_and_gains() {
+    let text = text("printed-grid-not-monotone.json");
+    let example: Counterexample<'_> = serde_json::from_str(&text).unwrap();
+    let round = RoundDocument::read_round(example.round.get()).unwrap();
+    let client: ClientId = example.client.parse().unwrap();
+    let printed = TruthFedBan::new(example.epsilon, Amount::STEP).unwrap();
+    for (ask, expected) in &example.wins {
+        assert_eq!(wins(&printed, &round, &client, ask), *expected, "{ask}");
+    }
+    let lie = round.with_ask(&client, "6.4".parse().unwrap());
+    let paid = printed.run(&lie).unwrap().winner(&client).unwrap().payment;
+    assert!((paid.to_f64() - example.payment_at_lie.unwrap()).abs() < 1e-5, "{paid}");
+    assert!(paid > round.ask(round.seat_of(&client).unwrap()));
+    for mechanism in [&Clock as &dyn Mechanism, &Greedy, &Ratchet::default()] {
+        check_monotone(mechanism, &round, &client);
+    }
+}
+
+#[test]
+fn the_counterexample_to_a_fixed_grid_does_not_refute_the_truthful_mechanisms() {
+    let text = text("fixed-grid-not-monotone.json");
+    let example: Counterexample<'_> = serde_json::from_str(&text).unwrap();
+    let round = RoundDocument::read_round(example.round.get()).unwrap();
+    let client: ClientId = example.client.parse().unwrap();
+    for mechanism in [&Clock as &dyn Mechanism, &Greedy, &Ratchet::default()] {
+        check_monotone(mechanism, &round, &client);
+    }
+}
