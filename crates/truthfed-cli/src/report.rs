@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -38,10 +37,13 @@ pub(crate) fn decimal(amount: &impl ToString) -> Box<RawValue> {
     RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
 }
 
+/// A line under the header, and nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A table whose columns named in `right` are aligned to the right.
 pub(crate) fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     table.add_rows(rows);
     for &column in right {
         if let Some(column) = table.column_mut(column) {

@@ -59,14 +59,13 @@ impl Stream {
         x.iter().map(|coordinate| coordinate / norm).collect()
     }
 
-    /// The Gram matrix of that many contexts, with six decimal places.
+    /// The Gram matrix of that many contexts.
     fn gram(&mut self, dimension: usize, samples: usize) -> Gram {
         let mut gram = Gram::zeros(dimension).expect("the dimension was checked");
         for _ in 0..samples {
             gram.add_outer(&self.context(dimension));
         }
-        let rounded = gram.lower().iter().map(|entry| (entry * 1e6).round() / 1e6).collect();
-        Gram::from_lower(dimension, rounded).expect("unit contexts stay within bounds")
+        gram
     }
 
     /// An amount below `units`, in whole micro-units.
@@ -118,7 +117,7 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
     let mut offers: Vec<Offer> = Vec::new();
     for i in 0..count {
         let samples = if stream.chance(0.05) { 0 } else { stream.between(1, 12) };
-        let mut gram = stream.gram(dimension, samples);
+        let mut gram = six_decimals(&stream.gram(dimension, samples));
         let mut ask = if stream.chance(0.05) { Amount::ZERO } else { stream.amount(50) };
         if i > 0 && stream.chance(0.1) {
             gram = offers[stream.between(0, i - 1)].gram.clone();
@@ -135,8 +134,14 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
         lambda: stream.pick(&[0.1, 1.0]),
         coverage: Coverage::ratio(stream.pick(&[0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0])).expect("a valid ratio"),
         reserve: Amount::from_units(stream.pick(&[20, 40, 100, 10_000])),
-        base: stream.gram(dimension, settled),
+        base: six_decimals(&stream.gram(dimension, settled)),
         offers,
     };
     Round::new(spec).expect("a generated round is valid")
+}
+
+/// As someone would write it down.
+fn six_decimals(gram: &Gram) -> Gram {
+    let rounded = gram.lower().iter().map(|entry| (entry * 1e6).round() / 1e6).collect();
+    Gram::from_lower(gram.dimension(), rounded).expect("unit contexts stay within bounds")
 }

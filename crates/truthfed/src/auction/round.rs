@@ -15,8 +15,8 @@ use crate::statistics::{Gram, MAX_ENTRY, packed_len};
 
 /// Most offers in a round.
 const MAX_OFFERS: usize = 10_000_000;
-/// Share of the largest diagonal entry by which an eigenvalue may be negative: rounding of a matrix
-/// written with five or more digits.
+/// Share of the trace by which an eigenvalue may be negative: rounding of a matrix of unit contexts written
+/// with six decimals.
 const PSD_TOLERANCE: f64 = 1e-5;
 /// Information that counts as met, so that order of summation cannot decide about a target: 2^-30 nats.
 const MET_WITHIN_NATS: f64 = 1.0 / (1_u64 << 30) as f64;
@@ -75,16 +75,13 @@ pub enum RoundError {
         expected: usize,
     },
     /// Member: no data gives such a matrix.
-    #[error(
-        "gram of {client} is not positive semi-definite: an eigenvalue lies below -1e-5 times its largest \
-         diagonal entry"
-    )]
+    #[error("gram of {client} is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace")]
     NotPositive {
         /// Whose offer.
         client: ClientId,
     },
     /// Caller: the settled statistics are broken.
-    #[error("base is not positive semi-definite: an eigenvalue lies below -1e-5 times its largest diagonal entry")]
+    #[error("base is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace")]
     BaseNotPositive,
     /// Caller: with these sizes a log determinant could not be told from rounding.
     #[error(

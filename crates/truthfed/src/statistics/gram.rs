@@ -145,7 +145,7 @@ impl Gram {
 
     /// The sum of the diagonal: the sum of squared norms of the contexts.
     pub fn trace(&self) -> f64 {
-        self.diagonal().sum()
+        (0..self.dimension).map(|i| self.lower[packed_len(i) + i]).sum()
     }
 
     /// Adds x x'. The size must fit.
@@ -183,27 +183,27 @@ impl Gram {
     }
 
     /// How far below zero an eigenvalue may lie, as a bound: 0 for the zero matrix, about rounding
-    /// for a sum of outer products, and `None` when more than `tolerance` times the largest diagonal
-    /// entry, which is when the matrix is not positive semi-definite.
+    /// for a sum of outer products, and `None` when more than `tolerance` times the trace, which is when the
+    /// matrix is not positive semi-definite.
     pub fn negativity(&self, tolerance: f64) -> Option<f64> {
         if self.lower.iter().all(|&entry| entry == 0.0) {
             return Some(0.0);
         }
-        let largest = self.diagonal().fold(0.0, f64::max);
         let mut column = vec![0.0; self.dimension];
-        let mut share = 1e-14;
-        while share < 10.0 * tolerance {
-            let shift = share.min(tolerance) * largest;
-            if log_det_in_place(&mut self.ridge(shift).lower, &mut column).is_some() {
-                return Some(shift);
-            }
-            share *= 10.0;
+        let mut suffices =
+            |shift: f64| log_det_in_place(&mut self.ridge(shift * self.trace()).lower, &mut column).is_some();
+        let (mut low, mut high) = (1e-14, tolerance);
+        if suffices(low) {
+            return Some(low * self.trace());
         }
-        None
-    }
-
-    fn diagonal(&self) -> impl Iterator<Item = f64> {
-        (0..self.dimension).map(|i| self.lower[packed_len(i) + i])
+        if !suffices(high) {
+            return None;
+        }
+        while high > 1.5 * low {
+            let middle = (low * high).sqrt();
+            (low, high) = if suffices(middle) { (low, middle) } else { (middle, high) };
+        }
+        Some(high * self.trace())
     }
 }
 
