@@ -8,6 +8,7 @@
 //! - [`statistics`]: Gram matrices, moments, Cholesky factors.
 //! - [`bandit`]: LinUCB, the local decisions of a client.
 //! - [`auction`]: rounds, eight mechanisms, exact payments and their certificate.
+//! - [`protocol`]: the coordinator and the member as state machines without I/O.
 //! - [`generate`]: random rounds from a seed.
 //!
 //! This crate is pure: no I/O, no clock, no global randomness, and the same input gives the same bits on
@@ -42,6 +43,7 @@ pub mod auction;
 pub mod bandit;
 pub mod generate;
 mod money;
+pub mod protocol;
 pub mod statistics;
 
 pub use money::{Amount, AmountError, Total};

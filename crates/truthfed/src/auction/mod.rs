@@ -54,7 +54,7 @@ pub use vcg::Vcg;
 ///
 /// Implement it in your own crate to run, certify and compare a mechanism of your own:
 /// `examples/own_mechanism.rs` does.
-pub trait Mechanism: Sync {
+pub trait Mechanism: Send + Sync {
     /// The name, as on the command line.
     fn name(&self) -> &'static str;
 

@@ -67,6 +67,18 @@ impl Statistics {
         Ok(Statistics { gram: Gram::zeros(dimension)?, moment: vec![0.0; dimension], samples: 0 })
     }
 
+    /// Statistics of which the parts are known.
+    ///
+    /// # Errors
+    /// When the moment has another size than the Gram matrix.
+    pub fn from_parts(gram: Gram, moment: Vec<f64>, samples: u64) -> Result<Statistics, StatisticsError> {
+        let (got, expected) = (moment.len(), gram.dimension());
+        if got != expected {
+            return Err(StatisticsError::WrongDimension { what: "moment", got, expected });
+        }
+        Ok(Statistics { gram, moment, samples })
+    }
+
     /// The dimension of the contexts.
     pub fn dimension(&self) -> usize {
         self.gram.dimension()

@@ -1,0 +1,393 @@
+//! The coordinator's side of a round.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{Ending, Notice, OfferBody, OfferError, Request, RoundId, RoundRecord, Snapshot, Terms, Time};
+use crate::Amount;
+use crate::auction::{ClientId, Mechanism, Offer, Outcome, Round, RoundSpec};
+use crate::statistics::{MAX_ENTRY, Statistics};
+
+/// Runs the rounds of a federation: hand in what arrives, then drain [`Coordinator::poll`].
+pub struct Coordinator {
+    terms: Terms,
+    mechanism: Box<dyn Mechanism>,
+    members: BTreeMap<ClientId, Option<RoundId>>,
+    settled: Statistics,
+    last_round: RoundId,
+    closed: RoundId,
+    phase: Phase,
+    outbox: VecDeque<Output>,
+}
+
+/// What reaches the coordinator.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// A message; the driver vouches for who sent it.
+    Request(ClientId, Request),
+    /// Time has passed.
+    Tick,
+}
+
+/// What the coordinator wants done.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Tell a member.
+    Notice(ClientId, Notice),
+    /// A round ended.
+    Ended(Box<RoundRecord>),
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepted {
+    /// It was taken.
+    New,
+    /// It had been taken before, or there is nothing to do: nothing changed.
+    Repeated,
+}
+
+/// Why a request was not taken; nothing changed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Rejection {
+    /// Member: enrol first.
+    #[error("{0} is not a member of this federation")]
+    NotAMember(ClientId),
+    /// Member: for a round that is over. Harmless.
+    #[error("round {got} is over, the last one opened is {last}")]
+    StaleRound {
+        /// The round of the message.
+        got: RoundId,
+        /// The last round.
+        last: RoundId,
+    },
+    /// Member: the message does not fit what the round is waiting for.
+    #[error("{what} is not expected from {client} in this phase of round {round}")]
+    WrongPhase {
+        /// Whose message.
+        client: ClientId,
+        /// What it was.
+        what: &'static str,
+        /// The last round.
+        round: RoundId,
+    },
+    /// Member: the first message binds.
+    #[error("{client} already sent another {what} in round {round}: the first stands")]
+    ConflictingRetry {
+        /// Whose message.
+        client: ClientId,
+        /// What it was.
+        what: &'static str,
+        /// The round.
+        round: RoundId,
+    },
+    /// Member: the offer cannot be right.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+    /// Member: the moment has another size or is not finite.
+    #[error("moment of {client} must have {expected} finite entries of at most 1e15 in size")]
+    Moment {
+        /// Whose delivery.
+        client: ClientId,
+        /// How many entries it must have.
+        expected: usize,
+    },
+}
+
+enum Phase {
+    Idle,
+    Offers(Offers),
+    Deliveries(Box<Deliveries>),
+}
+
+struct Opening {
+    round: RoundId,
+    asked_by: ClientId,
+    opened: Time,
+}
+
+struct Offers {
+    opening: Opening,
+    deadline: Time,
+    offers: BTreeMap<ClientId, OfferBody>,
+    declined: BTreeSet<ClientId>,
+}
+
+struct Deliveries {
+    opening: Opening,
+    deadline: Time,
+    offers: BTreeMap<ClientId, OfferBody>,
+    spec: RoundSpec,
+    outcome: Outcome,
+    moments: BTreeMap<ClientId, Vec<f64>>,
+}
+
+impl Coordinator {
+    /// A coordinator of checked terms for these members, with nothing settled.
+    ///
+    /// # Panics
+    /// When the terms were not checked.
+    pub fn new(
+        terms: Terms,
+        mechanism: Box<dyn Mechanism>,
+        members: impl IntoIterator<Item = ClientId>,
+    ) -> Coordinator {
+        Coordinator {
+            terms,
+            mechanism,
+            members: members.into_iter().map(|member| (member, None)).collect(),
+            settled: Statistics::new(terms.dimension).expect("checked terms have a valid dimension"),
+            last_round: RoundId(0),
+            closed: RoundId(0),
+            phase: Phase::Idle,
+            outbox: VecDeque::new(),
+        }
+    }
+
+    /// Everything delivered so far.
+    pub fn settled(&self) -> &Statistics {
+        &self.settled
+    }
+
+    /// When the current phase ends by itself.
+    pub fn deadline(&self) -> Option<Time> {
+        match &self.phase {
+            Phase::Idle => None,
+            Phase::Offers(offers) => Some(offers.deadline),
+            Phase::Deliveries(deliveries) => Some(deliveries.deadline),
+        }
+    }
+
+    /// The next thing to be done.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outbox.pop_front()
+    }
+
+    /// Takes in a message, or that time has passed.
+    ///
+    /// # Errors
+    /// Says why a message was not taken; nothing changed then but what the passing of time changed.
+    pub fn handle(&mut self, now: Time, input: Input) -> Result<Accepted, Rejection> {
+        self.pass_deadline(now);
+        match input {
+            Input::Tick => Ok(Accepted::New),
+            Input::Request(from, _) if !self.members.contains_key(&from) => Err(Rejection::NotAMember(from)),
+            Input::Request(from, request) => self.request(now, from, request),
+        }
+    }
+
+    fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
+        match request {
+            Request::Ask => Ok(self.open(now, from)),
+            Request::Offer(round, offer) => self.offer(now, from, round, offer),
+            Request::Decline(round) => self.decline(now, from, round),
+            Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
+            Request::Sync => {
+                self.send_snapshot(&from);
+                self.announce_again(&from);
+                Ok(Accepted::New)
+            }
+        }
+    }
+
+    fn open(&mut self, now: Time, asked_by: ClientId) -> Accepted {
+        if !matches!(self.phase, Phase::Idle) {
+            return Accepted::Repeated;
+        }
+        self.last_round.0 += 1;
+        let round = self.last_round;
+        let notices = self.members.keys().map(|member| Output::Notice(member.clone(), Notice::Opened(round)));
+        self.outbox.extend(notices);
+        self.phase = Phase::Offers(Offers {
+            opening: Opening { round, asked_by, opened: now },
+            deadline: now.plus_ms(self.terms.offers_ms),
+            offers: BTreeMap::new(),
+            declined: BTreeSet::new(),
+        });
+        Accepted::New
+    }
+
+    fn offer(&mut self, now: Time, from: ClientId, round: RoundId, body: OfferBody) -> Result<Accepted, Rejection> {
+        self.check_round(round)?;
+        let what = "offer";
+        let conflict = |client| Err(Rejection::ConflictingRetry { client, what, round });
+        let known = match &self.phase {
+            Phase::Offers(offers) if offers.declined.contains(&from) => return conflict(from),
+            Phase::Offers(offers) => offers.offers.get(&from),
+            Phase::Deliveries(deliveries) => deliveries.offers.get(&from),
+            Phase::Idle => None,
+        };
+        match known {
+            Some(known) if *known == body => return Ok(Accepted::Repeated),
+            Some(_) => return conflict(from),
+            None => {}
+        }
+        let Phase::Offers(offers) = &mut self.phase else {
+            return Err(Rejection::WrongPhase { client: from, what, round });
+        };
+        self.terms.check_offer(&from, &body)?;
+        offers.offers.insert(from, body);
+        self.award_when_all_answered(now);
+        Ok(Accepted::New)
+    }
+
+    fn decline(&mut self, now: Time, from: ClientId, round: RoundId) -> Result<Accepted, Rejection> {
+        self.check_round(round)?;
+        let what = "decline";
+        match &mut self.phase {
+            Phase::Offers(offers) if offers.offers.contains_key(&from) => {
+                Err(Rejection::ConflictingRetry { client: from, what, round })
+            }
+            Phase::Offers(offers) => {
+                if !offers.declined.insert(from) {
+                    return Ok(Accepted::Repeated);
+                }
+                self.award_when_all_answered(now);
+                Ok(Accepted::New)
+            }
+            _ => Err(Rejection::WrongPhase { client: from, what, round }),
+        }
+    }
+
+    fn deliver(&mut self, now: Time, from: ClientId, round: RoundId, moment: Vec<f64>) -> Result<Accepted, Rejection> {
+        self.check_round(round)?;
+        let what = "delivery";
+        let Phase::Deliveries(deliveries) = &mut self.phase else {
+            return Err(Rejection::WrongPhase { client: from, what, round });
+        };
+        if deliveries.outcome.winner(&from).is_none() {
+            return Err(Rejection::WrongPhase { client: from, what, round });
+        }
+        match deliveries.moments.get(&from) {
+            Some(known) if *known == moment => return Ok(Accepted::Repeated),
+            Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
+            None => {}
+        }
+        let expected = self.terms.dimension;
+        if moment.len() != expected || moment.iter().any(|entry| !entry.is_finite() || entry.abs() > MAX_ENTRY) {
+            return Err(Rejection::Moment { client: from, expected });
+        }
+        deliveries.moments.insert(from, moment);
+        if deliveries.moments.len() == deliveries.outcome.winners().len() {
+            self.settle(now);
+        }
+        Ok(Accepted::New)
+    }
+
+    /// A message must be for the round that is open.
+    fn check_round(&self, got: RoundId) -> Result<(), Rejection> {
+        let last = self.last_round;
+        if got == last && got > self.closed { Ok(()) } else { Err(Rejection::StaleRound { got, last }) }
+    }
+
+    fn pass_deadline(&mut self, now: Time) {
+        while self.deadline().is_some_and(|deadline| deadline <= now) {
+            match &self.phase {
+                Phase::Offers(_) => self.award(now),
+                _ => self.settle(now),
+            }
+        }
+    }
+
+    fn award_when_all_answered(&mut self, now: Time) {
+        if let Phase::Offers(offers) = &self.phase
+            && offers.offers.len() + offers.declined.len() == self.members.len()
+        {
+            self.award(now);
+        }
+    }
+
+    /// The mechanism decides among the offers that came in time.
+    fn award(&mut self, now: Time) {
+        let Phase::Offers(Offers { opening, offers, .. }) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        if offers.is_empty() {
+            return self.end(now, opening, Ending::NoOffers);
+        }
+        let spec = self.spec(&offers);
+        let round = match Round::new(spec.clone()) {
+            Ok(round) => round,
+            Err(error) => return self.end(now, opening, Ending::Invalid(error)),
+        };
+        let outcome = match self.mechanism.run(&round) {
+            Ok(outcome) => outcome,
+            Err(refusal) => return self.end(now, opening, Ending::Refused(refusal)),
+        };
+        let awarded = outcome
+            .winners()
+            .iter()
+            .map(|winner| Output::Notice(winner.client.clone(), Notice::Awarded(opening.round, winner.payment)));
+        self.outbox.extend(awarded);
+        let nobody_wins = outcome.winners().is_empty();
+        let deadline = now.plus_ms(self.terms.deliveries_ms);
+        let moments = BTreeMap::new();
+        self.phase = Phase::Deliveries(Box::new(Deliveries { opening, deadline, offers, spec, outcome, moments }));
+        if nobody_wins {
+            self.settle(now);
+        }
+    }
+
+    fn spec(&self, offers: &BTreeMap<ClientId, OfferBody>) -> RoundSpec {
+        let samples = offers.values().map(|offer| offer.samples).sum();
+        let offer = |(client, body): (&ClientId, &OfferBody)| Offer {
+            client: client.clone(),
+            ask: body.ask,
+            gram: body.gram.clone(),
+        };
+        RoundSpec {
+            lambda: self.terms.lambda,
+            coverage: self.terms.target(&self.settled, samples).expect("checked terms give a target"),
+            reserve: self.terms.reserve,
+            base: self.settled.gram().clone(),
+            offers: offers.iter().map(offer).collect(),
+        }
+    }
+
+    /// Adds what was delivered, in the order of client ids.
+    fn settle(&mut self, now: Time) {
+        let Phase::Deliveries(deliveries) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let Deliveries { opening, mut offers, spec, outcome, mut moments, .. } = *deliveries;
+        let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
+        for winner in outcome.winners() {
+            let client = winner.client.clone();
+            let Some(moment) = moments.remove(&client) else {
+                defaulted.push(client);
+                continue;
+            };
+            let OfferBody { gram, samples, .. } = offers.remove(&client).expect("a winner has offered");
+            let delivered = Statistics::from_parts(gram, moment, samples).expect("both were checked on arrival");
+            self.settled.merge(&delivered).expect("all have the dimension of the terms");
+            self.members.insert(client.clone(), Some(opening.round));
+            paid.push((client, winner.payment));
+        }
+        self.end(now, opening, Ending::Settled { spec, outcome, paid, defaulted });
+    }
+
+    fn end(&mut self, now: Time, opening: Opening, ending: Ending) {
+        let Opening { round, asked_by, opened } = opening;
+        self.closed = round;
+        self.phase = Phase::Idle;
+        self.outbox.push_back(Output::Ended(Box::new(RoundRecord { round, asked_by, opened, closed: now, ending })));
+        let members: Vec<ClientId> = self.members.keys().cloned().collect();
+        members.iter().for_each(|member| self.send_snapshot(member));
+    }
+
+    fn send_snapshot(&mut self, member: &ClientId) {
+        let settled = self.members.get(member).copied().flatten();
+        let snapshot = Snapshot { closed: self.closed, settled, statistics: self.settled.clone() };
+        self.outbox.push_back(Output::Notice(member.clone(), Notice::Snapshot(snapshot)));
+    }
+
+    /// Tells a member that lost track where the round stands.
+    fn announce_again(&mut self, member: &ClientId) {
+        let notice = match &self.phase {
+            Phase::Offers(offers) => Some(Notice::Opened(offers.opening.round)),
+            Phase::Deliveries(deliveries) => {
+                let winner = deliveries.outcome.winner(member);
+                winner.map(|winner| Notice::Awarded(deliveries.opening.round, winner.payment))
+            }
+            Phase::Idle => None,
+        };
+        self.outbox.extend(notice.map(|notice| Output::Notice(member.clone(), notice)));
+    }
+}

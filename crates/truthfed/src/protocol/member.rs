@@ -1,0 +1,226 @@
+//! A member's side of a round.
+//!
+//! What a member learned lies in one of three places: in the snapshot (delivered and settled), in flight
+//! (offered in a round that has not ended for this member) or unshared. Its bandit knows the sum. When a
+//! snapshot says how the round ended, what was in flight is dropped (it is in the snapshot now) or goes back to
+//! the unshared: never both, never neither.
+
+use std::collections::VecDeque;
+
+use super::{Notice, OfferBody, Request, RoundId, Since, Snapshot, Trigger};
+use crate::Amount;
+use crate::auction::ClientId;
+use crate::bandit::{ChooseError, Config, LinUcb, RefreshError};
+use crate::statistics::{Statistics, StatisticsError};
+
+/// Decides what a member asks for its data.
+pub trait Asking {
+    /// The price of these statistics; `None` to stay out of the round.
+    fn ask(&mut self, unshared: &Statistics) -> Option<Amount>;
+}
+
+/// One member: its bandit, its unshared data, and its part in the current round.
+#[derive(Debug, Clone)]
+pub struct Member {
+    id: ClientId,
+    config: Config,
+    trigger: Trigger,
+    bandit: LinUcb,
+    snapshot: Snapshot,
+    /// log(det V / det(lambda I)) of the snapshot alone.
+    snapshot_ratio: f64,
+    unshared: Statistics,
+    in_flight: Option<InFlight>,
+    announced: RoundId,
+    since_round: Progress,
+    outbox: VecDeque<Request>,
+}
+
+/// What was offered and not yet resolved.
+#[derive(Debug, Clone)]
+struct InFlight {
+    round: RoundId,
+    statistics: Statistics,
+    ask: Amount,
+    /// Progress up to the offer.
+    progress: Progress,
+}
+
+/// Steps, and nats of information, since some moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    steps: u64,
+    nats: f64,
+}
+
+impl Member {
+    /// A member that knows nothing yet.
+    pub fn new(id: ClientId, config: Config, trigger: Trigger) -> Member {
+        let nothing = Statistics::new(config.dimension()).expect("a checked configuration has a valid dimension");
+        Member {
+            id,
+            config,
+            trigger,
+            bandit: LinUcb::new(config),
+            snapshot: Snapshot { closed: RoundId(0), settled: None, statistics: nothing.clone() },
+            snapshot_ratio: 0.0,
+            unshared: nothing,
+            in_flight: None,
+            announced: RoundId(0),
+            since_round: Progress::default(),
+            outbox: VecDeque::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &ClientId {
+        &self.id
+    }
+
+    /// Everything it knows.
+    pub fn known(&self) -> &Statistics {
+        self.bandit.known()
+    }
+
+    /// Its bandit.
+    pub fn bandit(&self) -> &LinUcb {
+        &self.bandit
+    }
+
+    /// What it learned and has not delivered, in flight or not.
+    pub fn undelivered(&self) -> Statistics {
+        let mut undelivered = self.unshared.clone();
+        if let Some(in_flight) = &self.in_flight {
+            undelivered.merge(&in_flight.statistics).expect("all have one dimension");
+        }
+        undelivered
+    }
+
+    /// The arm to play.
+    ///
+    /// # Errors
+    /// As [`LinUcb::choose`].
+    pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
+        self.bandit.choose(arms)
+    }
+
+    /// Takes in a reward, and asks for a round when enough is new.
+    ///
+    /// # Errors
+    /// When the arm or the reward is not valid; nothing is changed then.
+    pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
+        let before = self.bandit.log_det_ratio();
+        self.bandit.learn(arm, reward)?;
+        self.unshared.observe(arm, reward)?;
+        self.since_round.steps += 1;
+        self.since_round.nats += self.bandit.log_det_ratio() - before;
+        if self.has_enough() {
+            self.outbox.push_back(Request::Ask);
+        }
+        Ok(())
+    }
+
+    /// The next message to the coordinator.
+    pub fn poll(&mut self) -> Option<Request> {
+        self.outbox.pop_front()
+    }
+
+    /// Asks for the current snapshot, as after having been away.
+    pub fn sync(&mut self) {
+        self.outbox.push_back(Request::Sync);
+    }
+
+    /// Takes in a message from the coordinator.
+    ///
+    /// # Errors
+    /// When a snapshot cannot be taken over; nothing is changed then.
+    pub fn handle(&mut self, notice: Notice, asking: &mut dyn Asking) -> Result<(), RefreshError> {
+        match notice {
+            Notice::Opened(round) => self.opened(round, asking),
+            Notice::Awarded(round, _) => self.awarded(round),
+            Notice::Snapshot(snapshot) => {
+                self.take_over(snapshot)?;
+                self.opened(self.announced, asking);
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers what is unshared; repeats itself when asked again.
+    fn opened(&mut self, round: RoundId, asking: &mut dyn Asking) {
+        self.announced = self.announced.max(round);
+        if round <= self.snapshot.closed {
+            return;
+        }
+        if let Some(InFlight { round: offered, statistics, ask, .. }) = &self.in_flight {
+            let request = match *offered == round {
+                true => offer(round, statistics, *ask),
+                // An earlier round ended unseen: find out how before anything is offered again.
+                false => Request::Sync,
+            };
+            return self.outbox.push_back(request);
+        }
+        let ask = if self.unshared.samples() == 0 { None } else { asking.ask(&self.unshared) };
+        let Some(ask) = ask else {
+            return self.outbox.push_back(Request::Decline(round));
+        };
+        self.outbox.push_back(offer(round, &self.unshared, ask));
+        let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
+        let statistics = std::mem::replace(&mut self.unshared, nothing);
+        self.in_flight = Some(InFlight { round, statistics, ask, progress: self.since_round });
+    }
+
+    fn awarded(&mut self, round: RoundId) {
+        if let Some(in_flight) = self.in_flight.as_ref().filter(|in_flight| in_flight.round == round) {
+            self.outbox.push_back(Request::Deliver(round, in_flight.statistics.moment().to_vec()));
+        }
+    }
+
+    /// Replaces what is settled. An older snapshot than the one held changes nothing.
+    fn take_over(&mut self, snapshot: Snapshot) -> Result<(), RefreshError> {
+        if snapshot.closed < self.snapshot.closed {
+            return Ok(());
+        }
+        let ended = self.in_flight.as_ref().filter(|in_flight| in_flight.round <= snapshot.closed);
+        let delivered = ended.is_some_and(|in_flight| snapshot.settled == Some(in_flight.round));
+        let mut unshared = self.unshared.clone();
+        if let (Some(ended), false) = (ended, delivered) {
+            // First what was learned first: the sums keep the order of the observations.
+            let mut back = ended.statistics.clone();
+            back.merge(&unshared).expect("all have one dimension");
+            unshared = back;
+        }
+        let mut known = snapshot.statistics.clone();
+        let still_in_flight = self.in_flight.as_ref().filter(|_| ended.is_none());
+        for part in still_in_flight.map(|in_flight| &in_flight.statistics).into_iter().chain([&unshared]) {
+            known.merge(part).expect("all have one dimension");
+        }
+        let bandit = LinUcb::knowing(self.config, known)?;
+        let snapshot_ratio = LinUcb::knowing(self.config, snapshot.statistics.clone())?.log_det_ratio();
+        if let Some(progress) = ended.map(|in_flight| in_flight.progress) {
+            self.since_round.steps -= progress.steps;
+            self.since_round.nats -= progress.nats;
+            self.in_flight = None;
+        }
+        self.snapshot_ratio = snapshot_ratio;
+        (self.bandit, self.unshared, self.snapshot) = (bandit, unshared, snapshot);
+        Ok(())
+    }
+
+    /// Whether `n * log(det V_now / det V_then)` exceeds the threshold.
+    fn has_enough(&self) -> bool {
+        let Progress { steps, nats } = match self.trigger.since {
+            Since::Round => self.since_round,
+            Since::Delivery => Progress {
+                steps: self.unshared.samples()
+                    + self.in_flight.as_ref().map_or(0, |flight| flight.statistics.samples()),
+                nats: self.bandit.log_det_ratio() - self.snapshot_ratio,
+            },
+        };
+        steps as f64 * nats > self.trigger.threshold
+    }
+}
+
+fn offer(round: RoundId, statistics: &Statistics, ask: Amount) -> Request {
+    Request::Offer(round, OfferBody { gram: statistics.gram().clone(), samples: statistics.samples(), ask })
+}

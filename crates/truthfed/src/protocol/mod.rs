@@ -1,0 +1,33 @@
+//! The protocol of a round, as two state machines without I/O.
+//!
+//! [`Coordinator`] opens rounds, takes offers, awards them by a mechanism, takes deliveries and settles.
+//! [`Member`] decides and learns locally, asks for rounds, offers, delivers and takes over snapshots. Both are
+//! driven by messages ([`Request`], [`Notice`]) and a clock that the driver hands in; the simulator, the network
+//! service and an auditor drive the same two.
+//!
+//! A round: *open* (a member asks, all are told), *offers* (each sends its unshared Gram matrix, its number of
+//! samples and its ask), *award* (the mechanism decides among those in time), *delivery* (winners send the moment
+//! that belongs to the Gram matrix they offered), *settle* (what was delivered is added in the order of client
+//! ids), *sync* (everyone takes over an absolute snapshot).
+//!
+//! Messages may be lost, late, repeated or out of order: each is refused or answered again without changing
+//! anything, and a snapshot alone is enough to be whole again.
+//!
+//! Not here: identities, signatures, storage, money transfer.
+
+mod coordinator;
+mod member;
+mod message;
+mod settlement;
+mod terms;
+mod trigger;
+
+pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection};
+pub use member::{Asking, Member};
+pub use message::{Notice, OfferBody, Request, RoundId, Snapshot, Time};
+pub use settlement::{Ending, RoundRecord};
+pub use terms::{CoverageRule, OfferError, Terms, TermsError};
+pub use trigger::{Since, Trigger, communication_threshold};
+
+#[cfg(test)]
+mod tests;

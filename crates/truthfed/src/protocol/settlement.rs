@@ -1,0 +1,42 @@
+//! How a round ended, for ledgers and experiments.
+
+use super::{RoundId, Time};
+use crate::Amount;
+use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
+
+/// Everything there is to say about a round that ended.
+#[derive(Debug, Clone)]
+pub struct RoundRecord {
+    /// Its number.
+    pub round: RoundId,
+    /// Who asked for it.
+    pub asked_by: ClientId,
+    /// When it was opened.
+    pub opened: Time,
+    /// When it ended.
+    pub closed: Time,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// Settled: what was delivered is shared, and paid for.
+    Settled {
+        /// What the auction decided on.
+        spec: RoundSpec,
+        /// What it decided.
+        outcome: Outcome,
+        /// Winners that delivered, with what they are due, by client.
+        paid: Vec<(ClientId, Amount)>,
+        /// Winners that did not deliver in time: not paid, their data not used.
+        defaulted: Vec<ClientId>,
+    },
+    /// Nobody offered anything in time.
+    NoOffers,
+    /// The offers do not make a round.
+    Invalid(RoundError),
+    /// The mechanism gave up.
+    Refused(Refusal),
+}

@@ -1,0 +1,53 @@
+//! When a member asks for a round.
+//!
+//! It does when `n * log(det V_now / det V_then)` exceeds the communication threshold: enough steps, and enough
+//! new information, since some earlier moment.
+
+/// Since when a member counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Since {
+    /// The last round it took part in, won or lost (the default; what the regret analysis uses).
+    #[default]
+    Round,
+    /// The last round it won, as the paper's pseudo-code has it: a member that loses asks again at every step.
+    Delivery,
+}
+
+/// When a member asks for a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trigger {
+    /// Since when it counts.
+    pub since: Since,
+    /// The communication threshold, at least 0.
+    pub threshold: f64,
+}
+
+/// The paper's communication threshold for `horizon` steps of `clients` clients:
+/// `T / (N^2 d log T) - sqrt(T^2 / (N^2 d R log T)) * log(coverage^(1 - 1/e))` with
+/// `R = ceil(d log(1 + T / (lambda d)))`.
+pub fn communication_threshold(horizon: u64, clients: usize, dimension: usize, lambda: f64, log_coverage: f64) -> f64 {
+    let (t, n, d) = (horizon as f64, clients as f64, dimension as f64);
+    let log_t = libm::log(t.max(2.0));
+    let epochs = (d * libm::log1p(t / (lambda * d))).ceil();
+    let strict = (1.0 - 1.0 / std::f64::consts::E) * log_coverage;
+    t / (n * n * d * log_t) - (t * t / (n * n * d * epochs * log_t)).sqrt() * strict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_follows_the_formula() {
+        // By hand: 6250 / (625 * 5 * 8.7403) = 0.22883; R = ceil(5 * log(12501)) = 48;
+        // sqrt(6250^2 / (625 * 5 * 48 * 8.7403)) = 5.45835; times 0.632121 * 0.693147 = 0.438153.
+        let threshold = communication_threshold(6250, 25, 5, 0.1, libm::log(0.5));
+        assert!((threshold - (0.228_83 + 5.458_35 * 0.438_153)).abs() < 1e-3, "{threshold}");
+    }
+
+    #[test]
+    fn full_coverage_leaves_only_the_first_term() {
+        let threshold = communication_threshold(1000, 10, 2, 1.0, 0.0);
+        assert!((threshold - 1000.0 / (200.0 * libm::log(1000.0))).abs() < 1e-9);
+    }
+}
