@@ -1,0 +1,346 @@
+//! From what is written down to what is valid.
+
+use std::path::{Path, PathBuf};
+
+use truthfed::Amount;
+use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::{Coverage, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vcg};
+use truthfed::bandit;
+use truthfed::protocol::{CoverageRule, Since, Terms, Trigger, communication_threshold};
+
+use super::raw::{Behaviour, CoverageSetting, RawConfig, Threshold};
+use crate::world::{ArmLaw, Arrivals};
+
+/// A valid configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    raw: RawConfig,
+    arms: Arms,
+    arrivals: Arrivals,
+    bandit: bandit::Config,
+    trigger: Trigger,
+    terms: Terms,
+}
+
+/// Where the arms come from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Arms {
+    /// Drawn by a law.
+    Law(ArmLaw),
+    /// Read from a file.
+    File(PathBuf),
+}
+
+/// Why a configuration is refused. All of them are the writer's to mend.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// Not TOML, an unknown key, or a wrong type; the message points at the place.
+    #[error("{0}")]
+    Toml(String),
+    /// A value is not allowed.
+    #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
+    Value {
+        /// The key, such as `world.clients`.
+        key: &'static str,
+        /// What it is, and what is allowed.
+        problem: String,
+        /// The line of the file, where the key stands in one.
+        line: Option<usize>,
+    },
+    /// A `key=value` of the command line is not of that form.
+    #[error("`{0}` is not of the form section.key=value, such as world.clients=50")]
+    Override(String),
+}
+
+/// Milliseconds that offers and deliveries are waited for; a step of the simulation is a second.
+const DEADLINE_MS: u64 = 100;
+
+impl Config {
+    /// Reads TOML, changes the given `section.key=value` pairs, and checks the result.
+    ///
+    /// # Errors
+    /// Names the key, what is allowed, and the line.
+    pub fn read(text: &str, overrides: &[String]) -> Result<Config, ConfigError> {
+        // The text itself first: its errors carry the place.
+        toml::from_str::<RawConfig>(text).map_err(|error| ConfigError::Toml(error.to_string()))?;
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| ConfigError::Toml(error.to_string()))?;
+        for change in overrides {
+            set(&mut table, change)?;
+        }
+        let raw: RawConfig =
+            table.try_into().map_err(|error: toml::de::Error| ConfigError::Toml(error.message().to_owned()))?;
+        Config::try_from(raw).map_err(|error| locate(text, error))
+    }
+
+    /// What was written down.
+    pub fn raw(&self) -> &RawConfig {
+        &self.raw
+    }
+
+    /// The mechanism, with its parameters.
+    pub fn mechanism(&self) -> Box<dyn Mechanism> {
+        find_mechanism(&self.raw).expect("a checked configuration names a mechanism").mechanism
+    }
+
+    /// The parameters of the clients' bandits.
+    pub fn bandit(&self) -> bandit::Config {
+        self.bandit
+    }
+
+    /// When members ask for rounds.
+    pub fn trigger(&self) -> Trigger {
+        self.trigger
+    }
+
+    /// The terms of the federation.
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    pub(crate) fn arms(&self) -> &Arms {
+        &self.arms
+    }
+
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        self.arrivals
+    }
+}
+
+impl TryFrom<RawConfig> for Config {
+    type Error = ConfigError;
+
+    fn try_from(raw: RawConfig) -> Result<Config, ConfigError> {
+        let RawConfig { world, learning, rounds, costs, faults, behaviour } = &raw;
+        whole("world.clients", world.clients as u64, 1, 100_000)?;
+        whole("world.dimension", world.dimension as u64, 1, 512)?;
+        whole("world.steps", world.steps, 1, 1_000_000_000)?;
+        whole("world.arm_count", world.arm_count as u64, 1, 10_000_000)?;
+        whole("world.arms_per_step", world.arms_per_step as u64, 1, 100_000)?;
+        real("world.noise", world.noise, 0.0, 1e3)?;
+        real("learning.lambda", learning.lambda, 1e-9, 1e9)?;
+        real("learning.sigma", learning.sigma, 0.0, 1e9)?;
+        real("learning.delta", learning.delta, 1e-12, 1.0 - 1e-12)?;
+        real("costs.weight", costs.weight, 0.0, 1e9)?;
+        real("costs.per_sample", costs.per_sample, 0.0, 1e9)?;
+        real("costs.base_low", costs.base_low, 0.0, 1e9)?;
+        real("costs.base_high", costs.base_high, costs.base_low, 1e9)?;
+        real("faults.offline", faults.offline, 0.0, 1.0)?;
+        real("faults.dropout", faults.dropout, 0.0, 1.0)?;
+        real("behaviour.share", behaviour.share, 0.0, 1.0)?;
+        let (low, high) = match behaviour.kind {
+            Behaviour::Over => (1.0, 1e6),
+            Behaviour::Under => (0.0, 1.0),
+            _ => (0.0, 1e6),
+        };
+        real("behaviour.factor", behaviour.factor, low, high)?;
+        find_mechanism(&raw)?;
+        let bandit = bandit::Config::try_from(bandit::RawConfig {
+            dimension: world.dimension,
+            lambda: learning.lambda,
+            sigma: learning.sigma,
+            delta: learning.delta,
+        });
+        let coverage = coverage(&rounds.coverage)?;
+        let terms = Terms {
+            dimension: world.dimension,
+            lambda: learning.lambda,
+            coverage,
+            reserve: amount("rounds.reserve", rounds.reserve)?,
+            norm: 1.0 + 1e-9,
+            offers_ms: DEADLINE_MS,
+            deliveries_ms: DEADLINE_MS,
+        };
+        Ok(Config {
+            arms: arms(&world.arms),
+            arrivals: arrivals(&world.arrivals)?,
+            bandit: bandit.map_err(|error| wrong("learning", error.to_string()))?,
+            trigger: trigger(&raw, coverage)?,
+            terms: terms.checked().map_err(|error| wrong("rounds", error.to_string()))?,
+            raw,
+        })
+    }
+}
+
+fn arms(arms: &str) -> Arms {
+    match arms {
+        "decaying" => Arms::Law(ArmLaw::Decaying),
+        "sphere" => Arms::Law(ArmLaw::Sphere),
+        "cube" => Arms::Law(ArmLaw::Cube),
+        path => Arms::File(Path::new(path).to_owned()),
+    }
+}
+
+fn arrivals(arrivals: &str) -> Result<Arrivals, ConfigError> {
+    match arrivals {
+        "in-turn" => Ok(Arrivals::InTurn),
+        "uniform" => Ok(Arrivals::Uniform),
+        "poisson" => Ok(Arrivals::Poisson),
+        other => Err(one_of("world.arrivals", other, &["in-turn", "uniform", "poisson"])),
+    }
+}
+
+fn coverage(setting: &CoverageSetting) -> Result<CoverageRule, ConfigError> {
+    match setting {
+        CoverageSetting::Ratio(ratio) => Coverage::ratio(*ratio)
+            .map(CoverageRule::Fixed)
+            .map_err(|_| wrong("rounds.coverage", format!("is {ratio}: it must be above 0 and at most 1"))),
+        CoverageSetting::Rule(rule) if rule == "monopoly-free" => Ok(CoverageRule::MonopolyFree),
+        CoverageSetting::Rule(other) => Err(one_of("rounds.coverage", other, &["monopoly-free", "a number"])),
+    }
+}
+
+fn trigger(raw: &RawConfig, coverage: CoverageRule) -> Result<Trigger, ConfigError> {
+    let since = match raw.rounds.trigger.as_str() {
+        "since-round" => Since::Round,
+        "since-delivery" => Since::Delivery,
+        other => return Err(one_of("rounds.trigger", other, &["since-round", "since-delivery"])),
+    };
+    let threshold = match &raw.rounds.threshold {
+        Threshold::Number(number) => {
+            real("rounds.threshold", *number, 0.0, 1e12)?;
+            *number
+        }
+        Threshold::Rule(rule) if rule == "formula" => {
+            let log_coverage = match coverage {
+                CoverageRule::Fixed(coverage) => coverage.log(),
+                // The target changes from round to round: the threshold is that of the usual one.
+                CoverageRule::MonopolyFree => libm::log(0.5),
+            };
+            let world = &raw.world;
+            communication_threshold(world.steps, world.clients, world.dimension, raw.learning.lambda, log_coverage)
+        }
+        Threshold::Rule(other) => return Err(one_of("rounds.threshold", other, &["formula", "a number"])),
+    };
+    Ok(Trigger { since, threshold })
+}
+
+fn find_mechanism(raw: &RawConfig) -> Result<catalog::Entry, ConfigError> {
+    let rounds = &raw.rounds;
+    let first_budget = amount("rounds.first_budget", rounds.first_budget)?;
+    let gamma = amount("rounds.gamma", rounds.gamma)?;
+    real("rounds.epsilon", rounds.epsilon, 1e-9, 1e9)?;
+    let above_zero = |key: &'static str| move |_| wrong(key, "is 0: it must be above 0".to_owned());
+    let parameters = Parameters {
+        ratchet: Ratchet::new(first_budget, rounds.epsilon).map_err(above_zero("rounds.first_budget"))?,
+        truth_fedban: TruthFedBan::new(rounds.epsilon, gamma)
+            .map_err(|_| wrong("rounds.gamma", "is 0: it must be above 0".to_owned()))?,
+        inc_feducb: IncFedUcb { data_incentive: rounds.data_incentive },
+        vcg: Vcg::default(),
+    };
+    catalog::find(&rounds.mechanism, parameters)
+        .ok_or_else(|| one_of("rounds.mechanism", &rounds.mechanism, &catalog::names()))
+}
+
+fn amount(key: &'static str, units: f64) -> Result<Amount, ConfigError> {
+    units.to_string().parse().map_err(|error: truthfed::AmountError| wrong(key, format!("is {units}: {error}")))
+}
+
+fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), ConfigError> {
+    match (low..=high).contains(&value) {
+        true => Ok(()),
+        false => Err(wrong(key, format!("is {value}: it must lie between {low} and {high}"))),
+    }
+}
+
+fn real(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), ConfigError> {
+    match (low..=high).contains(&value) {
+        true => Ok(()),
+        false => Err(wrong(key, format!("is {value}: it must lie between {low} and {high}"))),
+    }
+}
+
+fn one_of(key: &'static str, value: &str, allowed: &[&str]) -> ConfigError {
+    wrong(key, format!("is `{value}`: it must be one of {}", allowed.join(", ")))
+}
+
+fn wrong(key: &'static str, problem: String) -> ConfigError {
+    ConfigError::Value { key, problem, line: None }
+}
+
+/// Changes one `section.key=value` of a table; the value is TOML, or else a plain string.
+fn set(table: &mut toml::Table, change: &str) -> Result<(), ConfigError> {
+    let malformed = || ConfigError::Override(change.to_owned());
+    let (path, value) = change.split_once('=').ok_or_else(malformed)?;
+    let (section, key) = path.trim().split_once('.').ok_or_else(malformed)?;
+    let value = value.trim();
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+    let value = parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| toml::Value::from(value));
+    let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
+    section.as_table_mut().ok_or_else(malformed)?.insert(key.to_owned(), value);
+    Ok(())
+}
+
+/// Adds the line on which the key of an error stands.
+fn locate(text: &str, error: ConfigError) -> ConfigError {
+    let ConfigError::Value { key, problem, .. } = error else { return error };
+    let (section, name) = key.split_once('.').unwrap_or((key, ""));
+    let mut current = String::new();
+    let mut line = None;
+    for (index, content) in text.lines().enumerate() {
+        let content = content.trim();
+        if let Some(header) = content.strip_prefix('[') {
+            current = header.split(']').next().unwrap_or("").trim().to_owned();
+        }
+        let found = content.split_once('=').map(|(found, _)| found.trim());
+        if current == section && found == Some(name) {
+            line = Some(index + 1);
+        }
+    }
+    ConfigError::Value { key, problem, line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULT_TOML;
+
+    #[test]
+    fn the_commented_defaults_are_the_defaults() {
+        let raw: RawConfig = toml::from_str(DEFAULT_TOML).unwrap();
+        assert_eq!(raw, RawConfig::default());
+        assert_eq!(Config::read("", &[]).unwrap().raw(), &raw);
+    }
+
+    #[test]
+    fn every_key_is_in_the_commented_defaults() {
+        let written: toml::Table = toml::from_str(DEFAULT_TOML).unwrap();
+        let known = toml::Table::try_from(RawConfig::default()).unwrap();
+        assert_eq!(written, known);
+    }
+
+    fn check_refused(text: &str, expected: &str) {
+        let error = Config::read(text, &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_their_line_and_what_is_allowed() {
+        check_refused("[world]\n\nclients = 0", "line 3: world.clients is 0: it must lie between 1 and 100000");
+        check_refused("[world]\narrivals = \"x\"", "line 2: world.arrivals is `x`: it must be one of in-turn, uniform");
+        check_refused("[rounds]\nmechanism = \"x\"", "it must be one of everyone, inc-feducb");
+        check_refused("[rounds]\ncoverage = 2", "rounds.coverage is 2: it must be above 0 and at most 1");
+        check_refused("[rounds]\ncoverage = \"x\"", "it must be one of monopoly-free, a number");
+        check_refused("[rounds]\nreserve = -1.0", "rounds.reserve is -1");
+        check_refused("[rounds]\nthreshold = -1", "rounds.threshold is -1: it must lie between 0");
+        check_refused("[rounds]\nepsilon = 0.0", "rounds.epsilon is 0");
+        check_refused("[rounds]\ngamma = 0.0", "rounds.gamma is 0: it must be above 0");
+        check_refused("[rounds]\nfirst_budget = 0.0", "rounds.first_budget is 0: it must be above 0");
+        check_refused("[costs]\nbase_low = 5.0\nbase_high = 1.0", "costs.base_high is 1: it must lie between 5");
+        check_refused("[learning]\nlambda = nan", "learning.lambda is NaN");
+        check_refused("[behaviour]\nkind = \"over\"\nfactor = 0.5", "behaviour.factor is 0.5: it must lie between 1");
+        check_refused("[world]\nclient = 3", "unknown field `client`");
+        check_refused("[world]\nclients = \"many\"", "line 2");
+        check_refused("world", "line 1");
+    }
+
+    #[test]
+    fn the_command_line_changes_single_keys() {
+        let changes = ["world.clients=7", "rounds.mechanism=greedy", "rounds.coverage=monopoly-free"];
+        let config = Config::read("[world]\nclients = 3", &changes.map(str::to_owned)).unwrap();
+        assert_eq!((config.raw().world.clients, config.mechanism().name()), (7, "greedy"));
+        let refused = |change: &str| Config::read("", &[change.to_owned()]).unwrap_err().to_string();
+        assert!(refused("clients").contains("not of the form"));
+        assert!(refused("world.nothing=1").contains("unknown field"));
+        assert!(refused("world.clients=0").contains("world.clients is 0"));
+    }
+}

@@ -1,0 +1,205 @@
+//! What is written down. The meaning of each key stands in `default.toml`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A configuration as it is written down.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "truthfed simulation")]
+pub struct RawConfig {
+    /// The clients and what they act in.
+    pub world: World,
+    /// How clients learn.
+    pub learning: Learning,
+    /// How rounds are run.
+    pub rounds: Rounds,
+    /// What taking part really costs.
+    pub costs: Costs,
+    /// Who is away and who vanishes.
+    pub faults: Faults,
+    /// What some clients do instead of telling the truth.
+    pub behaviour: Behaviours,
+}
+
+/// The clients and what they act in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct World {
+    /// Number of clients, 1 to 100000.
+    pub clients: usize,
+    /// Dimension of the contexts, 1 to 512.
+    pub dimension: usize,
+    /// Steps of all clients together.
+    pub steps: u64,
+    /// `decaying`, `sphere`, `cube`, or the path of a CSV file.
+    pub arms: String,
+    /// Arms in the world.
+    pub arm_count: usize,
+    /// Arms shown at each step.
+    pub arms_per_step: usize,
+    /// Standard deviation of the rewards.
+    pub noise: f64,
+    /// `in-turn`, `uniform` or `poisson`.
+    pub arrivals: String,
+}
+
+/// How clients learn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Learning {
+    /// Ridge weight.
+    pub lambda: f64,
+    /// Scale of the noise the clients believe in.
+    pub sigma: f64,
+    /// Probability of a wrong confidence set.
+    pub delta: f64,
+}
+
+/// How rounds are run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rounds {
+    /// Name of the mechanism.
+    pub mechanism: String,
+    /// Required determinant ratio, or `monopoly-free`.
+    pub coverage: CoverageSetting,
+    /// Highest ask that is admitted.
+    pub reserve: f64,
+    /// `since-round` or `since-delivery`.
+    pub trigger: String,
+    /// `formula`, or a number.
+    pub threshold: Threshold,
+    /// Growth of the budgets of truth-fedban and ratchet.
+    pub epsilon: f64,
+    /// First budget of ratchet.
+    pub first_budget: f64,
+    /// Tolerance of the bisection of truth-fedban.
+    pub gamma: f64,
+    /// Whether inc-feducb counts received data as payment.
+    pub data_incentive: bool,
+}
+
+/// A determinant ratio, or a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CoverageSetting {
+    /// A determinant ratio in (0, 1].
+    Ratio(f64),
+    /// `monopoly-free`.
+    Rule(String),
+}
+
+/// A number, or the formula.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Threshold {
+    /// A plain number, at least 0.
+    Number(f64),
+    /// `formula`.
+    Rule(String),
+}
+
+/// True cost = weight * det(gram) + per_sample * samples + base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Costs {
+    /// Weight of the determinant of the unshared Gram matrix.
+    pub weight: f64,
+    /// Cost of each sample.
+    pub per_sample: f64,
+    /// Lowest base of a client.
+    pub base_low: f64,
+    /// Highest base of a client.
+    pub base_high: f64,
+}
+
+/// Who is away and who vanishes.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// Probability that a member is away from a round.
+    pub offline: f64,
+    /// Probability that a winner vanishes before it delivers.
+    pub dropout: f64,
+}
+
+/// What some clients do instead of telling the truth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Behaviours {
+    /// What they do.
+    pub kind: Behaviour,
+    /// Their ask over their true cost, for `over`, `under` and `coalition`.
+    pub factor: f64,
+    /// Share of the clients that do it.
+    pub share: f64,
+}
+
+/// What a client does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Behaviour {
+    /// Asks its true cost.
+    #[default]
+    Truthful,
+    /// Asks more than its cost.
+    Over,
+    /// Asks less than its cost.
+    Under,
+    /// Asks a common multiple of its cost, together with others.
+    Coalition,
+    /// Asks the reserve, so that it only sells when it is essential.
+    LongRun,
+    /// Delivers moments of the wrong sign.
+    Poisoner,
+}
+
+impl Default for World {
+    fn default() -> World {
+        World {
+            clients: 25,
+            dimension: 5,
+            steps: 6250,
+            arms: "decaying".to_owned(),
+            arm_count: 1000,
+            arms_per_step: 25,
+            noise: 0.1,
+            arrivals: "in-turn".to_owned(),
+        }
+    }
+}
+
+impl Default for Learning {
+    fn default() -> Learning {
+        Learning { lambda: 0.1, sigma: 0.1, delta: 0.1 }
+    }
+}
+
+impl Default for Rounds {
+    fn default() -> Rounds {
+        Rounds {
+            mechanism: truthfed::auction::catalog::DEFAULT.to_owned(),
+            coverage: CoverageSetting::Ratio(0.5),
+            reserve: 10_000.0,
+            trigger: "since-round".to_owned(),
+            threshold: Threshold::Rule("formula".to_owned()),
+            epsilon: 1.0,
+            first_budget: 0.01,
+            gamma: 1.0,
+            data_incentive: false,
+        }
+    }
+}
+
+impl Default for Costs {
+    fn default() -> Costs {
+        Costs { weight: 1e-4, per_sample: 0.0, base_low: 0.0, base_high: 100.0 }
+    }
+}
+
+impl Default for Behaviours {
+    fn default() -> Behaviours {
+        Behaviours { kind: Behaviour::Truthful, factor: 1.0, share: 0.0 }
+    }
+}

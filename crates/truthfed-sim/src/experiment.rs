@@ -1,0 +1,72 @@
+//! Many runs of one configuration, and what they have in common.
+
+use rayon::prelude::*;
+
+use crate::config::Config;
+use crate::simulation::{Run, Simulation, Totals};
+use crate::world::ArmsError;
+
+/// Runs a configuration under seeds `1..=seeds`, in parallel; the result does not depend on the number of threads.
+/// `done` is called after each run, from any thread.
+///
+/// # Errors
+/// When a file of the configuration cannot be used.
+pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, ArmsError> {
+    let run = |seed| {
+        let run = Simulation::new(config, seed)?.run();
+        done();
+        Ok(run)
+    };
+    (1..=seeds).into_par_iter().map(run).collect()
+}
+
+/// Mean and standard deviation.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation of a sample, 0 for one value.
+    pub sd: f64,
+}
+
+impl Spread {
+    /// Of some values; zero for none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Spread {
+        let values: Vec<f64> = values.into_iter().collect();
+        let n = values.len() as f64;
+        if values.is_empty() {
+            return Spread::default();
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let sd = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        Spread { mean, sd }
+    }
+
+    /// Of a figure of the runs' totals.
+    pub fn over(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> Spread {
+        Spread::of(runs.iter().map(|run| figure(&run.totals())))
+    }
+}
+
+/// A figure over time: for each moment of the curves its spread over the runs.
+pub fn over_time(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> Vec<(f64, Spread)> {
+    let moments = runs.iter().map(|run| run.curve.len()).min().unwrap_or(0);
+    let at = |moment: usize| {
+        let step = runs[0].curve[moment].step as f64;
+        (step, Spread::of(runs.iter().map(|run| figure(&run.curve[moment]))))
+    };
+    (0..moments).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_are_means_and_sample_deviations() {
+        assert_eq!(Spread::of([]), Spread::default());
+        assert_eq!(Spread::of([3.0]), Spread { mean: 3.0, sd: 0.0 });
+        assert_eq!(Spread::of([1.0, 3.0]), Spread { mean: 2.0, sd: 2_f64.sqrt() });
+    }
+}

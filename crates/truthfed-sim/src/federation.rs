@@ -1,0 +1,215 @@
+//! Coordinator and members, joined by a network that carries messages at once or not at all.
+//!
+//! The coordinator is reached through messages only: every input it gets is a [`Request`] that a member sent, or
+//! the passing of time. [`Federation::inputs`] can keep them, so that a run can be replayed and compared.
+
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::generate::Stream;
+use truthfed::protocol::{Asking, Coordinator, Ending, Input, Member, Notice, Output, Request, RoundRecord, Time};
+use truthfed::statistics::Statistics;
+
+use crate::config::{Behaviour, Config};
+use crate::world::{Cost, Purpose, stream, to_amount};
+
+/// A simulated federation.
+pub struct Federation<'c> {
+    coordinator: Coordinator,
+    members: Vec<Seat<'c>>,
+    offline: f64,
+    dropout: f64,
+    inputs: Option<Vec<(Time, Input)>>,
+    ended: Vec<RoundRecord>,
+}
+
+/// One member, with what it is like.
+struct Seat<'c> {
+    member: Member,
+    asker: Asker<'c>,
+    faults: Stream,
+    /// Away from the current round.
+    away: bool,
+    /// Missed a round, and has to sync.
+    missed: bool,
+}
+
+/// How a client sets its price.
+struct Asker<'c> {
+    client: usize,
+    cost: &'c dyn Cost,
+    behaviour: Behaviour,
+    factor: f64,
+    reserve: Amount,
+    /// Its true cost in the current round.
+    true_cost: f64,
+}
+
+impl Asking for Asker<'_> {
+    fn ask(&mut self, unshared: &Statistics) -> Option<Amount> {
+        self.true_cost = self.cost.of(self.client, unshared);
+        Some(match self.behaviour {
+            Behaviour::Truthful | Behaviour::Poisoner => to_amount(self.true_cost),
+            Behaviour::Over | Behaviour::Under | Behaviour::Coalition => to_amount(self.true_cost * self.factor),
+            Behaviour::LongRun => self.reserve,
+        })
+    }
+}
+
+impl<'c> Federation<'c> {
+    /// The federation of a configuration; `behaviours` says what each client does.
+    pub fn new(config: &Config, cost: &'c dyn Cost, behaviours: &[Behaviour], seed: u64) -> Federation<'c> {
+        let raw = config.raw();
+        let id = |client: usize| client_id(client, raw.world.clients);
+        let seat = |(client, &behaviour): (usize, &Behaviour)| Seat {
+            member: Member::new(id(client), config.bandit(), config.trigger()),
+            asker: Asker {
+                client,
+                cost,
+                behaviour,
+                factor: raw.behaviour.factor,
+                reserve: config.terms().reserve,
+                true_cost: 0.0,
+            },
+            faults: stream(seed, Purpose::Faults, client),
+            away: false,
+            missed: false,
+        };
+        Federation {
+            coordinator: Coordinator::new(config.terms(), config.mechanism(), (0..raw.world.clients).map(id)),
+            members: behaviours.iter().enumerate().map(seat).collect(),
+            offline: raw.faults.offline,
+            dropout: raw.faults.dropout,
+            inputs: None,
+            ended: Vec::new(),
+        }
+    }
+
+    /// Keeps every input of the coordinator from now on.
+    pub fn keep_inputs(&mut self) {
+        self.inputs = Some(Vec::new());
+    }
+
+    /// What the coordinator was told so far, if it is kept.
+    pub fn inputs(&self) -> &[(Time, Input)] {
+        self.inputs.as_deref().unwrap_or_default()
+    }
+
+    /// What was delivered so far.
+    pub fn settled(&self) -> &Statistics {
+        self.coordinator.settled()
+    }
+
+    /// One client's machine.
+    pub fn member(&mut self, client: usize) -> &mut Member {
+        &mut self.members[client].member
+    }
+
+    /// What the client's data of the current round really cost it.
+    pub fn true_cost(&self, client: usize) -> f64 {
+        self.members[client].asker.true_cost
+    }
+
+    /// Lets a client that missed a round find out what happened.
+    pub fn catch_up(&mut self, client: usize, now: Time) {
+        if std::mem::take(&mut self.members[client].missed) {
+            self.members[client].member.sync();
+            self.exchange(now);
+        }
+    }
+
+    /// Carries messages until nobody has anything to say; rounds that wait for someone run into their deadline.
+    /// Returns the rounds that ended.
+    pub fn exchange(&mut self, now: Time) -> Vec<RoundRecord> {
+        let mut now = now;
+        loop {
+            let sent = self.carry_up(now);
+            let answered = self.carry_down();
+            if sent || answered {
+                continue;
+            }
+            let Some(deadline) = self.coordinator.deadline() else { break };
+            now = now.max(deadline);
+            self.tell(now, Input::Tick);
+        }
+        std::mem::take(&mut self.ended)
+    }
+
+    fn carry_up(&mut self, now: Time) -> bool {
+        let mut sent = false;
+        for client in 0..self.members.len() {
+            while let Some(request) = self.members[client].member.poll() {
+                sent = true;
+                if let Some(request) = self.on_the_way(client, request) {
+                    let from = self.members[client].member.id().clone();
+                    self.tell(now, Input::Request(from, request));
+                }
+            }
+        }
+        sent
+    }
+
+    /// What becomes of a message: winners may vanish, poisoners lie.
+    fn on_the_way(&mut self, client: usize, request: Request) -> Option<Request> {
+        let seat = &mut self.members[client];
+        match request {
+            Request::Deliver(..) if self.dropout > 0.0 && seat.faults.chance(self.dropout) => None,
+            Request::Deliver(round, moment) if seat.asker.behaviour == Behaviour::Poisoner => {
+                Some(Request::Deliver(round, moment.into_iter().map(|entry| -entry).collect()))
+            }
+            request => Some(request),
+        }
+    }
+
+    fn tell(&mut self, now: Time, input: Input) {
+        if let Some(inputs) = &mut self.inputs {
+            inputs.push((now, input.clone()));
+        }
+        // A refusal is an answer too: late or repeated messages are part of the game.
+        let _ = self.coordinator.handle(now, input);
+    }
+
+    fn carry_down(&mut self) -> bool {
+        let mut answered = false;
+        while let Some(output) = self.coordinator.poll() {
+            answered = true;
+            match output {
+                Output::Ended(record) => self.ended.push(*record),
+                Output::Notice(to, notice) => self.deliver(&to, notice),
+            }
+        }
+        answered
+    }
+
+    fn deliver(&mut self, to: &ClientId, notice: Notice) {
+        let offline = self.offline;
+        let found = self.members.binary_search_by(|seat| seat.member.id().cmp(to));
+        let seat = &mut self.members[found.expect("the coordinator knows only members")];
+        if let Notice::Opened(_) = notice {
+            seat.away = offline > 0.0 && seat.faults.chance(offline);
+        }
+        if seat.away {
+            seat.missed = true;
+            return;
+        }
+        seat.member.handle(notice, &mut seat.asker).expect("settled statistics are sums of checked offers");
+    }
+}
+
+/// The name of a client, so that names sort like numbers.
+pub fn client_id(client: usize, clients: usize) -> ClientId {
+    let digits = clients.saturating_sub(1).to_string().len();
+    format!("c{client:0digits$}").parse().expect("a short name")
+}
+
+/// The number in the name of a client.
+pub fn client_number(id: &ClientId) -> usize {
+    id.as_str()[1..].parse().expect("a name made by client_id")
+}
+
+/// Clients that were paid in a round, with their payments; none when it was not settled.
+pub fn paid(record: &RoundRecord) -> &[(ClientId, Amount)] {
+    match &record.ending {
+        Ending::Settled { paid, .. } => paid,
+        _ => &[],
+    }
+}

@@ -1,0 +1,252 @@
+//! One simulated run: a world, a federation, and what came of it.
+
+use truthfed::auction::ClientId;
+use truthfed::protocol::{Ending, RoundRecord, Time};
+
+use crate::config::{Arms, Behaviour, Config};
+use crate::federation::{Federation, client_number, paid};
+use crate::world::{ArmsError, Arrival, Cost, PaperCost, Purpose, Synthetic, World, draw_arms, read_arms, stream};
+
+/// Points kept of each curve.
+const POINTS: u64 = 250;
+
+/// What a run came to, over time and in the end.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// Totals at about 250 moments, the last at the end.
+    pub curve: Vec<Totals>,
+    /// Each client's part.
+    pub clients: Vec<ClientTotals>,
+    /// Every round that ended, with the step at which it did.
+    pub rounds: Vec<(u64, RoundRecord)>,
+}
+
+/// Sums up to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Totals {
+    /// Steps so far.
+    pub step: u64,
+    /// Expected reward missed.
+    pub regret: f64,
+    /// Reward observed.
+    pub reward: f64,
+    /// Reward that blind choice would have given on average.
+    pub blind_reward: f64,
+    /// Scalars sent, counted as in the paper: whole matrices.
+    pub scalars: u64,
+    /// Scalars sent, counting triangles of symmetric matrices.
+    pub packed_scalars: u64,
+    /// Paid to clients.
+    pub incentive: f64,
+    /// True costs of those that took part.
+    pub social_cost: f64,
+    /// Rounds that ended.
+    pub rounds: u64,
+    /// Clients that took part, over all rounds.
+    pub participations: u64,
+    /// Payments to essential clients.
+    pub essential: u64,
+}
+
+/// One client's sums.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ClientTotals {
+    /// Expected reward missed.
+    pub regret: f64,
+    /// What it was paid.
+    pub incentive: f64,
+    /// What taking part cost it.
+    pub cost: f64,
+    /// Rounds it took part in.
+    pub participations: u64,
+}
+
+impl ClientTotals {
+    /// What it gained: payments less costs.
+    pub fn utility(&self) -> f64 {
+        self.incentive - self.cost
+    }
+}
+
+impl Run {
+    /// The sums at the end.
+    pub fn totals(&self) -> Totals {
+        self.curve.last().copied().unwrap_or_default()
+    }
+}
+
+/// A configuration with a seed, ready to run.
+pub struct Simulation<'c> {
+    config: &'c Config,
+    seed: u64,
+    behaviours: Vec<Behaviour>,
+    cost: Box<dyn Cost + 'c>,
+    world: Box<dyn World>,
+}
+
+impl<'c> Simulation<'c> {
+    /// The simulation of a configuration under a seed.
+    ///
+    /// # Errors
+    /// When a file of arms cannot be used.
+    pub fn new(config: &'c Config, seed: u64) -> Result<Simulation<'c>, ArmsError> {
+        let raw = config.raw();
+        let world = &raw.world;
+        let arms = match config.arms() {
+            Arms::Law(law) => draw_arms(*law, world.arm_count, world.dimension, &mut stream(seed, Purpose::Arms, 0)),
+            Arms::File(path) => read_arms(path, world.dimension)?,
+        };
+        let costs = &raw.costs;
+        let bases = (costs.base_low, costs.base_high);
+        let mut drawn = stream(seed, Purpose::Costs, 0);
+        Ok(Simulation {
+            config,
+            seed,
+            behaviours: behaviours(config, seed),
+            cost: Box::new(PaperCost::new(costs.weight, costs.per_sample, bases, world.clients, &mut drawn)),
+            world: Box::new(Synthetic::new(arms, world.arms_per_step, world.noise, world.clients, seed)),
+        })
+    }
+
+    /// With a cost function of one's own.
+    #[must_use]
+    pub fn with_cost(mut self, cost: impl Cost + 'c) -> Simulation<'c> {
+        self.cost = Box::new(cost);
+        self
+    }
+
+    /// With what each client does said one by one.
+    ///
+    /// # Panics
+    /// When there is not one behaviour for each client.
+    #[must_use]
+    pub fn with_behaviours(mut self, behaviours: Vec<Behaviour>) -> Simulation<'c> {
+        assert_eq!(behaviours.len(), self.config.raw().world.clients, "one behaviour for each client");
+        self.behaviours = behaviours;
+        self
+    }
+
+    /// Runs it to the end.
+    pub fn run(self) -> Run {
+        self.run_watched(|_| {})
+    }
+
+    /// Runs it to the end, and shows the federation after every step that ended a round.
+    pub fn run_watched(mut self, mut watch: impl FnMut(&mut Federation<'_>)) -> Run {
+        let world = &self.config.raw().world;
+        let mut federation = Federation::new(self.config, self.cost.as_ref(), &self.behaviours, self.seed);
+        watch(&mut federation);
+        let mut ledger = Ledger::new(world.clients, world.dimension, self.seed);
+        let arrivals = Arrival::new(self.config.arrivals(), world.clients, stream(self.seed, Purpose::Arrivals, 0));
+        let every = (world.steps / POINTS).max(1);
+        for (step, client) in (1..=world.steps).zip(arrivals) {
+            let now = Time(step * 1000);
+            federation.catch_up(client, now);
+            let played = act(self.world.as_mut(), &mut federation, client);
+            ledger.played(client, step, played);
+            let ended = federation.exchange(now);
+            let any_ended = !ended.is_empty();
+            ended.into_iter().for_each(|record| ledger.ended(&federation, record));
+            if any_ended {
+                watch(&mut federation);
+            }
+            if step % every == 0 || step == world.steps {
+                ledger.mark();
+            }
+        }
+        ledger.run
+    }
+}
+
+/// One step of a client: see, choose, learn.
+fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize) -> crate::world::Played {
+    let shown: Vec<usize> = world.present(client).to_vec();
+    let member = federation.member(client);
+    let contexts: Vec<&[f64]> = shown.iter().map(|&arm| world.arm(arm)).collect();
+    let chosen = shown[member.choose(&contexts).expect("a world shows valid arms")];
+    let played = world.play(client, chosen);
+    member.learn(world.arm(chosen), played.reward).expect("a world gives valid rewards");
+    played
+}
+
+/// What each client does, drawn by the seed.
+fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
+    let raw = config.raw();
+    let clients = raw.world.clients;
+    let liars = (raw.behaviour.share * clients as f64).round() as usize;
+    let mut order: Vec<usize> = (0..clients).collect();
+    let mut drawn = stream(seed, Purpose::Behaviour, 0);
+    let mut behaviours = vec![Behaviour::Truthful; clients];
+    for i in 0..liars {
+        let j = drawn.between(i, clients - 1);
+        order.swap(i, j);
+        behaviours[order[i]] = raw.behaviour.kind;
+    }
+    behaviours
+}
+
+/// Adds everything up.
+struct Ledger {
+    run: Run,
+    totals: Totals,
+    dimension: u64,
+}
+
+impl Ledger {
+    fn new(clients: usize, dimension: usize, seed: u64) -> Ledger {
+        let clients = vec![ClientTotals::default(); clients];
+        let run = Run { seed, curve: Vec::new(), clients, rounds: Vec::new() };
+        Ledger { run, totals: Totals::default(), dimension: dimension as u64 }
+    }
+
+    fn played(&mut self, client: usize, step: u64, played: crate::world::Played) {
+        self.totals.step = step;
+        self.totals.regret += played.regret;
+        self.totals.reward += played.reward;
+        self.totals.blind_reward += played.blind;
+        self.run.clients[client].regret += played.regret;
+    }
+
+    fn ended(&mut self, federation: &Federation<'_>, record: RoundRecord) {
+        for (client, payment) in paid(&record) {
+            let number = client_number(client);
+            let cost = federation.true_cost(number);
+            let totals = &mut self.run.clients[number];
+            totals.incentive += payment.to_f64();
+            totals.cost += cost;
+            totals.participations += 1;
+            self.totals.incentive += payment.to_f64();
+            self.totals.social_cost += cost;
+            self.totals.participations += 1;
+            self.totals.essential += u64::from(is_essential(&record, client));
+        }
+        self.totals.rounds += 1;
+        self.count_scalars(&record);
+        self.run.rounds.push((self.totals.step, record));
+    }
+
+    /// N matrices and |S| moments up, N matrices and moments down.
+    fn count_scalars(&mut self, record: &RoundRecord) {
+        let (clients, d) = (self.run.clients.len() as u64, self.dimension);
+        let winners = match &record.ending {
+            Ending::Settled { outcome, .. } => outcome.winners().len() as u64,
+            _ => 0,
+        };
+        let triangle = d * (d + 1) / 2;
+        self.totals.scalars += clients * d * d + winners * d + clients * (d * d + d);
+        self.totals.packed_scalars += clients * triangle + winners * d + clients * (triangle + d);
+    }
+
+    fn mark(&mut self) {
+        self.run.curve.push(self.totals);
+    }
+}
+
+fn is_essential(record: &RoundRecord, client: &ClientId) -> bool {
+    match &record.ending {
+        Ending::Settled { outcome, .. } => outcome.winner(client).is_some_and(|winner| winner.essential),
+        _ => false,
+    }
+}
