@@ -26,7 +26,12 @@ impl Stream {
 
     /// Independent standard normal numbers.
     pub fn normals(&mut self, count: usize) -> Vec<f64> {
-        (0..count).map(|_| self.0.sample(StandardNormal)).collect()
+        (0..count).map(|_| self.normal()).collect()
+    }
+
+    /// A standard normal number.
+    pub fn normal(&mut self) -> f64 {
+        self.0.sample(StandardNormal)
     }
 
     /// A uniform number in [0, 1).

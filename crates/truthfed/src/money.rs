@@ -15,6 +15,8 @@ use std::str::FromStr;
 const MICROS_PER_UNIT: i64 = 1_000_000;
 /// Decimal places an amount can carry.
 const PLACES: i32 = 6;
+/// Longest part of a wrong text that is shown.
+const MAX_EXCERPT: usize = 40;
 /// Longest decimal that is read; more digits than any valid amount needs.
 const MAX_DIGITS: usize = 400;
 
@@ -61,7 +63,7 @@ impl Amount {
         if micros >= 0 && micros <= Amount::MAX.0 { Some(Amount(micros)) } else { None }
     }
 
-    /// An amount of whole units; `None` above the cap.
+    /// An amount of whole units.
     pub const fn from_units(units: u32) -> Amount {
         Amount(units as i64 * MICROS_PER_UNIT)
     }
@@ -93,18 +95,18 @@ impl FromStr for Amount {
 
     /// Reads a decimal such as `12`, `12.5` or `1.25e1`, exactly.
     fn from_str(text: &str) -> Result<Amount, AmountError> {
-        let decimal = Decimal::parse(text).ok_or_else(|| AmountError::NotANumber(text.to_owned()))?;
+        let decimal = Decimal::parse(text).ok_or_else(|| AmountError::NotANumber(excerpt(text)))?;
         if decimal.digits.is_empty() {
             return Ok(Amount::ZERO);
         }
         if decimal.negative {
-            return Err(AmountError::Negative(text.to_owned()));
+            return Err(AmountError::Negative(excerpt(text)));
         }
         let places = decimal.exponent.saturating_add(i64::from(PLACES));
         if places < 0 {
-            return Err(AmountError::TooFine(text.to_owned()));
+            return Err(AmountError::TooFine(excerpt(text)));
         }
-        let too_large = || AmountError::TooLarge(text.to_owned());
+        let too_large = || AmountError::TooLarge(excerpt(text));
         let power = u32::try_from(places).ok().and_then(|p| 10_i128.checked_pow(p)).ok_or_else(too_large)?;
         let value: i128 = decimal.digits.parse().map_err(|_| too_large())?;
         let micros = value.checked_mul(power).ok_or_else(too_large)?;
@@ -169,6 +171,14 @@ impl Decimal {
         let kept = digits.trim_end_matches('0');
         let exponent = i64::from(exponent) - fraction.len() as i64 + (digits.len() - kept.len()) as i64;
         Some(Decimal { negative, digits: kept.trim_start_matches('0').to_owned(), exponent })
+    }
+}
+
+/// The text, cut where it is too long for a message.
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(MAX_EXCERPT) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

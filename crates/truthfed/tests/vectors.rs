@@ -60,9 +60,11 @@ fn run(mechanism: &str, round: &Round) -> Outcome {
 
 #[test]
 fn all_vectors_give_the_expected_winners_and_payments() {
-    for number in 1..=8 {
-        check_vector(&format!("round-{number:02}.json"));
-    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let rounds: Vec<String> = names.filter(|name| name.starts_with("round-")).collect();
+    assert!(rounds.len() >= 8);
+    rounds.iter().for_each(|name| check_vector(name));
 }
 
 fn wins(mechanism: &dyn Mechanism, round: &Round, client: &ClientId, ask: &str) -> bool {

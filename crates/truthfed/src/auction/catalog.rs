@@ -5,7 +5,7 @@ use super::{Clock, Everyone, Greedy, GreedyV2, IncFedUcb, Mechanism, Ratchet, Tr
 /// How far a property is claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// It holds; the audit and the tests try to refute it.
+    /// It holds; the tests try to refute it.
     Yes,
     /// It holds up to the named limit.
     Partly(&'static str),
@@ -68,15 +68,18 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             mechanism: Box::new(parameters.inc_feducb),
             summary: "Wei et al. 2023 (reconstructed): winners are paid what they ask",
             target: "c",
-            individually_rational: Yes,
+            individually_rational: match parameters.inc_feducb.data_incentive {
+                true => Partly("counting data"),
+                false => Yes,
+            },
             truthful: No,
             collusion_proof: No,
         },
         Entry {
             mechanism: Box::new(parameters.truth_fedban),
-            summary: "the paper's Algorithms 1, 2 and 6 as printed, bisected payments",
+            summary: "the paper's Algorithms 1, 2 and 7 as printed, bisected payments",
             target: "c^(1-1/e)",
-            individually_rational: Partly("up to gamma"),
+            individually_rational: No,
             truthful: No,
             collusion_proof: No,
         },

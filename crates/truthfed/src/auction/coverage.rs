@@ -2,9 +2,10 @@
 
 /// The required ratio of determinants, det V(winners) / det V(all admitted), in (0, 1].
 ///
-/// Kept as its logarithm: in high dimension the ratio itself would underflow.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+/// Kept with its logarithm: in high dimension the ratio itself may underflow.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
+    ratio: f64,
     log: f64,
 }
 
@@ -34,7 +35,7 @@ impl Coverage {
     /// When it is not above 0 and at most 1.
     pub fn ratio(ratio: f64) -> Result<Coverage, CoverageError> {
         if ratio > 0.0 && ratio <= 1.0 {
-            Ok(Coverage { log: libm::log(ratio) })
+            Ok(Coverage { ratio, log: libm::log(ratio) })
         } else {
             Err(CoverageError::OutOfRange(ratio))
         }
@@ -52,17 +53,21 @@ impl Coverage {
             }
         }
         let d = dimension as f64;
-        Ok(Coverage { log: -d * libm::log1p(samples as f64 * norm * norm / (lambda * d)) })
+        Ok(Coverage::of_log(-d * libm::log1p(samples as f64 * norm * norm / (lambda * d))))
     }
 
-    /// The required determinant ratio.
+    fn of_log(log: f64) -> Coverage {
+        Coverage { ratio: libm::exp(log), log }
+    }
+
+    /// The required determinant ratio; 0 where it is too small for a float.
     pub fn to_ratio(self) -> f64 {
-        libm::exp(self.log)
+        self.ratio
     }
 
     /// This target to the power of `exponent`: below 1 it is stricter.
     pub(super) fn pow(self, exponent: f64) -> Coverage {
-        Coverage { log: self.log * exponent }
+        Coverage::of_log(self.log * exponent)
     }
 
     /// The logarithm of the ratio, at most 0.

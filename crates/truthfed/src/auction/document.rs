@@ -97,7 +97,7 @@ pub struct FieldPath(String);
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() || self.0 == "." { Ok(()) } else { write!(f, "{}: ", self.0) }
+        if ["", ".", "?"].contains(&self.0.as_str()) { Ok(()) } else { write!(f, "{}: ", self.0) }
     }
 }
 
@@ -107,6 +107,8 @@ impl RoundDocument {
     /// # Errors
     /// When it is not JSON, has unknown, missing or repeated fields or wrong types.
     pub fn read(text: &str) -> Result<RoundDocument, DocumentError> {
+        // Some editors put a byte-order mark in front.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = serde_json::Deserializer::from_str(text);
         let document = serde_path_to_error::deserialize(&mut reader).map_err(|error| DocumentError::Shape {
             at: FieldPath(error.path().to_string()),

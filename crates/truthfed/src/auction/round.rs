@@ -53,7 +53,7 @@ pub struct RoundSpec {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RoundError {
     /// Caller: the ridge weight must be positive.
-    #[error("lambda is {0}: it must be above 0 and at most 1e15")]
+    #[error("lambda is {0:?}: it must be above 0 and at most 1e15")]
     Lambda(f64),
     /// Caller: nobody offers.
     #[error("offers is empty: a round needs at least one offer")]
@@ -85,7 +85,7 @@ pub enum RoundError {
     BaseNotPositive,
     /// Caller: with these sizes a log determinant could not be told from rounding.
     #[error(
-        "lambda is {lambda}, too small for matrices of this size and rounding: it must be at least {least:e} \
+        "lambda is {lambda:?}, too small for matrices of this size and rounding: it must be at least {least:e} \
          (or write the matrices with more digits)"
     )]
     LambdaTooSmall {

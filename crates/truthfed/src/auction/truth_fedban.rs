@@ -1,4 +1,4 @@
-//! `truth-fedban`: the paper's Algorithms 1, 2 and 6 as printed, to be measured and refuted.
+//! `truth-fedban`: the paper's Algorithms 1, 2 and 7 as printed, to be measured and refuted.
 //!
 //! Budgets grow by (1 + epsilon) from the smallest ask; the first at which Algorithm 2 meets the target
 //! coverage^(1 - 1/e) decides the winners. A winner is paid the last midpoint of a bisection between 0 and
@@ -51,7 +51,7 @@ impl TruthFedBan {
         Ok(TruthFedBan { epsilon, gamma })
     }
 
-    /// Payment by bisection (Algorithm 6).
+    /// Payment by bisection (Algorithm 7).
     fn price(&self, search: &Search<'_>, turns: &[Option<usize>], seat: Seat) -> (Amount, u64) {
         let round = search.round;
         let turn = turns[seat.0];
@@ -257,6 +257,14 @@ mod tests {
             let winners = on_grid(&round.with_seat_ask(seat, ask.parse().unwrap()), grid);
             assert_eq!(winners.contains(&seat), wins, "at ask {ask}");
         }
+    }
+
+    #[test]
+    fn a_winner_can_be_paid_far_below_its_ask_however_fine_the_bisection() {
+        let round = crate::generate::federation(6, 3, 62);
+        let finest = TruthFedBan::new(1.0, Amount::STEP).unwrap().run(&round).unwrap();
+        let winner = finest.winner(&"c0".parse().unwrap()).unwrap();
+        assert!(winner.payment.to_f64() < 0.6 * winner.ask.to_f64(), "asks {}, paid {}", winner.ask, winner.payment);
     }
 
     #[test]

@@ -360,7 +360,7 @@ impl Coordinator {
             self.members.insert(client.clone(), Some(opening.round));
             paid.push((client, winner.payment));
         }
-        self.end(now, opening, Ending::Settled { spec, outcome, paid, defaulted });
+        self.end(now, opening, Ending::Settled { spec: Box::new(spec), outcome, paid, defaulted });
     }
 
     fn end(&mut self, now: Time, opening: Opening, ending: Ending) {

@@ -25,7 +25,7 @@ pub enum Ending {
     /// Settled: what was delivered is shared, and paid for.
     Settled {
         /// What the auction decided on.
-        spec: RoundSpec,
+        spec: Box<RoundSpec>,
         /// What it decided.
         outcome: Outcome,
         /// Winners that delivered, with what they are due, by client.

@@ -4,13 +4,12 @@ use super::bounds::{Item, cost_after_savings, cost_of_missing};
 use crate::auction::kernel::Kernel;
 use crate::auction::path::Path;
 use crate::auction::round::add;
-use crate::auction::{Clock, Information, Mechanism, Refusal, Round, Seat};
+use crate::auction::{Information, Refusal, Round, Seat};
 
 /// A cheapest set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Solution {
     pub(super) cost: i128,
-    pub(super) evaluations: u64,
     set: u128,
 }
 
@@ -30,11 +29,12 @@ pub(super) struct Search<'r> {
     required: Information,
     without: Option<Seat>,
     kernel: Kernel,
+    evaluations: u64,
     nodes: u64,
     node_limit: u64,
     /// A set must cost less than this to be the new best.
     limit: i128,
-    best: Option<(i128, u128)>,
+    best: Option<Solution>,
 }
 
 /// What is decided so far.
@@ -54,31 +54,28 @@ struct Node {
 impl<'r> Search<'r> {
     pub(super) fn new(round: &'r Round, without: Option<Seat>, node_limit: u64) -> Search<'r> {
         let required = round.required(round.coverage());
-        let kernel = round.kernel();
-        let mut search =
-            Search { round, required, without, kernel, nodes: 0, node_limit, limit: i128::MAX, best: None };
-        search.limit = search.first_limit();
-        search
+        let (kernel, limit, best) = (round.kernel(), i128::MAX, None);
+        Search { round, required, without, kernel, evaluations: 0, nodes: 0, node_limit, limit, best }
     }
 
-    /// One more than the cost of a good set, so that a set of that cost is still found by the search itself.
-    fn first_limit(&mut self) -> i128 {
-        let asks = |seats: &[Seat]| seats.iter().map(|&seat| i128::from(self.round.ask(seat).micros())).sum::<i128>();
-        if self.without.is_none() {
-            return asks(&Clock.select(self.round).expect("the clock never refuses")) + 1;
-        }
+    /// The cheapest set, or `None` when no set meets the target; and the log determinants it took.
+    pub(super) fn run(mut self) -> Result<(Option<Solution>, u64), Refusal> {
+        self.limit_by_greedy();
+        let root = self.root();
+        self.visit(root)?;
+        Ok((self.best, self.evaluations + self.kernel.evaluations()))
+    }
+
+    /// Starts from one more than the cost of a good set, so that a set of that cost is still found by the search
+    /// itself.
+    fn limit_by_greedy(&mut self) {
         let start = Path::new(self.round, self.round.base_level());
         let walk = start.resume(self.round, 0, self.without);
         let bought = start.branch(walk, self.required);
-        if bought.level() >= self.required { bought.spent() + 1 } else { i128::MAX }
-    }
-
-    /// The cheapest set, or `None` when no set meets the target.
-    pub(super) fn run(mut self) -> Result<Option<Solution>, Refusal> {
-        let root = self.root();
-        self.visit(root)?;
-        let evaluations = self.kernel.evaluations();
-        Ok(self.best.map(|(cost, set)| Solution { cost, set, evaluations }))
+        self.evaluations = start.evaluations() + bought.evaluations();
+        if bought.level() >= self.required {
+            self.limit = bought.spent() + 1;
+        }
     }
 
     fn root(&self) -> Node {
@@ -105,7 +102,7 @@ impl<'r> Search<'r> {
         }
         if node.included_level >= self.required {
             self.limit = node.cost;
-            self.best = Some((node.cost, node.set));
+            self.best = Some(Solution { cost: node.cost, set: node.set });
             return Ok(());
         }
         if self.bound(&node) >= self.limit {
