@@ -60,12 +60,16 @@ fn covering_path(round: &Round, required: Information) -> Path<'static> {
 /// The critical value of the client bought at `turn`, and the log determinants it took.
 fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> (Seat, Amount, u64) {
     let own = path.pick(turn).ratio;
+    // Nobody else can meet the target: no need to walk to the end to find out.
+    if round.is_essential(own.seat, required) {
+        return (own.seat, round.reserve(), 1);
+    }
     let reserve = i128::from(round.reserve().micros());
     let mut walk = path.resume(round, turn, Some(own.seat));
     let mut best = i128::from(own.ask.micros());
     let (mut gain, mut exact) = (own.gain, true);
     while walk.level() < required && best < reserve {
-        // Nobody else can meet the target: essential.
+        // Essential but for rounding.
         let Some(pick) = walk.choose() else {
             best = reserve;
             break;

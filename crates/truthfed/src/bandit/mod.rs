@@ -17,6 +17,8 @@ use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError};
 
 /// Observations after which the inverse is computed anew.
 const REFRESH_EVERY: u32 = 1024;
+/// Arms that are scored together, each in a lane of its own.
+const LANES: usize = 8;
 /// Scores that differ by less than this share count as equal: the first of them is chosen.
 const TIE: f64 = 1e-12;
 
@@ -143,10 +145,17 @@ impl LinUcb {
     /// When there is no arm, or one is of another size or not finite.
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         let alpha = self.exploration();
-        let mut image = vec![0.0; self.config.dimension()];
         let mut scores = Vec::with_capacity(arms.len());
-        for (index, arm) in arms.iter().enumerate() {
-            scores.push(self.score(index, arm.as_ref(), alpha, &mut image)?);
+        for block in arms.chunks(LANES) {
+            let lanes = self.lanes(block, scores.len())?;
+            let (means, forms) = (self.means(&lanes), self.forms(&lanes));
+            for (mean, form) in means.into_iter().zip(forms).take(block.len()) {
+                let score = mean + alpha * form.max(0.0).sqrt();
+                if !score.is_finite() {
+                    return Err(ChooseError::NotFinite { index: scores.len() });
+                }
+                scores.push(score);
+            }
         }
         let best = scores.iter().copied().reduce(f64::max).ok_or(ChooseError::NoArms)?;
         let enough = best - TIE * best.abs();
@@ -192,15 +201,42 @@ impl LinUcb {
         self.config.sigma() * confidence.sqrt() + self.config.lambda().sqrt()
     }
 
-    fn score(&self, index: usize, arm: &[f64], alpha: f64, image: &mut [f64]) -> Result<f64, ChooseError> {
+    /// Coordinates of a block of arms, each coordinate of all of them side by side; missing arms are zero.
+    fn lanes<A: AsRef<[f64]>>(&self, block: &[A], first: usize) -> Result<Vec<[f64; LANES]>, ChooseError> {
         let expected = self.config.dimension();
-        if arm.len() != expected {
-            return Err(ChooseError::WrongDimension { index, got: arm.len(), expected });
+        let mut lanes = vec![[0.0; LANES]; expected];
+        for (lane, arm) in block.iter().enumerate() {
+            let arm = arm.as_ref();
+            if arm.len() != expected {
+                return Err(ChooseError::WrongDimension { index: first + lane, got: arm.len(), expected });
+            }
+            lanes.iter_mut().zip(arm).for_each(|(coordinate, x)| coordinate[lane] = *x);
         }
-        multiply(&self.inverse, arm, image);
-        let form = dot(arm, image);
-        let score = dot(arm, &self.theta) + alpha * form.max(0.0).sqrt();
-        if score.is_finite() { Ok(score) } else { Err(ChooseError::NotFinite { index }) }
+        Ok(lanes)
+    }
+
+    /// x.theta of each lane.
+    fn means(&self, lanes: &[[f64; LANES]]) -> [f64; LANES] {
+        let mut means = [0.0; LANES];
+        for (x, theta) in lanes.iter().zip(&self.theta) {
+            add_scaled(&mut means, *theta, x);
+        }
+        means
+    }
+
+    /// x' V^-1 x of each lane. The matrix is symmetric: the entries below the diagonal count twice.
+    fn forms(&self, lanes: &[[f64; LANES]]) -> [f64; LANES] {
+        let mut forms = [0.0; LANES];
+        for (i, (row, x)) in self.inverse.chunks_exact(lanes.len()).zip(lanes).enumerate() {
+            let mut below = [0.0; LANES];
+            for (entry, y) in row[..i].iter().zip(lanes) {
+                add_scaled(&mut below, *entry, y);
+            }
+            for ((form, x), below) in forms.iter_mut().zip(x).zip(below) {
+                *form += x * (2.0 * below + row[i] * x);
+            }
+        }
+        forms
     }
 
     /// Sherman-Morrison: V^-1 after adding x x'.
@@ -221,6 +257,13 @@ impl LinUcb {
         }
         self.log_det_ratio += libm::log(growth);
         multiply(&self.inverse, self.known.moment(), &mut self.theta);
+    }
+}
+
+/// Lane by lane: every sum keeps its own order, whatever the width of the CPU's registers.
+fn add_scaled(sums: &mut [f64; LANES], factor: f64, x: &[f64; LANES]) {
+    for (sum, x) in sums.iter_mut().zip(x) {
+        *sum += factor * x;
     }
 }
 
