@@ -30,14 +30,14 @@ bench: ## Measure LinUCB and every mechanism
 
 bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
 	cargo build --release --locked
-	$(VENV)/bin/python bench/peer_numpy.py --truthfed target/release/truthfed
+	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
 
 clean: ## Remove everything that was built
 	cargo clean
 	rm -rf $(TOOLS) out
 
 $(TOOLS)/bin/cargo-deny:
-	cargo install cargo-deny --locked --root $(TOOLS)
+	cargo install cargo-deny --version 0.20.2 --locked --root $(TOOLS)
 
 $(VENV)/.ready: bench/requirements.txt
 	$(PYTHON) -m venv $(VENV)

@@ -4,16 +4,19 @@ For every size, truthfed writes a generated round; three numpy scripts and the t
 the winners and price all of them:
 
 loop     a Python loop, one slogdet per client and step
-batched  one batched slogdet over all remaining clients at every step
-lazy     stale gains in a heap as bounds, only the top is evaluated anew; the first gains are shared by all
-         payment runs, a winner's own gains along its payment run are one batched slogdet, and who is
-         essential is one batched slogdet for all
+batched  one stack of log determinants for all remaining clients at every step
+lazy     stale gains in a heap as bounds, only the top few are evaluated anew, in one stack; a payment run
+         starts at the winner's own turn, with the matrix and the bounds the main run had there; a winner's
+         own gains along its payment run are one stack, and who is essential is one stack for all
+
+A stack of matrices goes through Cholesky where that is faster than slogdet.
 
 Everything runs on one thread. Reading the round is not timed on either side: truthfed's figures are the
 seconds it reports for selecting and pricing. Winners must be the same and payments equal within 1e-6
-(absolute plus relative), otherwise the exit code is 1.
+(absolute plus relative; truthfed pays whole micro-units), otherwise the exit code is 1.
 
-A second table gives the time of a LinUCB step (choose and learn) in numpy; truthfed's is in `cargo bench`.
+A second table gives the log determinants that `lazy` and truthfed evaluate, a third the time of a LinUCB step
+(choose and learn) in numpy; truthfed's is in `make bench`.
 """
 
 import argparse
@@ -33,8 +36,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-# Read when numpy and truthfed start.
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", RAYON_NUM_THREADS="1")
+# Read when numpy starts.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +54,10 @@ BATCHED_LIMIT_SECONDS = 60.0
 SAMPLED_PAYMENTS = 3
 MEASURE_SECONDS = 0.2
 SHOWN_DIFFERENCES = 10
+# From this many numbers in a stack, Cholesky and its diagonal take less time than slogdet.
+CHOLESKY_FROM = 2000
+# Stale gains that `lazy` evaluates at once: the fastest of 1 to 16, or close to it, at every size.
+LAZY_BATCH = 4
 
 LINUCB_ARMS = 25
 LINUCB_DIMENSIONS = [5, 25, 100]
@@ -114,7 +121,10 @@ def log_det(matrix: Floats) -> float:
 
 def log_dets(matrices: Floats) -> Floats:
     """log det of each of a stack of positive definite matrices."""
-    return np.linalg.slogdet(matrices)[1]
+    if matrices.size < CHOLESKY_FROM:
+        return np.linalg.slogdet(matrices)[1]
+    diagonals = np.linalg.cholesky(matrices).diagonal(axis1=1, axis2=2)
+    return 2.0 * np.log(diagonals).sum(axis=1)
 
 
 class Greedy(ABC):
@@ -184,10 +194,22 @@ class Loop(EvaluateAll):
 
 
 class Batched(EvaluateAll):
-    """One slogdet call for all clients."""
+    """One call for all clients."""
 
     def levels(self, matrix: Floats, clients: NDArray[np.intp]) -> Floats:
         return log_dets(matrix + self.round.grams[clients])
+
+
+# The value with its sign turned, the client, the step at which its gain was evaluated, the gain.
+Entry = tuple[float, int, int, float]
+
+
+class Turn(NamedTuple):
+    """Where a run stands before a pick."""
+
+    step: int
+    level: float
+    heap: list[Entry]
 
 
 class Lazy(Greedy):
@@ -196,50 +218,74 @@ class Lazy(Greedy):
     def __init__(self, auction: Round) -> None:
         super().__init__(auction)
         self.asks = auction.asks.tolist()
-        self.levels_without = log_dets(self.total - auction.grams)
-        first_gains = (log_dets(auction.base + auction.grams) - self.base_level).tolist()
-        self.first_heap = [self.entry(client, gain, 0) for client, gain in enumerate(first_gains)]
-        heapq.heapify(self.first_heap)
-        # The matrix before each pick of the run under way.
-        self.prefixes = np.empty((len(self.asks) + 1, *auction.base.shape))
-        self.prefixes[0] = auction.base
-        self.work = np.empty_like(auction.base)
+        self.evaluations = 0
+        first_gains = (self.levels(auction.base + auction.grams) - self.base_level).tolist()
+        first_heap = [self.entry(client, gain, 0) for client, gain in enumerate(first_gains)]
+        heapq.heapify(first_heap)
+        self.start = Turn(0, self.base_level, first_heap)
+        # The turns of the main run by winner, each with the heap of the others.
+        self.turns: dict[int, Turn] = {}
+        # The matrix before each step of the main run, and of the payment run under way.
+        self.main = np.empty((len(self.asks) + 1, *auction.base.shape))
+        self.main[0] = auction.base
+        self.branch = np.empty_like(self.main)
 
-    def entry(self, client: int, gain: float, step: int) -> tuple[float, int, int, float]:
-        """Best value first, ties to the smaller client; with the step at which the gain was evaluated."""
+    def levels(self, matrices: Floats) -> Floats:
+        """log det of each of a stack, counted."""
+        self.evaluations += len(matrices)
+        return log_dets(matrices)
+
+    def entry(self, client: int, gain: float, step: int) -> Entry:
+        """Best value first, ties to the smaller client."""
         ask = self.asks[client]
         value = 0.0 if gain <= 0 else math.inf if ask == 0 else gain / ask
         return (-value, client, step, gain)
 
     def walk(self, without: int | None = None) -> Walk:
-        grams, heap, walk = self.round.grams, self.first_heap.copy(), Walk()
-        matrix, level, levels = self.prefixes[0], self.base_level, []
-        while level < self.target and heap:
-            _, client, seen, gain = heap[0]
-            if client == without:
-                heapq.heappop(heap)
-            elif seen < len(walk.picks):
-                gain = log_det(np.add(matrix, grams[client], out=self.work)) - level
-                heapq.heapreplace(heap, self.entry(client, gain, len(walk.picks)))
-            elif gain <= 0:
-                break
-            else:
-                heapq.heappop(heap)
-                walk.picks.append(client)
-                walk.gains.append(gain)
-                levels.append(level)
-                matrix = np.add(matrix, grams[client], out=self.prefixes[len(walk.picks)])
-                level += gain
-        walk.met = level >= self.target
-        if without is not None and walk.met:
-            before = self.prefixes[: len(walk.picks)]
-            walk.own_gains = (log_dets(before + grams[without]) - levels).tolist()
+        """The greedy run; without a winner of the run before, from its turn on."""
+        if without is None:
+            return self.run(self.start, self.main, self.turns)
+        turn = self.turns[without]
+        self.branch[turn.step] = self.main[turn.step]
+        walk = self.run(turn, self.branch, None)
+        before = self.branch[turn.step : turn.step + len(walk.picks)]
+        levels = turn.level + np.cumsum([0.0, *walk.gains[:-1]])
+        walk.own_gains = (self.levels(before + self.round.grams[without]) - levels).tolist()
         return walk
 
-    def payment(self, winner: int) -> float:
-        if self.levels_without[winner] < self.target:
-            return self.round.reserve
-        return super().payment(winner)
+    def run(self, turn: Turn, matrices: Floats, turns: dict[int, Turn] | None) -> Walk:
+        """Picks from a turn on; fills in the matrix before each step, and the turns if wanted."""
+        step, level, heap = turn.step, turn.level, turn.heap.copy()
+        walk = Walk()
+        while level < self.target and heap:
+            while heap[0][2] < step:
+                self.evaluate_top(heap, matrices[step], level, step)
+            _, client, _, gain = heapq.heappop(heap)
+            if gain <= 0:
+                break
+            if turns is not None:
+                turns[client] = Turn(step, level, heap.copy())
+            walk.picks.append(client)
+            walk.gains.append(gain)
+            np.add(matrices[step], self.round.grams[client], out=matrices[step + 1])
+            step, level = step + 1, level + gain
+        walk.met = level >= self.target
+        return walk
+
+    def evaluate_top(self, heap: list[Entry], matrix: Floats, level: float, step: int) -> None:
+        """Evaluates the stale gains at the top of the heap anew."""
+        stale: list[int] = []
+        while heap and heap[0][2] < step and len(stale) < LAZY_BATCH:
+            stale.append(heapq.heappop(heap)[1])
+        gains = self.levels(matrix + self.round.grams[stale]) - level
+        for client, gain in zip(stale, gains.tolist(), strict=True):
+            heapq.heappush(heap, self.entry(client, gain, step))
+
+    def payments(self, winners: list[int]) -> Payments:
+        without = self.levels(self.total - self.round.grams[winners])
+        essential = {winner for winner, level in zip(winners, without, strict=True) if level < self.target}
+        rest = super().payments([winner for winner in winners if winner not in essential])
+        return rest | {self.round.clients[winner]: self.round.reserve for winner in essential}
 
 
 # Measuring.
@@ -269,6 +315,13 @@ class Size(NamedTuple):
 DEFAULT_SIZES = [Size(25, 5), Size(1000, 5), Size(25, 25), Size(1000, 25)]
 
 
+class LogDets(NamedTuple):
+    """How many log determinants were evaluated."""
+
+    select: int
+    price: int
+
+
 @dataclass(frozen=True)
 class Measurement:
     """Seconds for selecting and pricing all, who won, and the payments as far as they were computed."""
@@ -277,6 +330,7 @@ class Measurement:
     winners: set[str]
     payments: Payments
     extrapolated: bool = False
+    log_dets: LogDets | None = None
 
 
 def timed(run: Callable[[], T]) -> tuple[float, T]:
@@ -305,6 +359,20 @@ def measure(method: type[Greedy], auction: Round) -> Measurement:
 
     seconds, payments = repeated(lambda: timed(run))
     return Measurement(seconds, set(payments), payments)
+
+
+def measure_lazy(auction: Round) -> Measurement:
+    """Times `lazy`, with the log determinants of its last run."""
+
+    def run() -> tuple[Payments, LogDets]:
+        greedy = Lazy(auction)
+        winners = greedy.walk().picks
+        select = greedy.evaluations
+        payments = greedy.payments(winners)
+        return payments, LogDets(select, greedy.evaluations - select)
+
+    seconds, (payments, log_dets) = repeated(lambda: timed(run))
+    return Measurement(seconds, set(payments), payments, log_dets=log_dets)
 
 
 def measure_loop(auction: Round, winners: int) -> Measurement | None:
@@ -352,13 +420,14 @@ def call(binary: str, *arguments: str) -> str:
 def measure_truthfed(binary: str, file: Path, mechanism: str) -> Measurement:
     """Times a mechanism by the seconds truthfed reports."""
 
-    def run() -> tuple[float, Payments]:
-        outcome = json.loads(call(binary, "auction", str(file), "--mechanism", mechanism, "--json"))
-        payments = {winner["client"]: float(winner["payment"]) for winner in outcome["winners"]}
-        return outcome["seconds"]["select"] + outcome["seconds"]["price"], payments
+    def run() -> tuple[float, dict[str, Any]]:
+        arguments = ["--threads", "1", "--mechanism", mechanism, "--json"]
+        outcome = json.loads(call(binary, "auction", str(file), *arguments))
+        return outcome["seconds"]["select"] + outcome["seconds"]["price"], outcome
 
-    seconds, payments = repeated(run)
-    return Measurement(seconds, set(payments), payments)
+    seconds, outcome = repeated(run)
+    payments = {winner["client"]: float(winner["payment"]) for winner in outcome["winners"]}
+    return Measurement(seconds, set(payments), payments, log_dets=LogDets(**outcome["log_dets"]))
 
 
 # One size of the auction.
@@ -382,6 +451,10 @@ class Comparison:
     def columns(self) -> dict[str, Measurement | None]:
         """All measurements by column name."""
         return self.numpy() | {"truthfed greedy": self.greedy, "truthfed clock": self.clock}
+
+    def counted(self) -> dict[str, Measurement]:
+        """The measurements that counted log determinants, by column name."""
+        return {name: entry for name, entry in self.columns().items() if entry and entry.log_dets}
 
     def ratios(self) -> dict[str, float]:
         """How many times as long numpy takes."""
@@ -417,7 +490,7 @@ def compare(binary: str, size: Size, folder: Path) -> Comparison:
     file = folder / f"round-{size.clients}-{size.dimension}.json"
     call(binary, "auction", "--generate", str(size), "--seed", str(SEED), "--write", str(file))
     auction = Round.from_document(json.loads(file.read_text()))
-    lazy = measure(Lazy, auction)
+    lazy = measure_lazy(auction)
     return Comparison(
         size,
         loop=measure_loop(auction, len(lazy.winners)),
@@ -500,6 +573,17 @@ def auction_table(comparisons: list[Comparison]) -> str:
     return table(rows)
 
 
+def log_dets_table(comparisons: list[Comparison]) -> str:
+    """One row per size and program that counts."""
+    rows = [["size", "program", "winners", "select", "price", "price per winner"]]
+    for comparison in comparisons:
+        for name, measurement in comparison.counted().items():
+            winners, (select, price) = len(measurement.winners), measurement.log_dets
+            per_winner = f"{price / winners:.1f}" if winners else "-"
+            rows.append([str(comparison.size), name, str(winners), str(select), str(price), per_winner])
+    return table(rows)
+
+
 def linucb_table(linucb: dict[int, float]) -> str:
     """One row per dimension."""
     rows = [["dimension", "us per step"]]
@@ -517,7 +601,7 @@ def agreement(differences: list[str]) -> str:
 
 
 def text_report(comparisons: list[Comparison], linucb: dict[int, float], differences: list[str]) -> str:
-    """Both tables for people."""
+    """The tables for people."""
     return f"""\
 Greedy auction, all winners priced, one thread (Python {platform.python_version()}, numpy {np.__version__})
 
@@ -525,6 +609,10 @@ Greedy auction, all winners priced, one thread (Python {platform.python_version(
 
 - not run: would take over {LOOP_LIMIT_SECONDS:.0f} s    ~ extrapolated from {SAMPLED_PAYMENTS} payments
 {agreement(differences)}
+
+Log determinants evaluated
+
+{log_dets_table(comparisons)}
 
 LinUCB in numpy, {LINUCB_ARMS} arms, choose and learn
 
@@ -543,6 +631,7 @@ def json_report(comparisons: list[Comparison], linucb: dict[int, float], differe
                 name for name, entry in comparison.columns().items() if entry and entry.extrapolated
             ],
             "ratios": comparison.ratios(),
+            "log_dets": {name: entry.log_dets._asdict() for name, entry in comparison.counted().items()},
         }
         for comparison in comparisons
     ]
