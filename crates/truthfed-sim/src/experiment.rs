@@ -4,20 +4,21 @@ use rayon::prelude::*;
 
 use crate::config::Config;
 use crate::simulation::{Run, Simulation, Totals};
-use crate::world::ArmsError;
+use crate::world::{Source, WorldError};
 
 /// Runs a configuration under seeds `1..=seeds`, in parallel; the result does not depend on the number of threads.
 /// `done` is called after each run, from any thread.
 ///
 /// # Errors
 /// When a file of the configuration cannot be used.
-pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, ArmsError> {
+pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, WorldError> {
+    let source = Source::read(config)?;
     let run = |seed| {
-        let run = Simulation::new(config, seed)?.run();
+        let run = Simulation::from_source(config, &source, seed).run();
         done();
-        Ok(run)
+        run
     };
-    (1..=seeds).into_par_iter().map(run).collect()
+    Ok((1..=seeds).into_par_iter().map(run).collect())
 }
 
 /// Mean and standard deviation.

@@ -16,6 +16,9 @@
 pub mod config;
 pub mod experiment;
 pub mod federation;
+pub mod output;
 pub mod report;
+pub mod reproduce;
 pub mod simulation;
+pub mod sweep;
 pub mod world;

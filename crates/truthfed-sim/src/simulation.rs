@@ -3,9 +3,9 @@
 use truthfed::auction::ClientId;
 use truthfed::protocol::{Ending, RoundRecord, Time};
 
-use crate::config::{Arms, Behaviour, Config};
+use crate::config::{Behaviour, Config};
 use crate::federation::{Federation, client_number, paid};
-use crate::world::{ArmsError, Arrival, Cost, PaperCost, Purpose, Synthetic, World, draw_arms, read_arms, stream};
+use crate::world::{Arrival, Cost, PaperCost, Purpose, Source, World, WorldError, stream};
 
 /// Points kept of each curve.
 const POINTS: u64 = 250;
@@ -15,7 +15,7 @@ const POINTS: u64 = 250;
 pub struct Run {
     /// Its seed.
     pub seed: u64,
-    /// Totals at about 250 moments, the last at the end.
+    /// Totals at about 250 moments, the first at the start and the last at the end.
     pub curve: Vec<Totals>,
     /// Each client's part.
     pub clients: Vec<ClientTotals>,
@@ -48,6 +48,14 @@ pub struct Totals {
     pub participations: u64,
     /// Payments to essential clients.
     pub essential: u64,
+}
+
+impl Totals {
+    /// Reward over that of blind choice, which papers plot for logs: 1 is no better than blind. 0 where it says
+    /// nothing: before the first step, and where blind choice earns nothing or less.
+    pub fn normalised_reward(&self) -> f64 {
+        if self.blind_reward > 0.0 { self.reward / self.blind_reward } else { 0.0 }
+    }
 }
 
 /// One client's sums.
@@ -90,30 +98,37 @@ impl<'c> Simulation<'c> {
     /// The simulation of a configuration under a seed.
     ///
     /// # Errors
-    /// When a file of arms cannot be used.
-    pub fn new(config: &'c Config, seed: u64) -> Result<Simulation<'c>, ArmsError> {
+    /// When a file of arms or ratings cannot be used.
+    pub fn new(config: &'c Config, seed: u64) -> Result<Simulation<'c>, WorldError> {
+        Ok(Simulation::from_source(config, &Source::read(config)?, seed))
+    }
+
+    /// The simulation of a configuration under a seed, its files read beforehand: once for many seeds.
+    pub fn from_source(config: &'c Config, source: &Source, seed: u64) -> Simulation<'c> {
         let raw = config.raw();
-        let world = &raw.world;
-        let arms = match config.arms() {
-            Arms::Law(law) => draw_arms(*law, world.arm_count, world.dimension, &mut stream(seed, Purpose::Arms, 0)),
-            Arms::File(path) => read_arms(path, world.dimension)?,
-        };
         let costs = &raw.costs;
         let bases = (costs.base_low, costs.base_high);
         let mut drawn = stream(seed, Purpose::Costs, 0);
-        Ok(Simulation {
+        Simulation {
             config,
             seed,
             behaviours: behaviours(config, seed),
-            cost: Box::new(PaperCost::new(costs.weight, costs.per_sample, bases, world.clients, &mut drawn)),
-            world: Box::new(Synthetic::new(arms, world.arms_per_step, world.noise, world.clients, seed)),
-        })
+            cost: Box::new(PaperCost::new(costs.weight, costs.per_sample, bases, raw.world.clients, &mut drawn)),
+            world: source.world(config, seed),
+        }
     }
 
     /// With a cost function of one's own.
     #[must_use]
     pub fn with_cost(mut self, cost: impl Cost + 'c) -> Simulation<'c> {
         self.cost = Box::new(cost);
+        self
+    }
+
+    /// With a world of one's own.
+    #[must_use]
+    pub fn with_world(mut self, world: impl World + 'static) -> Simulation<'c> {
+        self.world = Box::new(world);
         self
     }
 
@@ -141,6 +156,7 @@ impl<'c> Simulation<'c> {
         let mut ledger = Ledger::new(world.clients, world.dimension, self.seed);
         let arrivals = Arrival::new(self.config.arrivals(), world.clients, stream(self.seed, Purpose::Arrivals, 0));
         let every = (world.steps / POINTS).max(1);
+        ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
             let now = Time(step * 1000);
             federation.catch_up(client, now);
@@ -248,5 +264,22 @@ fn is_essential(record: &RoundRecord, client: &ClientId) -> bool {
     match &record.ending {
         Ending::Settled { outcome, .. } => outcome.winner(client).is_some_and(|winner| winner.essential),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_normalised(reward: f64, blind_reward: f64, expected: f64) {
+        assert_eq!(Totals { reward, blind_reward, ..Totals::default() }.normalised_reward(), expected);
+    }
+
+    #[test]
+    fn normalised_reward_is_over_that_of_blind_choice_or_0() {
+        check_normalised(30.0, 20.0, 1.5);
+        check_normalised(0.0, 20.0, 0.0);
+        check_normalised(0.0, 0.0, 0.0);
+        check_normalised(3.0, -1.0, 0.0);
     }
 }

@@ -8,14 +8,15 @@ use truthfed::auction::{Coverage, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vc
 use truthfed::bandit;
 use truthfed::protocol::{CoverageRule, Since, Terms, Trigger, communication_threshold};
 
-use super::raw::{Behaviour, CoverageSetting, RawConfig, Threshold};
-use crate::world::{ArmLaw, Arrivals};
+use super::raw::{Behaviour, CoverageSetting, LikedSetting, RawConfig, Threshold, World};
+use crate::world::{ArmLaw, Arrivals, Liked};
 
 /// A valid configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     raw: RawConfig,
     arms: Arms,
+    liked: Option<Liked>,
     arrivals: Arrivals,
     bandit: bandit::Config,
     trigger: Trigger,
@@ -27,7 +28,7 @@ pub struct Config {
 pub(crate) enum Arms {
     /// Drawn by a law.
     Law(ArmLaw),
-    /// Read from a file.
+    /// Read from a file: one of arms, or a log of ratings where [`Config::liked`] says what is liked.
     File(PathBuf),
 }
 
@@ -101,6 +102,11 @@ impl Config {
         &self.arms
     }
 
+    /// From which value on an item is liked, where the arms are the items of a log of ratings.
+    pub(crate) fn liked(&self) -> Option<Liked> {
+        self.liked
+    }
+
     pub(crate) fn arrivals(&self) -> Arrivals {
         self.arrivals
     }
@@ -151,7 +157,8 @@ impl TryFrom<RawConfig> for Config {
             deliveries_ms: DEADLINE_MS,
         };
         Ok(Config {
-            arms: arms(&world.arms),
+            arms: arms(world),
+            liked: Some(liked(&world.liked)?).filter(|_| !world.ratings.is_empty()),
             arrivals: arrivals(&world.arrivals)?,
             bandit: bandit.map_err(|error| wrong("learning", error.to_string()))?,
             trigger: trigger(&raw, coverage)?,
@@ -161,12 +168,20 @@ impl TryFrom<RawConfig> for Config {
     }
 }
 
-fn arms(arms: &str) -> Arms {
-    match arms {
-        "decaying" => Arms::Law(ArmLaw::Decaying),
-        "sphere" => Arms::Law(ArmLaw::Sphere),
-        "cube" => Arms::Law(ArmLaw::Cube),
-        path => Arms::File(Path::new(path).to_owned()),
+fn arms(world: &World) -> Arms {
+    match (world.ratings.as_str(), world.arms.as_str()) {
+        ("", "decaying") => Arms::Law(ArmLaw::Decaying),
+        ("", "sphere") => Arms::Law(ArmLaw::Sphere),
+        ("", "cube") => Arms::Law(ArmLaw::Cube),
+        ("", path) | (path, _) => Arms::File(Path::new(path).to_owned()),
+    }
+}
+
+fn liked(setting: &LikedSetting) -> Result<Liked, ConfigError> {
+    match setting {
+        LikedSetting::Value(value) => real("world.liked", *value, -1e15, 1e15).map(|()| Liked::AtLeast(*value)),
+        LikedSetting::Rule(rule) if rule == "median" => Ok(Liked::Median),
+        LikedSetting::Rule(other) => Err(one_of("world.liked", other, &["median", "a number"])),
     }
 }
 
@@ -320,6 +335,8 @@ mod tests {
         check_refused("[rounds]\nmechanism = \"x\"", "it must be one of everyone, inc-feducb");
         check_refused("[rounds]\ncoverage = 2", "rounds.coverage is 2: it must be above 0 and at most 1");
         check_refused("[rounds]\ncoverage = \"x\"", "it must be one of monopoly-free, a number");
+        check_refused("[world]\nliked = \"x\"", "line 2: world.liked is `x`: it must be one of median, a number");
+        check_refused("[world]\nliked = nan", "world.liked is NaN: it must lie between");
         check_refused("[rounds]\nreserve = -1.0", "rounds.reserve is -1");
         check_refused("[rounds]\nthreshold = -1", "rounds.threshold is -1: it must lie between 0");
         check_refused("[rounds]\nepsilon = 0.0", "rounds.epsilon is 0");

@@ -8,7 +8,9 @@ mod raw;
 
 pub(crate) use check::Arms;
 pub use check::{Config, ConfigError};
-pub use raw::{Behaviour, Behaviours, Costs, CoverageSetting, Faults, Learning, RawConfig, Rounds, Threshold, World};
+pub use raw::{
+    Behaviour, Behaviours, Costs, CoverageSetting, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World,
+};
 
 /// A complete configuration with comments: the defaults.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");

@@ -42,6 +42,20 @@ pub struct World {
     pub noise: f64,
     /// `in-turn`, `uniform` or `poisson`.
     pub arrivals: String,
+    /// The path of a log of ratings, or nothing for a synthetic world.
+    pub ratings: String,
+    /// The least value of a liked item, or `median`.
+    pub liked: LikedSetting,
+}
+
+/// A value, or a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LikedSetting {
+    /// The least value of a liked item.
+    Value(f64),
+    /// `median`.
+    Rule(String),
 }
 
 /// How clients learn.
@@ -166,6 +180,8 @@ impl Default for World {
             arms_per_step: 25,
             noise: 0.1,
             arrivals: "in-turn".to_owned(),
+            ratings: String::new(),
+            liked: LikedSetting::Rule("median".to_owned()),
         }
     }
 }

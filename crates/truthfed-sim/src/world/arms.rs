@@ -4,6 +4,8 @@ use std::path::Path;
 
 use truthfed::generate::Stream;
 
+use super::error::{LineProblem, WorldError, number};
+
 /// How arms are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArmLaw {
@@ -14,29 +16,6 @@ pub enum ArmLaw {
     Sphere,
     /// Uniform in the cube [-1, 1]^d, scaled into the unit ball.
     Cube,
-}
-
-/// Why a file of arms cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ArmsError {
-    /// User: the file cannot be read.
-    #[error("cannot read arms from {path}: {error}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What happened.
-        error: std::io::Error,
-    },
-    /// User: a field is not a number, or the file has no arms.
-    #[error("{path}, line {line}: {problem}")]
-    Line {
-        /// The file.
-        path: String,
-        /// Line number from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
 }
 
 /// That many arms of a law.
@@ -58,26 +37,21 @@ pub fn draw_arms(law: ArmLaw, count: usize, dimension: usize, stream: &mut Strea
 /// # Errors
 /// When the file cannot be read, a line has another number of coordinates than `dimension`, or one is not a finite
 /// number.
-pub fn read_arms(path: &Path, dimension: usize) -> Result<Vec<Vec<f64>>, ArmsError> {
+pub fn read_arms(path: &Path, dimension: usize) -> Result<Vec<Vec<f64>>, WorldError> {
     let name = || path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| ArmsError::Io { path: name(), error })?;
+    let text = std::fs::read_to_string(path).map_err(|error| WorldError::Io { path: name(), error })?;
     let mut arms = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let problem = |problem: String| ArmsError::Line { path: name(), line: index + 1, problem };
-        let arm: Vec<f64> = line
-            .split(',')
-            .map(|field| field.trim().parse().map_err(|_| problem(format!("`{}` is not a number", field.trim()))))
-            .collect::<Result<_, _>>()?;
+        let wrong = |problem| WorldError::Line { path: name(), line: index + 1, problem };
+        let coordinates = line.split(',').map(|field| number("coordinate", field.trim()));
+        let arm: Vec<f64> = coordinates.collect::<Result<_, _>>().map_err(wrong)?;
         if arm.len() != dimension {
-            return Err(problem(format!("{} coordinates, expected {dimension}", arm.len())));
-        }
-        if arm.iter().any(|coordinate| !coordinate.is_finite()) {
-            return Err(problem("a coordinate is not finite".to_owned()));
+            return Err(wrong(LineProblem::Coordinates { got: arm.len(), expected: dimension }));
         }
         arms.push(arm);
     }
     if arms.is_empty() {
-        return Err(ArmsError::Line { path: name(), line: 1, problem: "the file has no arms".to_owned() });
+        return Err(WorldError::Empty { path: name(), what: "arms" });
     }
     let longest = arms.iter().map(|arm| norm(arm)).fold(0.0, f64::max);
     if longest > 1.0 {
@@ -120,10 +94,10 @@ mod tests {
     #[test]
     fn arms_come_from_a_file_and_its_faults_are_named_by_line() {
         check_file("1,0\n0,2\n\n", Ok(2));
-        check_file("1,0\n0,x\n", Err("line 2: `x` is not a number"));
+        check_file("1,0\n0,x\n", Err("line 2: coordinate `x` is not a number"));
         check_file("1,0\n0,1,2\n", Err("line 2: 3 coordinates, expected 2"));
-        check_file("1,NaN\n", Err("line 1: a coordinate is not finite"));
-        check_file("", Err("the file has no arms"));
-        assert!(matches!(read_arms(Path::new("no/such/file.csv"), 2), Err(ArmsError::Io { .. })));
+        check_file("1,NaN\n", Err("line 1: coordinate `NaN` is not finite"));
+        check_file("", Err("has no arms"));
+        assert!(matches!(read_arms(Path::new("no/such/file.csv"), 2), Err(WorldError::Io { .. })));
     }
 }

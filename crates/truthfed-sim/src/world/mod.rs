@@ -6,13 +6,22 @@
 mod arms;
 mod arrivals;
 mod costs;
+mod error;
+mod ratings;
+mod source;
 mod synthetic;
 
-pub use arms::{ArmLaw, ArmsError, draw_arms, read_arms};
+pub use arms::{ArmLaw, draw_arms, read_arms};
 pub use arrivals::{Arrival, Arrivals};
 pub(crate) use costs::to_amount;
 pub use costs::{Cost, PaperCost};
+pub use error::{LineProblem, WorldError};
+pub use ratings::{Audience, Liked, Log, Ratings};
+pub use source::Source;
 pub use synthetic::Synthetic;
+
+/// The name that [`WorldError`] had when arms were all that is read.
+pub type ArmsError = WorldError;
 
 /// What the clients act in.
 pub trait World {

@@ -1,0 +1,207 @@
+//! A folder that one experiment writes, file by file, each whole or not at all.
+//!
+//! A file appears under its name only when all of it is there, so a process that is killed leaves no half of one.
+//! `manifest.json` marks a folder as ours from the first file on, and as complete at the end. A folder with
+//! anything else in it is refused: nothing that we did not write is ever replaced or removed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::digest::Hashing;
+use super::kind::{Head, Kind, manifest};
+
+/// Where the content of a file goes.
+pub type Writer<'f> = dyn Write + 'f;
+
+pub(super) const MANIFEST: &str = "manifest.json";
+/// Held while a process writes; this prefix is that of unfinished files too.
+const LOCK: &str = ".truthfed-lock";
+pub(super) const UNFINISHED: &str = ".truthfed-";
+
+/// Why a folder cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// User: the system refuses.
+    #[error("cannot {verb} {path}: {error}")]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: String,
+        /// What happened.
+        error: io::Error,
+    },
+    /// User: choose another folder.
+    #[error("{folder} holds {name}, which `{command}` did not write: choose another folder, or empty it")]
+    Foreign {
+        /// The folder.
+        folder: String,
+        /// What is in it.
+        name: String,
+        /// Who would write it.
+        command: &'static str,
+    },
+    /// User: wait for the other, or choose another folder.
+    #[error("{0} is being written by another process")]
+    Busy(String),
+}
+
+impl OutputError {
+    fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OutputError {
+        move |error| OutputError::Io { verb, path: path.display().to_string(), error }
+    }
+}
+
+/// A folder that is being written; no other process writes it meanwhile.
+#[derive(Debug)]
+pub struct OutputFolder {
+    path: PathBuf,
+    kind: &'static Kind,
+    /// What was written, with its hash.
+    files: Mutex<BTreeMap<String, String>>,
+    /// Held, never read.
+    _lock: File,
+}
+
+impl OutputFolder {
+    /// The folder of that path, made if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made or written, holds something else, or is being written already.
+    pub fn open(path: &Path, kind: &'static Kind) -> Result<OutputFolder, OutputError> {
+        fs::create_dir_all(path).map_err(OutputError::io("make the folder", path))?;
+        kind.refuse_foreign(path)?;
+        let lock = lock(path)?;
+        Ok(OutputFolder { path: path.to_owned(), kind, files: Mutex::default(), _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Marks the folder as ours, and not complete. Comes before the first file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(&self) -> Result<(), OutputError> {
+        self.replace(MANIFEST, |out| out.write_all(&manifest(&self.kind.head(false)))).map(drop)
+    }
+
+    /// Writes one file, and notes its hash. Folders on the way are made.
+    ///
+    /// # Errors
+    /// When it cannot be written; what stood there before still does.
+    pub fn write(&self, name: &str, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<(), OutputError> {
+        let hash = self.replace(name, fill)?;
+        self.keep(name, hash);
+        Ok(())
+    }
+
+    /// Notes a file that is there already.
+    pub(crate) fn keep(&self, name: &str, hash: String) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), hash);
+    }
+
+    /// Names in the folder inside, sorted; none when there is no such folder.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn inner_names(&self) -> Result<Vec<String>, OutputError> {
+        list(&self.path.join(self.kind.inner()))
+    }
+
+    /// Removes what an earlier experiment left, and completes the manifest: `details`, and every file with its hash.
+    /// Returns how many files there are.
+    ///
+    /// # Errors
+    /// When the manifest cannot be written or something not removed.
+    pub fn finish(self, details: impl Serialize) -> Result<usize, OutputError> {
+        #[derive(Serialize)]
+        struct Complete<'a, D> {
+            #[serde(flatten)]
+            head: Head<'a>,
+            #[serde(flatten)]
+            details: D,
+            files: &'a BTreeMap<String, String>,
+        }
+        let files = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
+        self.remove_stale(&files)?;
+        let complete = manifest(&Complete { head: self.kind.head(true), details, files: &files });
+        self.replace(MANIFEST, |out| out.write_all(&complete))?;
+        Ok(files.len() + 1)
+    }
+
+    /// Puts a whole file in place, and returns its hash.
+    fn replace(&self, name: &str, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<String, OutputError> {
+        let path = self.path.join(name);
+        let write = || {
+            fs::create_dir_all(path.parent().unwrap_or(&self.path))?;
+            let mut file = unfinished(&self.path)?;
+            let mut out = BufWriter::new(Hashing::new(file.as_file_mut()));
+            fill(&mut out)?;
+            let hash = out.into_inner().map_err(io::IntoInnerError::into_error)?.finish();
+            file.persist(&path).map_err(|failed| failed.error)?;
+            Ok(hash)
+        };
+        write().map_err(OutputError::io("write", &path))
+    }
+
+    fn remove_stale(&self, files: &BTreeMap<String, String>) -> Result<(), OutputError> {
+        let inner = self.kind.inner();
+        let inside = self.inner_names()?.into_iter().map(|name| format!("{inner}/{name}"));
+        let at_top = list(&self.path)?.into_iter().filter(|name| name != inner && name != LOCK && name != MANIFEST);
+        let mut stale = at_top.chain(inside).filter(|name| !files.contains_key(name));
+        stale.try_for_each(|name| self.remove(&name))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), OutputError> {
+        let path = self.path.join(name);
+        fs::remove_file(&path).map_err(OutputError::io("remove", &path))
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        // Whoever comes next takes the lock over where this fails.
+        let _ = self.remove(LOCK);
+    }
+}
+
+/// Names in a folder, sorted; none when it is not there.
+pub(super) fn list(path: &Path) -> Result<Vec<String>, OutputError> {
+    let read = || -> io::Result<Vec<String>> {
+        let mut names: Vec<String> = fs::read_dir(path)?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<io::Result<_>>()?;
+        names.sort();
+        Ok(names)
+    };
+    match read() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        result => result.map_err(OutputError::io("read the folder", path)),
+    }
+}
+
+fn lock(path: &Path) -> Result<File, OutputError> {
+    let file = File::create(path.join(LOCK)).map_err(OutputError::io("write to the folder", path))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(OutputError::Busy(path.display().to_string())),
+        // Where the file system has no locks, we go on without.
+        _ => Ok(file),
+    }
+}
+
+/// A file that goes away unless it is finished, with the permissions of any new file.
+fn unfinished(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(UNFINISHED);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}

@@ -1,0 +1,92 @@
+//! What each kind of experiment leaves behind, and how its folder is recognised.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::OutputError;
+use super::folder::{MANIFEST, UNFINISHED, list};
+
+/// What an experiment of some kind leaves behind.
+#[derive(Debug)]
+pub struct Kind {
+    /// The schema of its manifest.
+    schema: &'static str,
+    /// The command that writes it.
+    command: &'static str,
+    /// Files at the top.
+    files: &'static [&'static str],
+    /// The one folder inside, and whether a name in it is ours.
+    inner: (&'static str, fn(&str) -> bool),
+}
+
+/// The folder of `truthfed simulate`.
+pub const SIMULATION: Kind = Kind {
+    schema: "truthfed.simulation/1",
+    command: "truthfed simulate",
+    files: &["config.toml", "curves.csv", "clients.csv"],
+    inner: ("rounds", |name| name.starts_with("seed-") && (name.ends_with(".csv") || name.ends_with(".jsonl"))),
+};
+
+/// The folder of `truthfed sweep`.
+pub const SWEEP: Kind = Kind {
+    schema: "truthfed.sweep/1",
+    command: "truthfed sweep",
+    files: &["sweep.toml", "results.csv", "summary.csv"],
+    inner: ("cells", |name| name.ends_with(".json") && name.starts_with(|first: char| first.is_ascii_digit())),
+};
+
+impl Kind {
+    /// The name of the folder inside.
+    pub(super) fn inner(&self) -> &'static str {
+        self.inner.0
+    }
+
+    /// The beginning of a manifest.
+    pub(super) fn head(&self, complete: bool) -> Head<'static> {
+        Head { schema: self.schema, version: env!("CARGO_PKG_VERSION"), complete }
+    }
+
+    /// Everything in the folder must be of this kind, and marked by a manifest.
+    pub(super) fn refuse_foreign(&self, path: &Path) -> Result<(), OutputError> {
+        let foreign = |name: &str| OutputError::Foreign {
+            folder: path.display().to_string(),
+            name: name.to_owned(),
+            command: self.command,
+        };
+        let (inner, owns) = self.inner;
+        let names: Vec<String> = list(path)?.into_iter().filter(|name| !name.starts_with(UNFINISHED)).collect();
+        let is_ours = |name: &str| name == MANIFEST || name == inner || self.files.contains(&name);
+        if let Some(name) = names.iter().find(|name| !is_ours(name)) {
+            return Err(foreign(name));
+        }
+        if let Some(name) = list(&path.join(inner))?.iter().find(|name| !owns(name)) {
+            return Err(foreign(&format!("{inner}/{name}")));
+        }
+        match names.first() {
+            Some(first) if !self.is_marked(path) => Err(foreign(first)),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_marked(&self, path: &Path) -> bool {
+        let text = fs::read_to_string(path.join(MANIFEST)).unwrap_or_default();
+        serde_json::from_str::<Head<'_>>(&text).is_ok_and(|head| head.schema == self.schema)
+    }
+}
+
+/// The part of a manifest that every kind has.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Head<'a> {
+    schema: &'a str,
+    version: &'a str,
+    complete: bool,
+}
+
+/// The text of a manifest.
+pub(super) fn manifest(content: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(content).expect("our own structs are JSON");
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,108 @@
+//! The tables of a simulation, as CSV.
+
+use std::borrow::Cow;
+use std::io;
+
+use truthfed::auction::{Outcome, RoundDocument};
+use truthfed::protocol::{Ending, RoundRecord};
+use truthfed::{Amount, Total};
+
+use super::Writer;
+use crate::federation::{client_id, paid};
+use crate::simulation::Run;
+
+/// The totals of every run over time.
+pub(super) fn curves(out: &mut Writer<'_>, runs: &[Run]) -> io::Result<()> {
+    writeln!(out, "seed,step,regret,reward,blind_reward,scalars,packed_scalars,incentive,social_cost,rounds")?;
+    for (run, totals) in runs.iter().flat_map(|run| run.curve.iter().map(move |totals| (run, totals))) {
+        write!(out, "{},{},{},{}", run.seed, totals.step, totals.regret, totals.reward)?;
+        write!(out, ",{},{},{}", totals.blind_reward, totals.scalars, totals.packed_scalars)?;
+        writeln!(out, ",{},{},{}", totals.incentive, totals.social_cost, totals.rounds)?;
+    }
+    Ok(())
+}
+
+/// The totals of every client.
+pub(super) fn clients(out: &mut Writer<'_>, runs: &[Run]) -> io::Result<()> {
+    writeln!(out, "seed,client,regret,incentive,cost,utility,participations")?;
+    for run in runs {
+        for (client, totals) in run.clients.iter().enumerate() {
+            let id = client_id(client, run.clients.len());
+            write!(out, "{},{id},{},{}", run.seed, totals.regret, totals.incentive)?;
+            writeln!(out, ",{},{},{}", totals.cost, totals.utility(), totals.participations)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every settled round, each a document on a line of its own.
+pub(super) fn round_documents(out: &mut Writer<'_>, run: &Run) -> io::Result<()> {
+    for (_, record) in &run.rounds {
+        if let Ending::Settled { spec, .. } = &record.ending {
+            writeln!(out, "{}", RoundDocument::of(spec))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every round that ended. `line` is where its document stands, `awards` lists winners and what each was promised.
+pub(super) fn rounds(out: &mut Writer<'_>, run: &Run) -> io::Result<()> {
+    writeln!(
+        out,
+        "step,round,ending,line,asked_by,offers,winners,coverage,target,social_cost_by_asks,payments,defaulted,paid,\
+         awards"
+    )?;
+    let mut line = 0;
+    for (step, record) in &run.rounds {
+        let RoundRecord { round, asked_by, ending, .. } = record;
+        let Ending::Settled { spec, outcome, defaulted, .. } = ending else {
+            writeln!(out, "{step},{round},{},,{asked_by},,,,,,,,,", ending_name(ending))?;
+            continue;
+        };
+        line += 1;
+        write!(out, "{step},{round},{},{line},{asked_by}", ending_name(ending))?;
+        write!(out, ",{},{}", spec.offers.len(), outcome.winners().len())?;
+        write!(out, ",{},{}", outcome.coverage(), outcome.target())?;
+        write!(out, ",{},{},{}", outcome.social_cost(), outcome.payments(), defaulted.len())?;
+        writeln!(out, ",{},{}", total_paid(record), awards(outcome))?;
+    }
+    Ok(())
+}
+
+fn ending_name(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Settled { .. } => "settled",
+        Ending::NoOffers => "no-offers",
+        Ending::Invalid(_) => "invalid",
+        Ending::Refused(_) => "refused",
+    }
+}
+
+fn total_paid(record: &RoundRecord) -> Total {
+    paid(record).iter().map(|(_, payment): &(_, Amount)| *payment).sum()
+}
+
+fn awards(outcome: &Outcome) -> String {
+    let award = |winner: &truthfed::auction::Winner| format!("{}:{}", winner.client, winner.payment);
+    outcome.winners().iter().map(award).collect::<Vec<_>>().join(" ")
+}
+
+/// A text as a field of CSV, in quotes where it needs them.
+pub(crate) fn csv_field(text: &str) -> Cow<'_, str> {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!(csv_field("plain 1.5"), "plain 1.5");
+        assert_eq!(csv_field("a,b"), "\"a,b\"");
+        assert_eq!(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+    }
+}

@@ -1,0 +1,83 @@
+//! The data behind a figure, as CSV (RFC 4180, with bare newlines).
+
+use super::{Chart, Figure, letter};
+
+const LINE: [&str; 5] = ["chart", "series", "x", "mean", "sd"];
+const BAR: [&str; 6] = ["chart", "group", "bar", "height", "sd", "label"];
+const BOTH: [&str; 9] = ["chart", "series", "x", "mean", "sd", "group", "bar", "height", "label"];
+
+/// One row: the columns it has, and what is in them.
+type Row = Vec<(&'static str, String)>;
+
+/// All values of a figure.
+pub(super) fn render(figure: &Figure) -> String {
+    let header = header(figure);
+    let mut out = format!("{}\n", header.join(","));
+    for (index, chart) in figure.charts.iter().enumerate() {
+        for row in rows(chart, &name(chart, index)) {
+            let cell = |column: &&str| row.iter().find(|(key, _)| key == column).map_or("", |(_, value)| value);
+            let cells: Vec<String> = header.iter().map(|column| quoted(cell(column))).collect();
+            out.push_str(&cells.join(","));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn header(figure: &Figure) -> &'static [&'static str] {
+    let lines = figure.charts.iter().filter(|chart| matches!(chart, Chart::Line(_))).count();
+    match lines {
+        0 if !figure.charts.is_empty() => &BAR,
+        lines if lines == figure.charts.len() => &LINE,
+        _ => &BOTH,
+    }
+}
+
+fn name(chart: &Chart, index: usize) -> String {
+    if chart.title().is_empty() { letter(index) } else { chart.title().to_owned() }
+}
+
+fn rows(chart: &Chart, name: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    match chart {
+        Chart::Line(chart) => {
+            for series in &chart.series {
+                rows.extend(series.points.iter().map(|point| {
+                    let values = [series.name.clone(), number(point.x), number(point.mean), number(point.sd)];
+                    row(&LINE, name, values)
+                }));
+            }
+        }
+        Chart::Bar(chart) => {
+            for group in &chart.groups {
+                rows.extend(group.bars.iter().map(|bar| {
+                    let label = bar.label.clone().unwrap_or_default();
+                    let values = [group.name.clone(), bar.name.clone(), number(bar.height), number(bar.sd), label];
+                    row(&BAR, name, values)
+                }));
+            }
+        }
+    }
+    rows
+}
+
+fn row<const N: usize>(columns: &[&'static str], chart: &str, values: [String; N]) -> Row {
+    let all = std::iter::once(chart.to_owned()).chain(values);
+    columns.iter().copied().zip(all).collect()
+}
+
+/// The shortest text that reads back as the same number; empty when it is not finite.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        String::new()
+    } else if size != 0.0 && !(1e-5..1e15).contains(&size) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}

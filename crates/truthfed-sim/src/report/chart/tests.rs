@@ -1,0 +1,225 @@
+use super::*;
+use resvg::usvg::roxmltree::Document;
+
+const EVIL: &str = "<b>&\"'";
+
+fn axis(scale: Scale) -> Axis {
+    Axis { label: "label".to_owned(), scale }
+}
+
+fn points(values: &[(f64, f64)]) -> Vec<Point> {
+    values.iter().map(|(x, mean)| Point { x: *x, mean: *mean, sd: 0.0 }).collect()
+}
+
+fn line(scale: Scale, series: Vec<(&str, Vec<Point>)>) -> Chart {
+    let series = series.into_iter().map(|(name, points)| Series { name: name.to_owned(), points }).collect();
+    Chart::Line(LineChart { title: "lines".to_owned(), x: axis(scale), y: axis(scale), series, note: None })
+}
+
+fn bars(scale: Scale, groups: &[&[(&str, f64)]]) -> Chart {
+    let bar = |(name, height): &(&str, f64)| Bar { name: (*name).to_owned(), height: *height, sd: 0.0, label: None };
+    let group = |bars: &&[(&str, f64)]| BarGroup { name: "group".to_owned(), bars: bars.iter().map(bar).collect() };
+    let groups = groups.iter().map(group).collect();
+    Chart::Bar(BarChart { title: "bars".to_owned(), y: axis(scale), groups, note: None })
+}
+
+fn figure(charts: Vec<Chart>) -> Figure {
+    Figure { id: "id".to_owned(), title: "title".to_owned(), caption: "caption".to_owned(), charts, columns: 2 }
+}
+
+/// Draws and checks that the result is well-formed and holds no number that is none.
+fn check(charts: Vec<Chart>) -> String {
+    let svg = figure(charts).to_svg();
+    Document::parse(&svg).unwrap();
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    svg
+}
+
+/// Outlines filled with that colour, as lists of coordinates.
+fn filled(svg: &str, colour: &str) -> Vec<Vec<f64>> {
+    let document = Document::parse(svg).unwrap();
+    let shapes = document.descendants().filter(|node| node.attribute("fill") == Some(colour));
+    let numbers = |data: &str| data.split(['M', 'L', 'Z', ' ']).filter_map(|number| number.parse().ok()).collect();
+    shapes.filter_map(|node| node.attribute("d")).map(numbers).collect()
+}
+
+fn texts(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).unwrap();
+    let texts = document.descendants().filter(|node| node.has_tag_name("text") || node.tag_name().name() == "text");
+    texts.filter_map(|node| node.text()).map(str::to_owned).collect()
+}
+
+fn evil() -> Figure {
+    let text = || EVIL.to_owned();
+    let axis = || Axis { label: text(), scale: Scale::Linear };
+    let bar = Bar { name: format!("{EVIL}1"), height: 1.0, sd: 0.1, label: Some(text()) };
+    let groups = vec![BarGroup { name: text(), bars: vec![bar] }];
+    let series = vec![Series { name: format!("{EVIL}2"), points: points(&[(0.0, 1.0), (1.0, 2.0)]) }];
+    let lines = LineChart { title: text(), x: axis(), y: axis(), series, note: Some(text()) };
+    let bars = BarChart { title: text(), y: axis(), groups, note: Some(text()) };
+    Figure {
+        id: text(),
+        title: text(),
+        caption: text(),
+        charts: vec![Chart::Line(lines), Chart::Bar(bars)],
+        columns: 2,
+    }
+}
+
+#[test]
+fn every_text_of_a_figure_is_escaped() {
+    let svg = evil().to_svg();
+    assert!(!svg.contains("<b>"));
+    let mut found = texts(&svg);
+    found.retain(|text| text.contains(EVIL));
+    // Two titles, two names, two notes, three axis labels, a group and the value of a bar.
+    assert_eq!(found.len(), 11);
+    assert!(!evil().render(Theme::Page).contains("<b>"));
+}
+
+#[test]
+fn the_same_figure_gives_the_same_bytes() {
+    assert_eq!(evil().to_svg(), evil().to_svg());
+    assert_eq!(evil().to_csv(), evil().to_csv());
+}
+
+#[test]
+fn a_page_decides_all_colours_and_a_file_none_by_variables() {
+    let page = evil().render(Theme::Page);
+    assert!(page.contains("var(--fig-ink)") && !page.contains("=\"#") && !page.contains("http"));
+    assert!(!evil().to_svg().contains("var("));
+}
+
+#[test]
+fn awkward_lines_are_drawn() {
+    for scale in [Scale::Linear, Scale::Log] {
+        assert!(texts(&check(vec![line(scale, vec![])])).contains(&"no data".to_owned()));
+        assert!(texts(&check(vec![line(scale, vec![("empty", vec![])])])).contains(&"no data".to_owned()));
+        check(vec![line(scale, vec![("one", points(&[(3.0, 4.0)]))])]);
+        check(vec![line(scale, vec![("equal", points(&[(1.0, 7.0), (1.0, 7.0), (1.0, 7.0)]))])]);
+        check(vec![line(scale, vec![("zero", points(&[(0.0, 0.0), (1.0, 0.0)]))])]);
+        check(vec![line(scale, vec![("tiny", points(&[(1e-300, 1e-308), (1.0, 1e308)]))])]);
+    }
+}
+
+#[test]
+fn values_that_are_not_finite_are_left_out_and_break_the_line() {
+    let values = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, f64::INFINITY), (4.0, 3.0), (5.0, 4.0)];
+    let svg = check(vec![line(Scale::Linear, vec![("gap", points(&values))])]);
+    let stroke = svg.lines().find(|line| line.contains("stroke=\"#0072b2\"") && line.contains("1.9")).unwrap();
+    let key = svg.lines().rfind(|line| line.contains("stroke=\"#0072b2\"") && line.contains("1.9")).unwrap();
+    assert_ne!(stroke, key);
+    assert_eq!(key.matches('M').count(), 2, "{key}");
+}
+
+#[test]
+fn a_deviation_that_is_not_finite_or_negative_counts_as_none() {
+    let with = |sd| {
+        let points = (0..20).map(|i| Point { x: f64::from(i), mean: f64::from(i), sd }).collect();
+        check(vec![line(Scale::Linear, vec![("series", points)])])
+    };
+    assert_eq!(with(f64::NAN), with(0.0));
+    assert_eq!(with(-1.0), with(0.0));
+    assert!(with(1.0).contains("fill-opacity") && !with(0.0).contains("fill-opacity"));
+}
+
+#[test]
+fn short_series_have_error_bars_and_long_ones_bands() {
+    let with = |count: u32| {
+        let points = (0..count).map(|i| Point { x: f64::from(i), mean: 5.0, sd: 1.0 }).collect();
+        check(vec![line(Scale::Linear, vec![("series", points)])])
+    };
+    assert!(!with(10).contains("fill-opacity"));
+    assert!(with(100).contains("fill-opacity"));
+}
+
+#[test]
+fn a_long_series_is_drawn_through_at_most_300_points() {
+    let values: Vec<(f64, f64)> = (0..50_000).map(|i| (f64::from(i), libm::sin(f64::from(i) / 500.0))).collect();
+    let svg = check(vec![line(Scale::Linear, vec![("wave", points(&values))])]);
+    let longest = svg.lines().map(|line| line.matches('L').count()).max().unwrap();
+    assert!((200..300).contains(&longest), "{longest}");
+    assert_eq!(figure(vec![line(Scale::Linear, vec![("wave", points(&values))])]).to_csv().lines().count(), 50_001);
+}
+
+#[test]
+fn bars_stand_on_zero_and_hang_from_it() {
+    let svg = check(vec![bars(Scale::Linear, &[&[("a", 5.0), ("b", -3.0)]])]);
+    let (up, down) = (&filled(&svg, "#0072b2")[1], &filled(&svg, "#d55e00")[1]);
+    let (bottom, top) = (up[5], down[1]);
+    assert_eq!(bottom, top);
+    assert!(up[1] < bottom && down[5] > top);
+}
+
+#[test]
+fn awkward_bars_are_drawn() {
+    for scale in [Scale::Linear, Scale::Log] {
+        check(vec![bars(scale, &[])]);
+        check(vec![bars(scale, &[&[]])]);
+        check(vec![bars(scale, &[&[("zero", 0.0)], &[("zero", 0.0)]])]);
+        check(vec![bars(scale, &[&[("equal", 7.0)], &[("equal", 7.0)]])]);
+        check(vec![bars(scale, &[&[("below", -1e12), ("above", 1e-9)]])]);
+        let svg = check(vec![bars(scale, &[&[("missing", f64::NAN), ("there", 1.0)]])]);
+        assert!(texts(&svg).contains(&"n/a".to_owned()));
+    }
+}
+
+#[test]
+fn many_groups_with_long_or_empty_names_are_drawn() {
+    let bar = || vec![Bar { name: String::new(), height: 1.0, sd: f64::NAN, label: Some("12345678".to_owned()) }];
+    let name = |index: usize| if index == 3 { String::new() } else { "an-unbreakablyverylongname of it".to_owned() };
+    let groups = (0..30).map(|index| BarGroup { name: name(index), bars: bar() }).collect();
+    let chart = BarChart { title: String::new(), y: axis(Scale::Linear), groups, note: None };
+    check(vec![Chart::Bar(chart)]);
+}
+
+#[test]
+fn bars_of_one_name_have_one_colour_in_all_groups_and_charts() {
+    let one = || bars(Scale::Linear, &[&[("a", 1.0), ("b", 2.0)], &[("b", 3.0)]]);
+    let svg = check(vec![one(), one()]);
+    // The key of the shared legend, and in each chart one bar named a and two named b.
+    assert_eq!(filled(&svg, "#0072b2").len(), 3);
+    assert_eq!(filled(&svg, "#d55e00").len(), 5);
+}
+
+#[test]
+fn charts_share_a_legend_when_they_share_names_and_have_their_own_otherwise() {
+    let of = |names: &[&str]| line(Scale::Linear, names.iter().map(|name| (*name, points(&[(0.0, 1.0)]))).collect());
+    let count = |charts| texts(&check(charts)).iter().filter(|text| *text == "x").count();
+    assert_eq!(count(vec![of(&["x", "y"]), of(&["x"])]), 1);
+    assert_eq!(count(vec![of(&["x", "y"]), of(&["x", "z"])]), 2);
+}
+
+#[test]
+fn several_charts_have_letters_and_a_single_one_has_none() {
+    let titles = |count: usize| texts(&check(vec![line(Scale::Linear, vec![]); count]));
+    assert!(titles(1).contains(&"lines".to_owned()));
+    assert!(titles(3).contains(&"(c) lines".to_owned()));
+    assert_eq!([letter(0), letter(25), letter(26), letter(52)], ["a", "z", "aa", "ba"]);
+}
+
+#[test]
+fn any_number_of_columns_is_taken() {
+    for columns in [0, 1, 3, 99] {
+        for count in [0, 1, 5] {
+            let charts = vec![line(Scale::Linear, vec![]); count];
+            Document::parse(&Figure { columns, ..figure(charts) }.to_svg()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn csv_has_the_columns_of_its_kind() {
+    let lines = line(Scale::Linear, vec![("s", vec![Point { x: 1.0, mean: 0.1, sd: f64::NAN }])]);
+    let bar = bars(Scale::Linear, &[&[("b", 1e-7)]]);
+    assert_eq!(figure(vec![lines.clone()]).to_csv(), "chart,series,x,mean,sd\nlines,s,1,0.1,\n");
+    assert_eq!(figure(vec![bar.clone()]).to_csv(), "chart,group,bar,height,sd,label\nbars,group,b,1e-7,0,\n");
+    let both = "chart,series,x,mean,sd,group,bar,height,label\nlines,s,1,0.1,,,,,\nbars,,,,0,group,b,1e-7,\n";
+    assert_eq!(figure(vec![lines, bar]).to_csv(), both);
+}
+
+#[test]
+fn csv_quotes_what_would_break_it() {
+    let chart = line(Scale::Linear, vec![("a, \"b\"\nc", points(&[(1.0, 2.0)]))]);
+    assert_eq!(figure(vec![chart]).to_csv(), "chart,series,x,mean,sd\nlines,\"a, \"\"b\"\"\nc\",1,2,0\n");
+}

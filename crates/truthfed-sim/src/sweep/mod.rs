@@ -1,0 +1,36 @@
+//! Sweeps: a grid over the keys of a configuration, with seeds as replicates.
+//!
+//! A [`Sweep`] is a configuration with a `[sweep]` table:
+//!
+//! ```
+//! # let text = r#"
+//! [world]
+//! steps = 500
+//!
+//! [sweep]
+//! seeds = 3
+//!
+//! [sweep.grid]
+//! "world.clients" = [10, 25]
+//! "rounds.mechanism" = ["clock", "greedy"]
+//! # "#;
+//! # let sweep = truthfed_sim::sweep::Sweep::read(text)?;
+//! # assert_eq!((sweep.points().len(), sweep.cells()), (4, 12));
+//! # Ok::<(), truthfed_sim::sweep::SweepError>(())
+//! ```
+//!
+//! One cell is a point of the grid under one seed. [`run`] writes each as soon as it is done, so that a sweep that was
+//! stopped goes on from there; the files are the same bytes as if it had not been.
+
+mod cell;
+mod error;
+mod grid;
+mod run;
+mod sources;
+mod tables;
+
+pub use cell::Unfit;
+pub use error::SweepError;
+pub use grid::{Point, Sweep};
+pub use run::{Event, RunError, run};
+pub use tables::write_results;

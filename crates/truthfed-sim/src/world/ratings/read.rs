@@ -1,0 +1,222 @@
+//! A log of ratings: who liked what.
+//!
+//! A line is a rating: user, item, value; further fields are ignored. Users and items are names, values numbers.
+//! What separates fields is seen from the first line: a tab (MovieLens `u.data`, LastFM `user_artists.dat`), `::`
+//! (MovieLens `ratings.dat`) or else a comma (MovieLens `ratings.csv`). The first line is a header when none of its
+//! fields is a number. Of several ratings of an item by one user the last counts.
+//!
+//! Promises: users and items are numbered in the order in which they appear; memory is linear in the number of
+//! ratings, and no line is held that is not one.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::super::error::{LineProblem, WorldError, number};
+
+/// Lines that a log may have.
+const MOST_LINES: usize = 50_000_000;
+/// Bytes that a line may have.
+const MOST_BYTES: usize = 4096;
+
+/// From which value on an item is liked.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Liked {
+    /// The median of the log's values (the default): about half of the ratings, or more, are likes.
+    #[default]
+    Median,
+    /// That value.
+    AtLeast(f64),
+}
+
+/// Who liked what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Log {
+    pub(super) path: String,
+    /// The least value of a liked item.
+    pub(super) threshold: f64,
+    items: usize,
+    /// Where the likes of each user start in `likes`, and where the last ones end.
+    starts: Vec<usize>,
+    /// Items, ascending for each user.
+    likes: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Rating {
+    user: u32,
+    item: u32,
+    value: f64,
+}
+
+impl Log {
+    /// Reads a log.
+    ///
+    /// # Errors
+    /// When the file cannot be read, a line is not a rating, or there is none. Names the file, line and field.
+    pub fn read(path: &Path, liked: Liked) -> Result<Log, WorldError> {
+        let name = path.display().to_string();
+        let io = |error| WorldError::Io { path: path.display().to_string(), error };
+        let mut lines = Lines { reader: BufReader::new(File::open(path).map_err(io)?), buffer: Vec::new() };
+        let mut table = Table::default();
+        for line in 1.. {
+            let wrong = |problem| WorldError::Line { path: path.display().to_string(), line, problem };
+            let Some(bytes) = lines.next().map_err(io)? else { break };
+            table.add(line, bytes).map_err(wrong)?;
+        }
+        match table.ratings.is_empty() {
+            true => Err(WorldError::Empty { path: name, what: "ratings" }),
+            false => Ok(table.into_log(name, liked)),
+        }
+    }
+
+    /// How many users it has.
+    pub fn users(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// How many items it has.
+    pub fn items(&self) -> usize {
+        self.items
+    }
+
+    /// The items that a user liked, ascending.
+    pub fn likes(&self, user: usize) -> &[u32] {
+        &self.likes[self.starts[user]..self.starts[user + 1]]
+    }
+}
+
+/// The lines of a file, none of them held longer than it takes to see that it is too long.
+struct Lines {
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    fn next(&mut self) -> std::io::Result<Option<&[u8]>> {
+        self.buffer.clear();
+        let got = (&mut self.reader).take(MOST_BYTES as u64 + 1).read_until(b'\n', &mut self.buffer)?;
+        Ok((got > 0).then(|| self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer)))
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Table {
+    separator: Option<&'static str>,
+    users: Names,
+    items: Names,
+    ratings: Vec<Rating>,
+}
+
+impl Table {
+    fn add(&mut self, line: usize, bytes: &[u8]) -> Result<(), LineProblem> {
+        if line > MOST_LINES {
+            return Err(LineProblem::TooMany { most: MOST_LINES });
+        }
+        if bytes.len() > MOST_BYTES {
+            return Err(LineProblem::TooLong { most: MOST_BYTES });
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| LineProblem::NotUtf8)?;
+        let text = text.strip_prefix('\u{feff}').filter(|_| line == 1).unwrap_or(text);
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let first = self.separator.is_none();
+        let separator = *self.separator.get_or_insert_with(|| separator(text));
+        let [user, item, value] = fields(text, separator)?;
+        if first && text.split(separator).all(|field| field.trim().parse::<f64>().is_err()) {
+            return Ok(());
+        }
+        let value = number("value", value)?;
+        self.ratings.push(Rating { user: self.users.number(user), item: self.items.number(item), value });
+        Ok(())
+    }
+
+    fn into_log(mut self, path: String, liked: Liked) -> Log {
+        // A stable sort keeps ratings of one item by one user in the order of the file, so that the last one stays.
+        self.ratings.sort_by_key(|rating| (rating.user, rating.item));
+        self.ratings.dedup_by(|next, kept| {
+            let same = (next.user, next.item) == (kept.user, kept.item);
+            if same {
+                kept.value = next.value;
+            }
+            same
+        });
+        let threshold = match liked {
+            Liked::Median => median(self.ratings.iter().map(|rating| rating.value).collect()),
+            Liked::AtLeast(value) => value,
+        };
+        let mut starts = vec![0; self.users.known.len() + 1];
+        let mut likes = Vec::new();
+        for rating in self.ratings.iter().filter(|rating| rating.value >= threshold) {
+            starts[rating.user as usize + 1] += 1;
+            likes.push(rating.item);
+        }
+        (1..starts.len()).for_each(|user| starts[user] += starts[user - 1]);
+        Log { path, threshold, items: self.items.known.len(), starts, likes }
+    }
+}
+
+/// Numbers for names, in the order in which they appear. Names are only looked up, so that the order of the map
+/// is never seen.
+#[derive(Default)]
+struct Names {
+    known: HashMap<Box<str>, u32>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.known.get(name) {
+            return number;
+        }
+        let next = u32::try_from(self.known.len()).expect("no more names than lines");
+        self.known.insert(name.into(), next);
+        next
+    }
+}
+
+fn separator(text: &str) -> &'static str {
+    ["\t", "::"].into_iter().find(|separator| text.contains(separator)).unwrap_or(",")
+}
+
+/// The first three fields.
+fn fields<'t>(text: &'t str, separator: &str) -> Result<[&'t str; 3], LineProblem> {
+    let mut found = [""; 3];
+    let mut got = 0;
+    for (slot, field) in found.iter_mut().zip(text.split(separator)) {
+        *slot = field.trim();
+        got += 1;
+    }
+    if got < found.len() {
+        return Err(LineProblem::FewFields { got });
+    }
+    for (field, text) in ["user", "item", "value"].into_iter().zip(found) {
+        if text.is_empty() {
+            return Err(LineProblem::EmptyField { field });
+        }
+        if text.starts_with('"') && (text.len() == 1 || !text.ends_with('"')) {
+            return Err(LineProblem::OpenQuote { field, text: text.to_owned() });
+        }
+    }
+    Ok(found)
+}
+
+/// The upper one of the two in the middle: the values at or above it are those at or above their mean.
+fn median(mut values: Vec<f64>) -> f64 {
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_at_most_fifty_million_lines() {
+        let mut table = Table::default();
+        assert_eq!(table.add(MOST_LINES, b"1,2,3"), Ok(()));
+        assert_eq!(table.add(MOST_LINES + 1, b"1,2,3"), Err(LineProblem::TooMany { most: 50_000_000 }));
+    }
+}

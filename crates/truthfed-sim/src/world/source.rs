@@ -1,0 +1,50 @@
+//! Where a configuration's world comes from: its files, read and checked once for all seeds.
+
+use std::sync::Arc;
+
+use super::{ArmLaw, Audience, Log, Purpose, Ratings, Synthetic, World, WorldError, draw_arms, read_arms, stream};
+use crate::config::{Arms, Config};
+
+/// What the worlds of all seeds have in common.
+#[derive(Debug)]
+pub struct Source {
+    arms: Known,
+}
+
+#[derive(Debug)]
+enum Known {
+    Law(ArmLaw),
+    Arms(Vec<Vec<f64>>),
+    Audience(Arc<Audience>),
+}
+
+impl Source {
+    /// Reads what a configuration needs.
+    ///
+    /// # Errors
+    /// When a file cannot be used, or is too small for the configuration.
+    pub fn read(config: &Config) -> Result<Source, WorldError> {
+        let world = &config.raw().world;
+        let arms = match (config.arms(), config.liked()) {
+            (Arms::Law(law), _) => Known::Law(*law),
+            (Arms::File(path), None) => Known::Arms(read_arms(path, world.dimension)?),
+            (Arms::File(path), Some(liked)) => {
+                let log = Log::read(path, liked)?;
+                Known::Audience(Arc::new(Audience::new(log, world.clients, world.arms_per_step, world.dimension)?))
+            }
+        };
+        Ok(Source { arms })
+    }
+
+    /// The world of a seed, for the configuration that the source was read for.
+    pub fn world(&self, config: &Config, seed: u64) -> Box<dyn World> {
+        let world = &config.raw().world;
+        let synthetic = |arms| Synthetic::new(arms, world.arms_per_step, world.noise, world.clients, seed);
+        let mut drawn = stream(seed, Purpose::Arms, 0);
+        match &self.arms {
+            Known::Law(law) => Box::new(synthetic(draw_arms(*law, world.arm_count, world.dimension, &mut drawn))),
+            Known::Arms(arms) => Box::new(synthetic(arms.clone())),
+            Known::Audience(audience) => Box::new(Ratings::new(Arc::clone(audience), seed)),
+        }
+    }
+}

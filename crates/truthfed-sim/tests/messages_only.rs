@@ -1,0 +1,83 @@
+//! The simulator reaches the coordinator only through messages: what it was told, told again to a fresh coordinator,
+//! gives the same rounds and the same statistics.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+use truthfed::protocol::{Coordinator, Input, Output, RoundRecord, Time};
+use truthfed::statistics::Statistics;
+use truthfed_sim::config::Config;
+use truthfed_sim::federation::client_id;
+use truthfed_sim::simulation::Simulation;
+
+/// What a coordinator was told, and what it had settled by then.
+#[derive(Default)]
+struct Heard {
+    inputs: Vec<(Time, Input)>,
+    settled: Option<Statistics>,
+}
+
+/// Runs a small simulation with some settings; returns its rounds too.
+fn simulate(config: &Config, seed: u64) -> (Vec<RoundRecord>, Heard) {
+    let mut heard = Heard::default();
+    let mut is_first = true;
+    let run = Simulation::new(config, seed).unwrap().run_watched(|federation| {
+        if std::mem::take(&mut is_first) {
+            federation.keep_inputs();
+        }
+        heard.inputs = federation.inputs().to_vec();
+        heard.settled = Some(federation.settled().clone());
+    });
+    (run.rounds.into_iter().map(|(_, record)| record).collect(), heard)
+}
+
+/// Tells a fresh coordinator the same.
+fn replay(config: &Config, inputs: Vec<(Time, Input)>) -> (Vec<RoundRecord>, Statistics) {
+    let clients = config.raw().world.clients;
+    let members = (0..clients).map(|client| client_id(client, clients));
+    let mut coordinator = Coordinator::new(config.terms(), config.mechanism(), members);
+    let mut records = Vec::new();
+    for (now, input) in inputs {
+        // What was refused is refused again.
+        let _ = coordinator.handle(now, input);
+        while let Some(output) = coordinator.poll() {
+            if let Output::Ended(record) = output {
+                records.push(*record);
+            }
+        }
+    }
+    (records, coordinator.settled().clone())
+}
+
+fn check_replay(settings: &[&str]) {
+    let small = ["world.clients=8", "world.dimension=3", "world.steps=600", "world.arm_count=60"];
+    let overrides: Vec<String> = small.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+    let config = Config::read("", &overrides).unwrap();
+    for seed in 1..=3 {
+        let (rounds, heard) = simulate(&config, seed);
+        assert!(rounds.len() > 3, "{settings:?}, seed {seed}: {} rounds", rounds.len());
+        let (again, settled) = replay(&config, heard.inputs);
+        // The debug form shows every digit of every number.
+        let [rounds, again] = [rounds, again].map(|records| format!("{records:#?}"));
+        assert!(rounds == again, "{settings:?}, seed {seed}: another round");
+        assert_eq!(heard.settled, Some(settled), "{settings:?}, seed {seed}");
+    }
+}
+
+#[test]
+fn a_run_is_replayed_from_its_messages() {
+    check_replay(&[]);
+    check_replay(&["rounds.mechanism=greedy", "world.arrivals=poisson"]);
+    check_replay(&["rounds.coverage=monopoly-free", "rounds.trigger=since-delivery"]);
+}
+
+#[test]
+fn a_run_with_absent_and_vanishing_members_is_replayed_from_its_messages() {
+    check_replay(&["faults.offline=0.3", "faults.dropout=0.3", "world.arrivals=uniform"]);
+}
+
+#[test]
+fn a_run_with_liars_is_replayed_from_its_messages() {
+    check_replay(&["behaviour.kind=over", "behaviour.factor=3.0", "behaviour.share=0.5"]);
+    check_replay(&["behaviour.kind=poisoner", "behaviour.share=0.3"]);
+    check_replay(&["behaviour.kind=long-run", "behaviour.share=0.3"]);
+}
