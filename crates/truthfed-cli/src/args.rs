@@ -1,20 +1,24 @@
 //! The command line: what can be asked, with every value checked as it is read.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, value_parser};
 use truthfed::Amount;
 use truthfed::auction::{Coverage, Ratchet, TruthFedBan, catalog};
+
+/// Most threads; to start many more would take longer than any round.
+const MAX_THREADS: i64 = 1024;
+/// Most seeds of a simulation; all of their rounds are held in memory.
+const MAX_SEEDS: u64 = 10_000;
 
 /// Federated linear bandits whose clients are paid by a truthful auction.
 #[derive(Debug, Parser)]
 #[command(name = "truthfed", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// Threads to price with [default: one per core]; the result is the same at any number
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    /// Threads to work with [default: one per core]; the result is the same at any number
+    #[arg(long, global = true, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_THREADS))]
+    pub(crate) threads: Option<u16>,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -24,6 +28,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run one round of an auction: who wins, and what each is paid
     Auction(Box<AuctionArgs>),
+    /// Reproduce the paper: every figure, every claim with a verdict, and a report to open
+    Reproduce(ReproduceArgs),
+    /// Simulate a federation under some seeds: regret, communication, costs and payments
+    Simulate(SimulateArgs),
+    /// Simulate a grid of configurations; a sweep that was stopped goes on where it was
+    Sweep(SweepArgs),
     /// List the mechanisms and what each promises
     Mechanisms(MechanismsArgs),
     /// Print a completion script for a shell
@@ -48,7 +58,7 @@ Exit codes: 0 done, 1 a payment is not certified, 2 the input is wrong.";
 #[command(after_help = AUCTION_EXAMPLES)]
 pub(crate) struct AuctionArgs {
     /// The round, a JSON file of schema truthfed.round/1; - reads standard input
-    #[arg(value_name = "ROUND.json", required_unless_present_any = ["example", "generate"])]
+    #[arg(value_name = "ROUND.json", required_unless_present_any = ["example", "generate", "seed", "write"])]
     pub(crate) round: Option<PathBuf>,
 
     /// The mechanism
@@ -75,11 +85,8 @@ pub(crate) struct AuctionArgs {
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     pub(crate) reserve: Option<Amount>,
 
-    #[command(flatten)]
-    pub(crate) parameters: ParameterArgs,
-
     /// Print a small valid round and stop
-    #[arg(long, conflicts_with_all = ["round", "compare", "certify", "json", "generate"])]
+    #[arg(long, conflicts_with_all = ["round", "compare", "certify", "json", "generate", "seed", "write"])]
     pub(crate) example: bool,
 
     /// Make a random round of N clients in d dimensions instead of reading one
@@ -87,12 +94,16 @@ pub(crate) struct AuctionArgs {
     pub(crate) generate: Option<Size>,
 
     /// The seed of --generate
-    #[arg(long, default_value_t = 1, requires = "generate")]
+    #[arg(long, default_value_t = 1, requires = "generate", conflicts_with = "round")]
     pub(crate) seed: u64,
 
     /// Write the round of --generate to a file and stop
-    #[arg(long, value_name = "FILE", requires = "generate", conflicts_with_all = ["compare", "certify", "json"])]
+    #[arg(long, value_name = "FILE", requires = "generate", conflicts_with_all = ["round", "compare", "certify", "json"])]
     pub(crate) write: Option<PathBuf>,
+
+    // Last: its heading holds for all that follow.
+    #[command(flatten)]
+    pub(crate) parameters: ParameterArgs,
 }
 
 /// Parameters that only some mechanisms have.
@@ -118,6 +129,113 @@ pub(crate) struct ParameterArgs {
     /// vcg: most nodes a search may visit
     #[arg(long, value_name = "NODES", default_value_t = truthfed::auction::Vcg::default().node_limit)]
     pub(crate) node_limit: u64,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  truthfed reproduce                       everything, into out/reproduce
+  truthfed reproduce --quick               a first look, in seconds
+  truthfed reproduce --seeds 20 --out r20  more seeds, another folder
+
+Open index.html of the folder. The same seeds give the same bytes.";
+
+#[derive(Debug, Args)]
+#[command(after_help = REPRODUCE_EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// The folder of the report; an older report there is replaced
+    #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
+    pub(crate) out: PathBuf,
+
+    /// Run every experiment under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=MAX_SEEDS))]
+    pub(crate) seeds: u64,
+
+    /// Fewer steps and rounds, and two seeds at most
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Print the claims as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  truthfed simulate                                        the paper's setting, seeds 1 to 5
+  truthfed simulate --set rounds.mechanism=greedy --json   another mechanism, as JSON
+  truthfed simulate --print-config > config.toml           all keys, to start from
+  truthfed simulate config.toml --seeds 10 --out run       write tables and every round
+  sed -n 3p run/rounds/seed-1.jsonl | truthfed auction -   run the third round again
+
+Exit codes: 0 done, 2 the input is wrong.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SIMULATE_EXAMPLES)]
+pub(crate) struct SimulateArgs {
+    /// The configuration, a TOML file; - reads standard input [default: the paper's setting with clock]
+    #[arg(value_name = "CONFIG.toml")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Change one key of the configuration, such as world.clients=50; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Run under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=MAX_SEEDS))]
+    pub(crate) seeds: u64,
+
+    /// Write tables and all rounds to this folder, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print all keys of a configuration with their defaults and stop
+    #[arg(long, exclusive = true)]
+    pub(crate) print_config: bool,
+
+    /// Print the JSON schema of a configuration and stop
+    #[arg(long, exclusive = true)]
+    pub(crate) print_schema: bool,
+}
+
+const SWEEP_EXAMPLES: &str = "\
+A sweep is a configuration (truthfed simulate --print-config) with lists to combine:
+
+  [sweep]
+  seeds = 5
+  [sweep.grid]
+  \"world.clients\" = [10, 25]
+  \"rounds.mechanism\" = [\"clock\", \"greedy\"]
+
+Examples:
+  truthfed sweep sweep.toml                      a table of all points
+  truthfed sweep sweep.toml --out grid           write each cell when it is done, then results
+  truthfed sweep sweep.toml --out grid           after an interruption: go on
+  truthfed sweep sweep.toml --jobs 2 --json      two cells at once, one JSON object
+
+Exit codes: 0 done, 2 the input is wrong.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SWEEP_EXAMPLES)]
+pub(crate) struct SweepArgs {
+    /// The sweep, a TOML file; - reads standard input
+    #[arg(value_name = "SWEEP.toml")]
+    pub(crate) sweep: PathBuf,
+
+    /// Cells to compute at once [default: as many as threads]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_THREADS))]
+    pub(crate) jobs: Option<u16>,
+
+    /// Write cells and results to this folder, made if it is not there; cells that are there are taken over
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,12 @@
 mod args;
 mod auction;
 mod mechanisms;
+mod progress;
 mod report;
+mod reproduce;
+mod simulate;
+mod source;
+mod sweep;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -28,10 +33,13 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<Report> {
     if let Some(threads) = cli.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global()?;
+        rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?;
     }
     match cli.command {
         Command::Auction(args) => auction::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Mechanisms(args) => Ok(mechanisms::run(&args)),
         Command::Completions { shell } => Ok(completions(shell)),
     }
@@ -52,9 +60,11 @@ fn print(report: &Report) -> ExitCode {
     }
 }
 
-/// Says on standard error what is wrong.
+/// Says on standard error what is wrong. Control characters out of a file do not reach the terminal.
 fn fail(error: &anyhow::Error) -> ExitCode {
+    let plain = |c: char| if c.is_control() && c != '\n' { c.escape_default().collect() } else { c.to_string() };
+    let text: String = format!("{error:#}").chars().map(plain).collect();
     // Nothing is left to do when standard error is closed too.
-    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    let _ = writeln!(std::io::stderr(), "error: {text}");
     ExitCode::from(2)
 }

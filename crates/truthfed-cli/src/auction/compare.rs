@@ -7,6 +7,7 @@ use truthfed::auction::{Refusal, Round};
 
 use super::Timed;
 use super::json::OutcomeJson;
+use super::words::ratio;
 use crate::report::{Report, json, seconds, table};
 
 /// One mechanism's row: its outcome, or why there is none.
@@ -46,8 +47,8 @@ fn text(round: &Round, rows: &[Row], optimum: Option<Total>) -> String {
             vec![
                 row.name.to_owned(),
                 outcome.winners().len().to_string(),
-                format!("{:.4}", outcome.coverage()),
-                format!("{:.4}", outcome.target()),
+                ratio(outcome.coverage()),
+                ratio(outcome.target()),
                 outcome.social_cost().to_string(),
                 optimum_ratio(timed, optimum).map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
                 outcome.payments().to_string(),

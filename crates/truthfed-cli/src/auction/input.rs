@@ -1,6 +1,6 @@
 //! Where a round comes from: a file, standard input, or a seed.
 
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -54,14 +54,30 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
 
 /// Writes the round to a file, whole or not at all.
 pub(super) fn write(round: &Round, path: &Path) -> anyhow::Result<Report> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> anyhow::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".truthfed-").tempfile_in(folder)?;
-        writeln!(file, "{:#}", RoundDocument::of(&round.spec()))?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))?;
+    write_whole(&RoundDocument::of(&round.spec()), path).with_context(|| format!("cannot write {}", path.display()))?;
     let (clients, dimension) = (round.admitted() + round.turned_away().len(), round.dimension());
     Ok(Report::done(format!("wrote {}: {clients} clients, dimension {dimension}\n", path.display())))
+}
+
+fn write_whole(document: &RoundDocument, path: &Path) -> anyhow::Result<()> {
+    // What a link points to is replaced, not the link; a folder or a device is not ours to replace.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    anyhow::ensure!(path.is_file() || !path.exists(), "it is there already and not a file");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = unfinished_file(folder)?;
+    let mut out = BufWriter::new(&mut file);
+    writeln!(out, "{document:#}")?;
+    out.flush()?;
+    drop(out);
+    file.persist(path).map_err(|failed| failed.error)?;
+    Ok(())
+}
+
+/// A file that goes away unless it is finished, with the permissions of any new file.
+fn unfinished_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".truthfed-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
 }

@@ -10,7 +10,10 @@ const SHOWN: usize = 40;
 
 pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]>) -> String {
     let outcome = &timed.outcome;
-    let mut text = format!("{}\n{}\n", headline(round, outcome), coverage(round, outcome));
+    let mut text = format!("{}\n", headline(round, outcome));
+    if round.admitted() > 0 {
+        text.push_str(&coverage(round, outcome));
+    }
     if !outcome.winners().is_empty() {
         text.push_str(&winners(round, outcome));
     }
@@ -32,6 +35,7 @@ pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]
 fn headline(round: &Round, outcome: &Outcome) -> String {
     let clients = round.admitted() + round.turned_away().len();
     match outcome.winners().len() {
+        0 if round.admitted() == 0 => format!("{}: nobody wins; every ask is above the reserve.", outcome.mechanism()),
         0 => format!("{}: nobody is needed; what is settled already meets the target.", outcome.mechanism()),
         winners => format!(
             "{}: {winners} of {clients} {} {}. They ask {} in all and are paid {}.",
@@ -46,7 +50,7 @@ fn headline(round: &Round, outcome: &Outcome) -> String {
 
 fn coverage(round: &Round, outcome: &Outcome) -> String {
     format!(
-        "Coverage {} of what all {} admitted would give; {} is required.",
+        "Coverage {} of what all {} admitted would give; {} is required.\n",
         ratio(outcome.coverage()),
         round.admitted(),
         ratio(outcome.target()),
@@ -54,7 +58,7 @@ fn coverage(round: &Round, outcome: &Outcome) -> String {
 }
 
 /// Four decimals, or as many digits as a very small ratio needs.
-fn ratio(ratio: f64) -> String {
+pub(super) fn ratio(ratio: f64) -> String {
     if ratio >= 1e-3 { format!("{ratio:.4}") } else { format!("{ratio:.3e}") }
 }
 
@@ -89,9 +93,7 @@ fn reason(round: &Round, rule: PaymentRule, winner: &Winner) -> String {
             "it would win with any ask up to the reserve".to_owned()
         }
         PaymentRule::Critical => "the largest ask with which it would still win".to_owned(),
-        PaymentRule::Bisected if winner.payment < winner.ask => {
-            "bisection stopped within gamma, below its own ask".to_owned()
-        }
+        PaymentRule::Bisected if winner.payment < winner.ask => "where bisection stopped, below its own ask".to_owned(),
         PaymentRule::Bisected => "where bisection stopped, within gamma".to_owned(),
     }
 }

@@ -1,0 +1,121 @@
+//! `truthfed simulate`: one configuration under some seeds.
+
+use serde::Serialize;
+use truthfed_sim::config::{Config, ConfigError, DEFAULT_TOML, RawConfig};
+use truthfed_sim::experiment::run_seeds;
+use truthfed_sim::output::{ByName, FIGURES, Figure, OutputFolder, SIMULATION, SeedTotals, Summary, write_simulation};
+
+use crate::args::SimulateArgs;
+use crate::progress::Progress;
+use crate::report::{Report, json, table};
+use crate::source;
+
+/// Seeds that get a column of their own.
+const FEW: usize = 5;
+
+pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
+    if args.print_config {
+        return Ok(Report::done(DEFAULT_TOML.to_owned()));
+    }
+    if args.print_schema {
+        return Ok(Report::done(json(&schemars::schema_for!(RawConfig))));
+    }
+    let config = configuration(args)?;
+    // Before the runs: nobody should wait for results that cannot be written.
+    let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SIMULATION)).transpose()?;
+    let progress = Progress::new("runs", args.seeds);
+    let runs = run_seeds(&config, args.seeds, || progress.step());
+    progress.finish();
+    let runs = runs?;
+    let totals: Vec<SeedTotals> = runs.iter().map(SeedTotals::from).collect();
+    let mut text = if args.json { as_object(&config, &totals) } else { as_table(&config, &totals) };
+    if let Some(folder) = folder {
+        let path = folder.path().display().to_string();
+        let files = write_simulation(folder, &config, &runs)?;
+        if !args.json {
+            text.push_str(&format!("Wrote {files} files to {path}.\n"));
+        }
+    }
+    Ok(Report::done(text))
+}
+
+fn configuration(args: &SimulateArgs) -> anyhow::Result<Config> {
+    let text = args.config.as_deref().map_or(Ok(String::new()), source::read)?;
+    Config::read(&text, &args.set).map_err(|error| match culprit(&text, &args.set) {
+        Some(change) => anyhow::Error::from(without_line(error)).context(format!("--set {change}")),
+        None => anyhow::Error::from(error).context(args.config.as_deref().map_or("defaults".to_owned(), source::name)),
+    })
+}
+
+/// No line of the file is at fault.
+fn without_line(error: ConfigError) -> ConfigError {
+    match error {
+        ConfigError::Value { key, problem, .. } => ConfigError::Value { key, problem, line: None },
+        error => error,
+    }
+}
+
+/// The change that made a valid configuration invalid; none when it was before.
+fn culprit<'a>(text: &str, changes: &'a [String]) -> Option<&'a str> {
+    let is_valid = |count: usize| Config::read(text, &changes[..count]).is_ok();
+    (0..changes.len()).rev().find(|&count| is_valid(count)).map(|count| changes[count].as_str())
+}
+
+#[derive(Serialize)]
+struct Simulated<'a> {
+    config: &'a RawConfig,
+    seeds: &'a [SeedTotals],
+    mean: ByName,
+    sd: ByName,
+}
+
+fn as_object(config: &Config, totals: &[SeedTotals]) -> String {
+    let summary = Summary::of(totals);
+    json(&Simulated { config: config.raw(), seeds: totals, mean: summary.mean(), sd: summary.sd() })
+}
+
+fn as_table(config: &Config, totals: &[SeedTotals]) -> String {
+    let few = if totals.len() <= FEW { totals } else { &[] };
+    let seeds: Vec<String> = few.iter().map(|run| format!("seed {}", run.seed)).collect();
+    let header: Vec<&str> = ["", "mean", "sd"].into_iter().chain(seeds.iter().map(String::as_str)).collect();
+    let summary = Summary::of(totals);
+    let row = |(figure, spread): (&Figure, &truthfed_sim::experiment::Spread)| {
+        let own = few.iter().map(|run| own(figure, (figure.of)(run)));
+        [title(figure), average(figure, spread.mean), average(figure, spread.sd)].into_iter().chain(own).collect()
+    };
+    let rows = FIGURES.iter().zip(summary.spreads()).map(row).collect();
+    let right: Vec<usize> = (1..header.len()).collect();
+    format!("{}\n{}", headline(config, totals.len()), table(&header, &right, rows))
+}
+
+fn headline(config: &Config, seeds: usize) -> String {
+    let world = &config.raw().world;
+    let seeds = if seeds == 1 { "seed 1".to_owned() } else { format!("seeds 1 to {seeds}") };
+    let clients = if world.clients == 1 { "client" } else { "clients" };
+    format!(
+        "{}: {} {clients}, dimension {}, {} steps, {seeds}.",
+        config.mechanism().name(),
+        world.clients,
+        world.dimension,
+        world.steps,
+    )
+}
+
+/// A figure's name for humans.
+pub(crate) fn title(figure: &Figure) -> String {
+    match figure.name {
+        "blind_reward" => "reward of blind choice".to_owned(),
+        "essential" => "essential payments".to_owned(),
+        name => name.replace('_', " "),
+    }
+}
+
+/// The value of one run.
+fn own(figure: &Figure, value: f64) -> String {
+    if figure.is_count { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+/// A mean or a deviation.
+pub(crate) fn average(figure: &Figure, value: f64) -> String {
+    if figure.is_count { format!("{value:.1}") } else { format!("{value:.2}") }
+}

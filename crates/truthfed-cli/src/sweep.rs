@@ -1,0 +1,125 @@
+//! `truthfed sweep`: a grid of configurations, each under some seeds.
+
+use anyhow::Context;
+use serde::{Serialize, Serializer};
+use truthfed_sim::config::RawConfig;
+use truthfed_sim::output::{ByName, FIGURES, Figure, OutputFolder, SWEEP, SeedTotals, Summary};
+use truthfed_sim::sweep::{Event, Point, Sweep, run as run_sweep, write_results};
+
+use crate::args::SweepArgs;
+use crate::progress::Progress;
+use crate::report::{Report, json, table};
+use crate::simulate::{average, title};
+use crate::source;
+
+/// Points listed by name; of more, the first and how many there are.
+const SHOWN: usize = 40;
+
+/// Figures of the table for humans.
+const LISTED: [&str; 6] = ["regret", "rounds", "scalars", "participations", "social_cost", "incentive"];
+
+pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
+    let sweep = Sweep::read(&source::read(&args.sweep)?).with_context(|| source::name(&args.sweep))?;
+    let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SWEEP)).transpose()?;
+    let progress = Progress::new("cells", sweep.cells() as u64);
+    let jobs = args.jobs.map_or_else(rayon::current_num_threads, usize::from);
+    let totals = run_sweep(&sweep, folder.as_ref(), jobs, &|event| tell(&progress, event));
+    progress.finish();
+    let totals = totals?;
+    let mut text = if args.json { as_object(&sweep, &totals) } else { as_table(&sweep, &totals) };
+    if let Some(folder) = folder {
+        let path = folder.path().display().to_string();
+        let files = write_results(folder, &sweep, &totals)?;
+        if !args.json {
+            text.push_str(&format!("Wrote {files} files to {path}.\n"));
+        }
+    }
+    Ok(Report::done(text))
+}
+
+fn tell(progress: &Progress, event: Event<'_>) {
+    match event {
+        Event::Unfit { name, problem } => progress.note(&format!("cells/{name} is computed again: {problem}")),
+        Event::Unknown { cells } => {
+            progress.note(&format!("cells in the folder of no point of this sweep, to be removed: {cells}"));
+        }
+        Event::Started { kept, cells } => {
+            progress.start(kept as u64);
+            if kept > 0 {
+                progress.note(&format!("{kept} of {cells} cells are there already"));
+            }
+        }
+        Event::Done => progress.step(),
+    }
+}
+
+/// Each point with the totals of its runs.
+fn points<'a>(sweep: &'a Sweep, totals: &'a [SeedTotals]) -> impl Iterator<Item = (&'a Point, &'a [SeedTotals])> {
+    sweep.points().iter().zip(totals.chunks(sweep.seeds() as usize))
+}
+
+fn as_table(sweep: &Sweep, totals: &[SeedTotals]) -> String {
+    let listed: Vec<usize> =
+        LISTED.iter().filter_map(|name| FIGURES.iter().position(|figure| figure.name == *name)).collect();
+    let titles: Vec<String> = listed.iter().map(|&index| title(&FIGURES[index])).collect();
+    let header: Vec<&str> = sweep.keys().chain(titles.iter().map(String::as_str)).collect();
+    let row = |(point, runs): (&Point, &[SeedTotals])| {
+        let summary = Summary::of(runs);
+        let spread = |&index: &usize| {
+            let (figure, spread): (&Figure, _) = (&FIGURES[index], summary.spreads()[index]);
+            format!("{} ± {}", average(figure, spread.mean), average(figure, spread.sd))
+        };
+        point.values.iter().map(plain).chain(listed.iter().map(spread)).collect()
+    };
+    let rows = points(sweep, totals).take(SHOWN).map(row).collect();
+    let right: Vec<usize> = (header.len() - listed.len()..header.len()).collect();
+    let mut text = format!(
+        "{} points, {} each (mean ± standard deviation).\n{}",
+        sweep.points().len(),
+        if sweep.seeds() == 1 { "1 seed".to_owned() } else { format!("{} seeds", sweep.seeds()) },
+        table(&header, &right, rows),
+    );
+    if let Some(more @ 1..) = sweep.points().len().checked_sub(SHOWN) {
+        text.push_str(&format!("and {more} more points (--out and --json have all)\n"));
+    }
+    text
+}
+
+/// A value of the grid without quotes.
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[derive(Serialize)]
+struct Swept<'a> {
+    config: &'a RawConfig,
+    points: Vec<SweptPoint<'a>>,
+}
+
+#[derive(Serialize)]
+struct SweptPoint<'a> {
+    grid: Settings<'a>,
+    seeds: &'a [SeedTotals],
+    mean: ByName,
+    sd: ByName,
+}
+
+/// The keys of the grid with the values of a point, in their order.
+struct Settings<'a> {
+    sweep: &'a Sweep,
+    point: &'a Point,
+}
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.sweep.keys().zip(&self.point.values))
+    }
+}
+
+fn as_object(sweep: &Sweep, totals: &[SeedTotals]) -> String {
+    let point = |(point, runs): (_, _)| {
+        let summary = Summary::of(runs);
+        SweptPoint { grid: Settings { sweep, point }, seeds: runs, mean: summary.mean(), sd: summary.sd() }
+    };
+    json(&Swept { config: sweep.base().raw(), points: points(sweep, totals).map(point).collect() })
+}

@@ -1,0 +1,57 @@
+//! Help and completions: what they say is true.
+
+use crate::support::truthfed;
+
+#[test]
+fn the_help_lists_every_verb_and_each_has_its_own() {
+    let help = truthfed(&["--help"]).done();
+    for verb in ["auction", "mechanisms", "completions"] {
+        assert!(help.contains(&format!("\n  {verb} ")), "{help}");
+        assert!(truthfed(&[verb, "--help"]).done().contains(&format!("Usage: truthfed {verb} ")));
+    }
+    assert!(truthfed(&["--version"]).done().starts_with("truthfed "));
+}
+
+#[test]
+fn options_stand_under_the_heading_they_belong_to() {
+    let help = truthfed(&["auction", "--help"]).done();
+    let (general, single) = help.split_once("Parameters of single mechanisms:").unwrap();
+    for option in ["--example", "--generate", "--seed", "--write", "--compare", "--certify", "--coverage", "--reserve"]
+    {
+        assert!(general.contains(&format!("  {option}")), "{option}: {help}");
+    }
+    for option in ["--epsilon", "--first-budget", "--gamma", "--data-incentive", "--node-limit"] {
+        assert!(single.contains(&format!("  {option}")), "{option}: {help}");
+    }
+}
+
+/// The commands under "Examples:", without what is said of them.
+fn examples(help: &str) -> Vec<&str> {
+    let (_, examples) = help.split_once("Examples:\n").unwrap();
+    let lines = examples.lines().map_while(|line| line.strip_prefix("  "));
+    lines.map(|line| line.split_once("  ").unwrap().0).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn every_example_of_the_help_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let binaries = assert_cmd::cargo::cargo_bin!("truthfed").parent().unwrap().display();
+    let path = format!("{binaries}:{}", std::env::var("PATH").unwrap());
+    let help = truthfed(&["auction", "--help"]).done();
+    assert_eq!(examples(&help).len(), 6, "{help}");
+    for example in examples(&help) {
+        let mut shell = assert_cmd::Command::new("sh");
+        shell.current_dir(&folder).env("PATH", &path).args(["-c", example]).assert().success();
+    }
+}
+
+#[test]
+fn completions_know_the_verbs_and_the_options() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = truthfed(&["completions", shell]).done();
+        for word in ["auction", "mechanisms", "generate"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
