@@ -20,9 +20,6 @@ pub use ratings::{Audience, Liked, Log, Ratings};
 pub use source::Source;
 pub use synthetic::Synthetic;
 
-/// The name that [`WorldError`] had when arms were all that is read.
-pub type ArmsError = WorldError;
-
 /// What the clients act in.
 pub trait World {
     /// The arms the client may choose from at its next step, as indices of [`World::arm`].

@@ -27,7 +27,7 @@ pub struct Member {
     trigger: Trigger,
     bandit: LinUcb,
     snapshot: Snapshot,
-    /// log(det V / det(lambda I)) of the snapshot alone.
+    /// log(det V / det(lambda I)) of the snapshot alone; kept only for [`Since::Delivery`], which needs it.
     snapshot_ratio: f64,
     unshared: Statistics,
     in_flight: Option<InFlight>,
@@ -196,7 +196,10 @@ impl Member {
             known.merge(part).expect("all have one dimension");
         }
         let bandit = LinUcb::knowing(self.config, known)?;
-        let snapshot_ratio = LinUcb::knowing(self.config, snapshot.statistics.clone())?.log_det_ratio();
+        let snapshot_ratio = match self.trigger.since {
+            Since::Delivery => LinUcb::knowing(self.config, snapshot.statistics.clone())?.log_det_ratio(),
+            Since::Round => 0.0,
+        };
         if let Some(progress) = ended.map(|in_flight| in_flight.progress) {
             self.since_round.steps -= progress.steps;
             self.since_round.nats -= progress.nats;
