@@ -17,6 +17,12 @@ seconds it reports for selecting and pricing. Winners must be the same and payme
 
 A second table gives the log determinants that `lazy` and truthfed evaluate, a third the time of a LinUCB step
 (choose and learn) in numpy; truthfed's is in `make bench`.
+
+A fourth table gives the time of a whole simulation of the paper's setting, which is truthfed's default. numpy
+runs a loop with a kept inverse and one vectorised score per step, and the greedy auction without any payment;
+truthfed runs `simulate --threads 1`, `clock` with all payments, timed as a process with start and output,
+over as many seeds as fill half a second. Random numbers differ: the exit code is 1 if numpy's mean regret is
+outside the range of truthfed's.
 """
 
 import argparse
@@ -64,6 +70,12 @@ LINUCB_DIMENSIONS = [5, 25, 100]
 LINUCB_CONTEXTS = 100
 LINUCB_PASSES = 10
 LINUCB_ALPHA = 1.0
+
+# Runs of the simulation in numpy, and timings of truthfed's process.
+SIMULATIONS = 20
+PROCESSES = 3
+PROCESS_SECONDS = 0.5
+FIRST_SEEDS = 50
 
 
 class TruthfedError(Exception):
@@ -504,15 +516,22 @@ def compare(binary: str, size: Size, folder: Path) -> Comparison:
 # LinUCB.
 
 
-def linucb_step(arms: Floats, rewards: Floats, inverse: Floats, theta: Floats) -> None:
-    """Chooses an arm and learns from its reward; `inverse` and `theta` are updated in place."""
+def linucb_step(
+    arms: Floats, rewards: Floats, inverse: Floats, theta: Floats, alpha: float
+) -> tuple[int, float]:
+    """Chooses an arm and learns from its reward; `inverse` and `theta` are updated in place.
+
+    Returns the arm and by how much the determinant grew.
+    """
     projected = arms @ inverse
-    scores = arms @ theta + LINUCB_ALPHA * np.sqrt((projected * arms).sum(1))
+    scores = arms @ theta + alpha * np.sqrt((projected * arms).sum(1))
     chosen = int(scores.argmax())
     context, direction = arms[chosen], projected[chosen]
-    scaled = direction / (1.0 + direction @ context)
+    growth = 1.0 + float(direction @ context)
+    scaled = direction / growth
     theta += scaled * (rewards[chosen] - context @ theta)
     inverse -= scaled[:, None] * direction
+    return chosen, growth
 
 
 def linucb_seconds(dimension: int) -> float:
@@ -527,10 +546,176 @@ def linucb_seconds(dimension: int) -> float:
         inverse, theta = np.eye(dimension), np.zeros(dimension)
         for _ in range(LINUCB_PASSES):
             for arms, reward in zip(contexts, rewards, strict=True):
-                linucb_step(arms, reward, inverse, theta)
+                linucb_step(arms, reward, inverse, theta, LINUCB_ALPHA)
 
     seconds, _ = repeated(lambda: timed(run))
     return seconds / (LINUCB_CONTEXTS * LINUCB_PASSES)
+
+
+# A whole simulation.
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is simulated, as truthfed's configuration says."""
+
+    world: dict[str, Any]
+    learning: dict[str, Any]
+    rounds: dict[str, Any]
+    costs: dict[str, Any]
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Setting":
+        """Of the configuration that truthfed prints with its results."""
+        return cls(config["world"], config["learning"], config["rounds"], config["costs"])
+
+    def threshold(self) -> float:
+        """The paper's communication threshold."""
+        t, n, d = (self.world[key] for key in ("steps", "clients", "dimension"))
+        epochs = math.ceil(d * math.log1p(t / (self.learning["lambda"] * d)))
+        strict = (1.0 - 1.0 / math.e) * math.log(self.rounds["coverage"])
+        first = t / (n * n * d * math.log(t))
+        return first - math.sqrt(t * t / (n * n * d * epochs * math.log(t))) * strict
+
+
+class Federation:
+    """What all clients know, one row each, and what each has not shared."""
+
+    def __init__(self, setting: Setting, random: np.random.Generator) -> None:
+        clients, dimension = setting.world["clients"], setting.world["dimension"]
+        self.setting = setting
+        self.names = [str(client) for client in range(clients)]
+        self.bases = random.uniform(setting.costs["base_low"], setting.costs["base_high"], clients)
+        self.ridge = setting.learning["lambda"] * np.eye(dimension)
+        self.settled_gram, self.settled_moment = np.zeros((dimension, dimension)), np.zeros(dimension)
+        self.grams, self.moments = np.zeros((clients, dimension, dimension)), np.zeros((clients, dimension))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Computes inverses, estimates and determinants anew, and starts to count from here."""
+        matrices = self.ridge + self.settled_gram + self.grams
+        self.inverses = np.linalg.inv(matrices)
+        self.thetas = (self.inverses @ (self.settled_moment + self.moments)[:, :, None])[:, :, 0]
+        self.log_det_ratios = (log_dets(matrices) - log_det(self.ridge)).tolist()
+        self.steps, self.nats = [0] * len(self.names), [0.0] * len(self.names)
+
+    def exploration(self, client: int) -> float:
+        """The width of a client's confidence set."""
+        learning = self.setting.learning
+        confidence = self.log_det_ratios[client] + 2.0 * math.log(1.0 / learning["delta"])
+        return learning["sigma"] * math.sqrt(confidence) + math.sqrt(learning["lambda"])
+
+    def step(self, client: int, arms: Floats, rewards: Floats) -> int:
+        """One client chooses an arm and learns."""
+        inverse, theta = self.inverses[client], self.thetas[client]
+        chosen, growth = linucb_step(arms, rewards, inverse, theta, self.exploration(client))
+        context, nats = arms[chosen], math.log(growth)
+        self.grams[client] += context[:, None] * context
+        self.moments[client] += rewards[chosen] * context
+        self.log_det_ratios[client] += nats
+        self.nats[client] += nats
+        self.steps[client] += 1
+        return chosen
+
+    def share(self) -> None:
+        """A round: the winners' data reaches everyone."""
+        auction = Round(
+            clients=self.names,
+            asks=self.setting.costs["weight"] * np.linalg.det(self.grams) + self.bases,
+            grams=self.grams,
+            base=self.ridge + self.settled_gram,
+            coverage=self.setting.rounds["coverage"],
+            reserve=self.setting.rounds["reserve"],
+        )
+        winners = Batched(auction).walk().picks
+        self.settled_gram += self.grams[winners].sum(axis=0)
+        self.settled_moment += self.moments[winners].sum(axis=0)
+        self.grams[winners], self.moments[winners] = 0.0, 0.0
+        self.refresh()
+
+
+def simulate(setting: Setting, seed: int) -> float:
+    """The regret of a whole run."""
+    random, world = np.random.default_rng(seed), setting.world
+    count, dimension, per_step = world["arm_count"], world["dimension"], world["arms_per_step"]
+    arms = random.standard_normal((count, dimension)) * np.sqrt(np.arange(dimension, 0, -1) / dimension)
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    hidden = random.standard_normal(dimension)
+    means = arms @ (hidden / np.linalg.norm(hidden))
+    noises = world["noise"] * random.standard_normal(world["steps"])
+    federation, threshold, regret = Federation(setting, random), setting.threshold(), 0.0
+    for step, noise in enumerate(noises):
+        client = step % world["clients"]
+        shown = random.choice(count, per_step, replace=False, shuffle=False)
+        expected = means[shown]
+        chosen = federation.step(client, arms[shown], expected + noise)
+        regret += float(expected.max() - expected[chosen])
+        if federation.steps[client] * federation.nats[client] > threshold:
+            federation.share()
+    return regret
+
+
+class Simulated(NamedTuple):
+    """Seconds of one run, and the regrets of all runs."""
+
+    seconds: float
+    regrets: list[float]
+
+
+@dataclass(frozen=True)
+class SimulationComparison:
+    """One setting in numpy and in truthfed."""
+
+    setting: Setting
+    numpy: Simulated
+    truthfed: Simulated
+
+    def columns(self) -> dict[str, Simulated]:
+        """Both by program and mechanism."""
+        return {
+            "numpy, greedy without payments": self.numpy,
+            f"truthfed, {self.setting.rounds['mechanism']} with payments": self.truthfed,
+        }
+
+    def steps_per_second(self, simulated: Simulated) -> float:
+        """Of all clients together."""
+        return self.setting.world["steps"] / simulated.seconds
+
+    def ratio(self) -> float:
+        """How many times as long numpy takes."""
+        return self.numpy.seconds / self.truthfed.seconds
+
+    def differences(self) -> list[str]:
+        """Whether numpy's mean regret is one that truthfed's runs do not show."""
+        mean = statistics.mean(self.numpy.regrets)
+        low, high = min(self.truthfed.regrets), max(self.truthfed.regrets)
+        if low <= mean <= high:
+            return []
+        return [f"simulation: mean regret {mean:.1f} in numpy, {low:.1f} to {high:.1f} in truthfed"]
+
+
+def simulate_truthfed(binary: str) -> tuple[Setting, Simulated]:
+    """Times `truthfed simulate` as a process, over as many seeds as it takes to time it well."""
+
+    def run(seeds: int) -> tuple[float, str]:
+        return timed(lambda: call(binary, "simulate", "--seeds", str(seeds), "--threads", "1", "--json"))
+
+    seeds = FIRST_SEEDS
+    while run(seeds)[0] < PROCESS_SECONDS:
+        seeds *= 2
+    seconds, outputs = zip(*(run(seeds) for _ in range(PROCESSES)), strict=True)
+    output = json.loads(outputs[-1])
+    regrets = [seed["regret"] for seed in output["seeds"]]
+    return Setting.from_config(output["config"]), Simulated(statistics.median(seconds) / seeds, regrets)
+
+
+def compare_simulations(binary: str) -> SimulationComparison:
+    """Simulates truthfed's default setting in both programs."""
+    print("measuring a simulation ...", file=sys.stderr)
+    setting, truthfed = simulate_truthfed(binary)
+    runs = [timed(lambda seed=seed: simulate(setting, seed)) for seed in range(SEED, SEED + SIMULATIONS)]
+    seconds, regrets = zip(*runs, strict=True)
+    return SimulationComparison(setting, Simulated(statistics.median(seconds), list(regrets)), truthfed)
 
 
 # Printing.
@@ -591,36 +776,70 @@ def linucb_table(linucb: dict[int, float]) -> str:
     return table(rows)
 
 
+def simulation_table(simulation: SimulationComparison) -> str:
+    """One row per program."""
+    rows = [["program", "runs", "regret", "ms per run", "steps/s"]]
+    for name, simulated in simulation.columns().items():
+        regret, milliseconds = statistics.mean(simulated.regrets), simulated.seconds * 1e3
+        speed = f"{simulation.steps_per_second(simulated):.0f}"
+        rows.append([name, str(len(simulated.regrets)), f"{regret:.1f}", f"{milliseconds:.2f}", speed])
+    return table(rows)
+
+
 def agreement(differences: list[str]) -> str:
-    """Whether winners and payments agree, and if not, the first places where."""
+    """Whether numpy and truthfed agree, and if not, the first places where."""
     if not differences:
-        return f"winners and payments agree (payments within {PAYMENT_TOLERANCE:g})"
+        return (
+            f"winners and payments agree (payments within {PAYMENT_TOLERANCE:g}), so do the ranges of regret"
+        )
     return "\n".join(
-        [f"winners and payments DISAGREE in {len(differences)} places:", *differences[:SHOWN_DIFFERENCES]]
+        [f"numpy and truthfed DISAGREE in {len(differences)} places:", *differences[:SHOWN_DIFFERENCES]]
     )
 
 
-def text_report(comparisons: list[Comparison], linucb: dict[int, float], differences: list[str]) -> str:
+@dataclass(frozen=True)
+class Results:
+    """Everything that was measured."""
+
+    auctions: list[Comparison]
+    linucb: dict[int, float]
+    simulation: SimulationComparison
+
+    def differences(self) -> list[str]:
+        """Where numpy and truthfed disagree."""
+        found = [difference for comparison in self.auctions for difference in comparison.differences()]
+        return found + self.simulation.differences()
+
+
+def text_report(results: Results) -> str:
     """The tables for people."""
+    world = results.simulation.setting.world
     return f"""\
 Greedy auction, all winners priced, one thread (Python {platform.python_version()}, numpy {np.__version__})
 
-{auction_table(comparisons)}
+{auction_table(results.auctions)}
 
 - not run: would take over {LOOP_LIMIT_SECONDS:.0f} s    ~ extrapolated from {SAMPLED_PAYMENTS} payments
-{agreement(differences)}
+{agreement(results.differences())}
 
 Log determinants evaluated
 
-{log_dets_table(comparisons)}
+{log_dets_table(results.auctions)}
 
 LinUCB in numpy, {LINUCB_ARMS} arms, choose and learn
 
-{linucb_table(linucb)}"""
+{linucb_table(results.linucb)}
+
+Simulation: {world["clients"]} clients, dimension {world["dimension"]}, {world["steps"]} steps
+
+{simulation_table(results.simulation)}
+
+numpy/truthfed: {results.simulation.ratio():.1f} (the process of truthfed is timed from start to end)"""
 
 
-def json_report(comparisons: list[Comparison], linucb: dict[int, float], differences: list[str]) -> str:
+def json_report(results: Results) -> str:
     """The same as one JSON object."""
+    simulation, differences = results.simulation, results.differences()
     auctions = [
         {
             "clients": comparison.size.clients,
@@ -633,12 +852,21 @@ def json_report(comparisons: list[Comparison], linucb: dict[int, float], differe
             "ratios": comparison.ratios(),
             "log_dets": {name: entry.log_dets._asdict() for name, entry in comparison.counted().items()},
         }
-        for comparison in comparisons
+        for comparison in results.auctions
     ]
     steps = [
         {"arms": LINUCB_ARMS, "dimension": dimension, "microseconds_per_step": seconds * 1e6}
-        for dimension, seconds in linucb.items()
+        for dimension, seconds in results.linucb.items()
     ]
+    programs = {
+        name: {
+            "runs": len(simulated.regrets),
+            "mean_regret": statistics.mean(simulated.regrets),
+            "milliseconds_per_run": simulated.seconds * 1e3,
+            "steps_per_second": simulation.steps_per_second(simulated),
+        }
+        for name, simulated in simulation.columns().items()
+    }
     report = {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -646,6 +874,7 @@ def json_report(comparisons: list[Comparison], linucb: dict[int, float], differe
         "differences": differences,
         "auctions": auctions,
         "linucb": steps,
+        "simulation": {"programs": programs, "ratio": simulation.ratio()},
     }
     return json.dumps(report, indent=1)
 
@@ -675,15 +904,15 @@ def main() -> int:
     arguments = parse_arguments()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            comparisons = [compare(arguments.truthfed, size, Path(folder)) for size in arguments.sizes]
+            auctions = [compare(arguments.truthfed, size, Path(folder)) for size in arguments.sizes]
+        simulation = compare_simulations(arguments.truthfed)
     except TruthfedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     linucb = {dimension: linucb_seconds(dimension) for dimension in LINUCB_DIMENSIONS}
-    found = [difference for comparison in comparisons for difference in comparison.differences()]
-    report = json_report if arguments.json else text_report
-    print(report(comparisons, linucb, found))
-    return 1 if found else 0
+    results = Results(auctions, linucb, simulation)
+    print(json_report(results) if arguments.json else text_report(results))
+    return 1 if results.differences() else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 //! `truthfed simulate`: one configuration under some seeds.
 
+use std::path::Path;
+
 use serde::Serialize;
 use truthfed_sim::config::{Config, ConfigError, DEFAULT_TOML, RawConfig};
 use truthfed_sim::experiment::run_seeds;
@@ -40,7 +42,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
 }
 
 fn configuration(args: &SimulateArgs) -> anyhow::Result<Config> {
-    let text = args.config.as_deref().map_or(Ok(String::new()), source::read)?;
+    let read = |path: &Path| source::read(path, source::MAX_CONFIG);
+    let text = args.config.as_deref().map_or(Ok(String::new()), read)?;
     Config::read(&text, &args.set).map_err(|error| match culprit(&text, &args.set) {
         Some(change) => anyhow::Error::from(without_line(error)).context(format!("--set {change}")),
         None => anyhow::Error::from(error).context(args.config.as_deref().map_or("defaults".to_owned(), source::name)),

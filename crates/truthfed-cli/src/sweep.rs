@@ -19,7 +19,8 @@ const SHOWN: usize = 40;
 const LISTED: [&str; 6] = ["regret", "rounds", "scalars", "participations", "social_cost", "incentive"];
 
 pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
-    let sweep = Sweep::read(&source::read(&args.sweep)?).with_context(|| source::name(&args.sweep))?;
+    let sweep =
+        Sweep::read(&source::read(&args.sweep, source::MAX_CONFIG)?).with_context(|| source::name(&args.sweep))?;
     let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SWEEP)).transpose()?;
     let progress = Progress::new("cells", sweep.cells() as u64);
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, usize::from);

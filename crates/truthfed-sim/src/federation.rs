@@ -109,11 +109,10 @@ impl<'c> Federation<'c> {
         self.members[client].asker.true_cost
     }
 
-    /// Lets a client that missed a round find out what happened.
-    pub fn catch_up(&mut self, client: usize, now: Time) {
+    /// Lets a client that missed a round ask what happened, when messages are next carried.
+    pub fn catch_up(&mut self, client: usize) {
         if std::mem::take(&mut self.members[client].missed) {
             self.members[client].member.sync();
-            self.exchange(now);
         }
     }
 

@@ -159,10 +159,11 @@ impl<'c> Simulation<'c> {
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
             let now = Time(step * 1000);
-            federation.catch_up(client, now);
+            federation.catch_up(client);
+            let mut ended = federation.exchange(now);
             let played = act(self.world.as_mut(), &mut federation, client);
             ledger.played(client, step, played);
-            let ended = federation.exchange(now);
+            ended.extend(federation.exchange(now));
             let any_ended = !ended.is_empty();
             ended.into_iter().for_each(|record| ledger.ended(&federation, record));
             if any_ended {

@@ -199,6 +199,52 @@ fn monopoly_free_coverage_leaves_nobody_essential() {
     }
 }
 
+/// Data of wildly different size, asks from nothing to a million, hard targets: `None` where the round itself is
+/// refused, as the ridge is lost beside such data.
+fn extreme(seed: u64) -> Option<Round> {
+    let mut stream = Stream::new(seed, 4);
+    let dimension = stream.pick(&[1, 2, 4, 8]);
+    let collect = |stream: &mut Stream, scales: &[f64]| {
+        let (scale, samples) = (stream.pick(scales), stream.pick(&[0, 1, 2, 20]));
+        let mut statistics = Statistics::new(dimension).unwrap();
+        for _ in 0..samples {
+            let context: Vec<f64> = stream.normals(dimension).iter().map(|x| x * scale).collect();
+            statistics.observe(&context, 0.0).unwrap();
+        }
+        statistics.gram().clone()
+    };
+    let base = collect(&mut stream, &[0.0, 1e-3, 1.0, 1e3, 1e4]);
+    let asks = ["0", "0.000001", "1", "1", "5", "37.123456", "999999.999999"];
+    let offers = (0..stream.pick(&[3, 8, 16])).map(|i| truthfed::auction::Offer {
+        client: format!("c{i:02}").parse().unwrap(),
+        ask: stream.pick(&asks).parse().unwrap(),
+        gram: collect(&mut stream, &[1e-4, 1e-2, 1.0, 10.0, 300.0]),
+    });
+    let offers = offers.collect();
+    let lambda = stream.pick(&[1e-3, 0.1, 1.0]);
+    let coverage = Coverage::ratio(stream.pick(&[1e-12, 0.01, 0.5, 0.99, 1.0])).unwrap();
+    let reserve = stream.pick(&["10", "1000000", "1000000000000"]).parse().unwrap();
+    Round::new(RoundSpec { lambda, coverage, reserve, base, offers }).ok()
+}
+
+#[test]
+fn data_and_asks_of_extreme_size_are_solved_covered_and_certified() {
+    let mut solved = 0;
+    for seed in 0..2000 {
+        let Some(round) = extreme(seed) else { continue };
+        solved += 1;
+        for entry in catalog::all() {
+            let outcome = entry.mechanism.run(&round).unwrap();
+            assert!(outcome.is_covered(&round), "{} misses on seed {seed}", entry.mechanism.name());
+            if entry.truthful == Claim::Yes {
+                certify(&round, entry.mechanism.as_ref(), &outcome)
+                    .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", entry.mechanism.name()));
+            }
+        }
+    }
+    assert!(solved > 1000, "{solved} of 2000 were solved");
+}
+
 #[test]
 fn outcomes_are_the_same_at_any_number_of_threads() {
     for entry in catalog::all() {

@@ -1,6 +1,6 @@
 //! Where a round comes from: a file, standard input, or a seed.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -9,12 +9,10 @@ use truthfed::generate;
 
 use crate::args::AuctionArgs;
 use crate::report::Report;
+use crate::source;
 
 /// What `--example` prints.
 pub(super) const EXAMPLE: &str = include_str!("example-round.json");
-
-/// Largest round that is read, in bytes.
-const MAX_BYTES: u64 = 4 << 30;
 
 /// The round that was asked for, with coverage and reserve as on the command line.
 pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
@@ -35,21 +33,10 @@ pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
 }
 
 fn read(path: &Path) -> anyhow::Result<(RoundSpec, String)> {
-    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-    let text = read_text(path).with_context(|| format!("cannot read {name}"))?;
+    let name = source::name(path);
+    let text = source::read(path, source::MAX_ROUND)?;
     let spec = RoundDocument::read(&text).and_then(RoundDocument::into_spec).with_context(|| name.clone())?;
     Ok((spec, name))
-}
-
-fn read_text(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let source: Box<dyn Read> = match path == Path::new("-") {
-        true => Box::new(std::io::stdin().lock()),
-        false => Box::new(std::fs::File::open(path)?),
-    };
-    let bytes = source.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    anyhow::ensure!(bytes as u64 <= MAX_BYTES, "the file has more than {MAX_BYTES} bytes");
-    Ok(text)
 }
 
 /// Writes the round to a file, whole or not at all.

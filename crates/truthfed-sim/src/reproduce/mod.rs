@@ -1,6 +1,6 @@
 //! The reproduction of the paper: every figure, every checkable claim with a verdict, and what lies beyond.
 //!
-//! Each module measures one group of questions and returns a [`Part`]: a section of the report and its claims.
+//! Each module measures one group of questions and returns a part: a section of the report and its claims.
 //! Verdicts follow from what was measured, by rules that stand beside the measurement; nothing is written in
 //! by hand. Wall-clock time appears nowhere, so the same seeds give the same bytes.
 

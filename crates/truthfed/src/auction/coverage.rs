@@ -15,6 +15,9 @@ pub enum CoverageError {
     /// Caller: outside (0, 1].
     #[error("coverage is {0}: it must be above 0 and at most 1")]
     OutOfRange(f64),
+    /// Caller: not the logarithm of a ratio.
+    #[error("log_coverage is {0}: it must be finite and at most 0")]
+    Log(f64),
     /// Caller: a parameter of the monopoly-free bound is not positive and finite.
     #[error("{what} is {value}: it must be positive and finite")]
     NotPositive {
@@ -54,6 +57,14 @@ impl Coverage {
         }
         let d = dimension as f64;
         Ok(Coverage::of_log(-d * libm::log1p(samples as f64 * norm * norm / (lambda * d))))
+    }
+
+    /// The ratio of which this is the logarithm, for ratios too small for a float.
+    ///
+    /// # Errors
+    /// When it is not finite or above 0.
+    pub fn from_log(log: f64) -> Result<Coverage, CoverageError> {
+        if log.is_finite() && log <= 0.0 { Ok(Coverage::of_log(log)) } else { Err(CoverageError::Log(log)) }
     }
 
     fn of_log(log: f64) -> Coverage {

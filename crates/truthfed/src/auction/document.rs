@@ -22,6 +22,9 @@ pub struct RoundDocument {
     schema: String,
     lambda: f64,
     coverage: f64,
+    /// Instead of a coverage that is too small for a float.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_coverage: Option<f64>,
     reserve: Box<RawValue>,
     base: Vec<Vec<f64>>,
     offers: Vec<OfferDocument>,
@@ -128,7 +131,10 @@ impl RoundDocument {
         if self.schema != ROUND_SCHEMA {
             return Err(DocumentError::Schema(self.schema));
         }
-        let coverage = Coverage::ratio(self.coverage)?;
+        let coverage = match self.log_coverage {
+            Some(log) => Coverage::from_log(log)?,
+            None => Coverage::ratio(self.coverage)?,
+        };
         let reserve = amount(&self.reserve).map_err(DocumentError::Reserve)?;
         let base = Gram::from_rows(&self.base).map_err(DocumentError::Base)?;
         let offers = self.offers.into_iter().enumerate().map(|(index, offer)| offer.into_offer(index));
@@ -154,6 +160,7 @@ impl RoundDocument {
             schema: ROUND_SCHEMA.to_owned(),
             lambda: spec.lambda,
             coverage: spec.coverage.to_ratio(),
+            log_coverage: (spec.coverage.to_ratio() == 0.0).then(|| spec.coverage.log()),
             reserve: raw(spec.reserve),
             base: spec.base.rows(),
             offers: spec.offers.iter().map(offer).collect(),
@@ -170,9 +177,12 @@ impl fmt::Display for RoundDocument {
         if !f.alternate() {
             return f.write_str(&json(self)?);
         }
-        let RoundDocument { schema, lambda, coverage, reserve, base, offers } = self;
+        let RoundDocument { schema, lambda, coverage, log_coverage, reserve, base, offers } = self;
         writeln!(f, "{{\"schema\": {},", json(schema)?)?;
         writeln!(f, " \"lambda\": {}, \"coverage\": {}, \"reserve\": {reserve},", json(lambda)?, json(coverage)?)?;
+        if let Some(log) = log_coverage {
+            writeln!(f, " \"log_coverage\": {},", json(log)?)?;
+        }
         writeln!(f, " \"base\": {},", json(base)?)?;
         writeln!(f, " \"offers\": [")?;
         for (index, offer) in offers.iter().enumerate() {
@@ -262,6 +272,17 @@ mod tests {
         check_refused("\"client\":\"a\"", "\"client\":\"\"", "offers[0].client: client name is empty");
         check_refused("0.5,1.0]]}]}", "0.5,1.0]]}]} trailing", "trailing characters");
         check_refused("0.5,1.0]]}]}", "0.5,1.0]]", "EOF");
+    }
+
+    #[test]
+    fn a_coverage_too_small_for_a_float_is_written_as_its_logarithm() {
+        let mut spec = RoundDocument::read_round(VALID).unwrap().spec();
+        spec.coverage = Coverage::from_log(-5000.0).unwrap();
+        let document = RoundDocument::of(&spec);
+        for text in [document.to_string(), format!("{document:#}")] {
+            assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), spec);
+        }
+        check_refused("\"coverage\":0.5", "\"coverage\":0.5,\"log_coverage\":1", "log_coverage is 1");
     }
 
     #[test]

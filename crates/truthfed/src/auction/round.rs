@@ -11,7 +11,7 @@ use super::kernel::Kernel;
 use super::sum_tree::SumTree;
 use super::{ClientId, Coverage, Information};
 use crate::Amount;
-use crate::statistics::{Gram, MAX_ENTRY, packed_len};
+use crate::statistics::{Factor, Gram, MAX_ENTRY, packed_len};
 
 /// Most offers in a round.
 const MAX_OFFERS: usize = 10_000_000;
@@ -20,8 +20,11 @@ const MAX_OFFERS: usize = 10_000_000;
 const PSD_TOLERANCE: f64 = 1e-5;
 /// Information that counts as met, so that order of summation cannot decide about a target: 2^-30 nats.
 const MET_WITHIN_NATS: f64 = 1.0 / (1_u64 << 30) as f64;
-/// How far rounding may move a gain, for bounds: 2^-34 nats and a share of the log determinant.
+/// How far rounding may move a gain, for bounds: 2^-34 nats, a share of the log determinant, and what the condition
+/// of the matrices adds.
 const NOISE_NATS: f64 = 1.0 / (1_u64 << 34) as f64;
+/// Rounds whose log determinants rounding could move by more nats are refused.
+const WORST_NATS: f64 = 1e-4;
 
 /// One client's offer: its data's Gram matrix, at an ask.
 #[derive(Debug, Clone, PartialEq)]
@@ -320,10 +323,23 @@ impl Field {
         let total_level = kernel.level(tree.root());
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
         let each = 6e-14 + 4.0 * rounding;
-        let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64);
-        let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding);
+        let condition = perturbation(&base.ridge(lambda), largest_diagonal(tree.root(), dimension));
+        let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64 + condition);
+        let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition);
         Field { dimension, base, clients, grams, ridge_base, tree, base_level, total_level, met_within, noise }
     }
+}
+
+/// How far rounding can move the log determinant of any sum of offers, in nats: the rounding of its largest entry,
+/// seen through the inverse of the smallest sum, which is the base with the ridge.
+fn perturbation(ridge_base: &Gram, largest: f64) -> f64 {
+    let dimension = ridge_base.dimension();
+    let factor = Factor::new(ridge_base).expect("a checked base with its ridge is positive definite");
+    4.0 * dimension as f64 * f64::EPSILON * largest * factor.inverse_trace()
+}
+
+fn largest_diagonal(packed: &[f64], dimension: usize) -> f64 {
+    (0..dimension).map(|i| packed[packed_len(i) + i]).fold(0.0, f64::max)
 }
 
 /// Adds a packed matrix to another.
@@ -359,15 +375,21 @@ fn check(spec: &RoundSpec) -> Result<(), RoundError> {
 /// eigenvalues together, and the rounding of the largest matrix.
 fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
     let mut negativity = spec.base.negativity(PSD_TOLERANCE).ok_or(RoundError::BaseNotPositive)?;
-    let mut trace = spec.base.trace() + spec.lambda;
+    let mut total = spec.base.ridge(spec.lambda);
     for Offer { client, gram, .. } in &spec.offers {
         let not_positive = || RoundError::NotPositive { client: client.clone() };
         negativity += gram.negativity(PSD_TOLERANCE).ok_or_else(not_positive)?;
-        trace += gram.trace();
+        total.add(gram);
     }
-    let rounding = 16.0 * spec.base.dimension() as f64 * f64::EPSILON * trace;
+    let (lambda, dimension) = (spec.lambda, spec.base.dimension());
+    let rounding = 16.0 * dimension as f64 * f64::EPSILON * total.trace();
     let least = 2.0 * (negativity + rounding);
-    let lambda = spec.lambda;
+    if lambda < least {
+        return Err(RoundError::LambdaTooSmall { lambda, least });
+    }
+    let moved = perturbation(&spec.base.ridge(lambda), largest_diagonal(total.lower(), dimension));
+    // What rounding can move falls as the ridge grows, in proportion where nothing is settled.
+    let least = lambda * moved / WORST_NATS;
     if lambda >= least { Ok(()) } else { Err(RoundError::LambdaTooSmall { lambda, least }) }
 }
 

@@ -133,6 +133,18 @@ impl Factor {
         self.solve_lower(x).iter().map(|y| y * y).sum()
     }
 
+    /// The trace of `V^-1`.
+    pub(crate) fn inverse_trace(&self) -> f64 {
+        let mut unit = vec![0.0; self.dimension];
+        let mut trace = 0.0;
+        for i in 0..self.dimension {
+            unit[i] = 1.0;
+            trace += self.quadratic_form(&unit);
+            unit[i] = 0.0;
+        }
+        trace
+    }
+
     /// The rows of `V^-1`, whole and symmetric, one after another.
     pub(crate) fn inverse(&self) -> Vec<f64> {
         let d = self.dimension;
@@ -247,6 +259,8 @@ mod tests {
             let inverse = factor.inverse();
             let row: f64 = inverse[..dimension].iter().zip(&b).map(|(a, b)| a * b).sum();
             assert!(close(row, x[0]));
+            let trace: f64 = (0..dimension).map(|i| inverse[i * dimension + i]).sum();
+            assert!(close(trace, factor.inverse_trace()));
         }
     }
 

@@ -41,8 +41,14 @@ impl Mechanism for Clock {
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(History::new(round, round.required(round.coverage())).winners())
+        Ok(select(round).0)
     }
+}
+
+/// The winners, and the log determinants it took.
+pub(super) fn select(round: &Round) -> (Vec<Seat>, u64) {
+    let history = History::new(round, round.required(round.coverage()));
+    (history.winners(), history.evaluations())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) struct Item {
 
 /// The least cost of adding at least `missing`, when each item adds at most its gain.
 pub(super) fn cost_of_missing(items: &mut [Item], missing: f64) -> f64 {
-    items.sort_unstable_by(|a, b| (a.ask * b.gain).total_cmp(&(b.ask * a.gain)));
+    items.sort_unstable_by(|a, b| per(a.ask, a.gain).total_cmp(&per(b.ask, b.gain)));
     let (mut rest, mut cost) = (missing, 0.0);
     for item in items.iter() {
         if rest <= item.gain {
@@ -33,7 +33,7 @@ pub(super) fn cost_of_missing(items: &mut [Item], missing: f64) -> f64 {
 /// The sum of asks less the most that can be saved by leaving items out, when each costs at least its loss and
 /// only `spare` may be lost.
 pub(super) fn cost_after_savings(items: &mut [Item], spare: f64) -> f64 {
-    items.sort_unstable_by(|a, b| (b.ask * a.loss).total_cmp(&(a.ask * b.loss)));
+    items.sort_unstable_by(|a, b| per(b.ask, b.loss).total_cmp(&per(a.ask, a.loss)));
     let (mut rest, mut kept) = (spare, 0.0);
     for item in items.iter() {
         if item.loss <= rest {
@@ -44,6 +44,11 @@ pub(super) fn cost_after_savings(items: &mut [Item], spare: f64) -> f64 {
         }
     }
     kept * SAFE
+}
+
+/// Ask for each unit; infinite where there are none, whatever is asked.
+fn per(ask: f64, units: f64) -> f64 {
+    if units > 0.0 { ask / units } else { f64::INFINITY }
 }
 
 #[cfg(test)]
@@ -64,6 +69,16 @@ mod tests {
         assert!(close(cost_of_missing(&mut items(), 2.0), 3.0));
         assert_eq!(cost_of_missing(&mut items(), 4.5), f64::INFINITY);
         assert!(close(cost_of_missing(&mut items(), 0.0), 0.0));
+    }
+
+    #[test]
+    fn clients_without_ask_or_without_loss_do_not_spoil_the_order() {
+        // Free and worthless: as a rule of cross products it would equal every other item.
+        let mut items = items();
+        items.insert(1, Item { ask: 0.0, gain: 0.0, loss: 0.0 });
+        items.push(Item { ask: 0.0, gain: 1.0, loss: 0.5 });
+        assert!(close(cost_of_missing(&mut items, 2.0), 1.0));
+        assert!(close(cost_after_savings(&mut items, 0.5), 6.0));
     }
 
     #[test]

@@ -31,10 +31,10 @@ pub struct Vcg {
     pub node_limit: u64,
 }
 
-/// A hundred thousand nodes: some seconds at 60 clients, far more than 30 clients need.
+/// Three hundred thousand nodes: more than 30 clients need, and some seconds before 60 are refused.
 impl Default for Vcg {
     fn default() -> Vcg {
-        Vcg { node_limit: 100_000 }
+        Vcg { node_limit: 300_000 }
     }
 }
 

@@ -4,7 +4,7 @@ use super::bounds::{Item, cost_after_savings, cost_of_missing};
 use crate::auction::kernel::Kernel;
 use crate::auction::path::Path;
 use crate::auction::round::add;
-use crate::auction::{Information, Refusal, Round, Seat};
+use crate::auction::{Information, Refusal, Round, Seat, clock};
 
 /// A cheapest set.
 #[derive(Debug, Clone, Copy)]
@@ -60,22 +60,45 @@ impl<'r> Search<'r> {
 
     /// The cheapest set, or `None` when no set meets the target; and the log determinants it took.
     pub(super) fn run(mut self) -> Result<(Option<Solution>, u64), Refusal> {
-        self.limit_by_greedy();
+        self.limit_by_good_set();
         let root = self.root();
         self.visit(root)?;
         Ok((self.best, self.evaluations + self.kernel.evaluations()))
     }
 
     /// Starts from one more than the cost of a good set, so that a set of that cost is still found by the search
-    /// itself.
-    fn limit_by_greedy(&mut self) {
+    /// itself. The clock's set is the better one, but cannot be had without a client that is admitted.
+    fn limit_by_good_set(&mut self) {
+        if self.without.is_none() {
+            let (winners, evaluations) = clock::select(self.round);
+            self.evaluations = evaluations;
+            self.limit = winners.iter().map(|&seat| i128::from(self.round.ask(seat).micros())).sum::<i128>() + 1;
+            return;
+        }
         let start = Path::new(self.round, self.round.base_level());
         let walk = start.resume(self.round, 0, self.without);
         let bought = start.branch(walk, self.required);
         self.evaluations = start.evaluations() + bought.evaluations();
         if bought.level() >= self.required {
-            self.limit = bought.spent() + 1;
+            self.limit = self.thinned(bought.picks().map(|pick| pick.ratio.seat).collect()) + 1;
         }
+    }
+
+    /// The cost of a covering set after leaving out, the dearest first, whom it can do without.
+    fn thinned(&mut self, mut seats: Vec<Seat>) -> i128 {
+        let round = self.round;
+        let mut matrix = round.base_matrix().to_vec();
+        seats.iter().for_each(|&seat| add(&mut matrix, round.gram(seat)));
+        seats.sort_by_key(|&seat| std::cmp::Reverse(round.ask(seat)));
+        let mut cost = 0;
+        for seat in seats {
+            if self.kernel.level_without(&matrix, round.gram(seat)) >= self.required {
+                matrix.iter_mut().zip(round.gram(seat)).for_each(|(entry, x)| *entry -= x);
+            } else {
+                cost += i128::from(round.ask(seat).micros());
+            }
+        }
+        cost
     }
 
     fn root(&self) -> Node {
