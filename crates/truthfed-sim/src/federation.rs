@@ -109,10 +109,12 @@ impl<'c> Federation<'c> {
         self.members[client].asker.true_cost
     }
 
-    /// Lets a client that missed a round ask what happened, when messages are next carried.
+    /// Lets a client that missed a round come back and ask what happened, when messages are next carried.
     pub fn catch_up(&mut self, client: usize) {
-        if std::mem::take(&mut self.members[client].missed) {
-            self.members[client].member.sync();
+        let seat = &mut self.members[client];
+        if std::mem::take(&mut seat.missed) {
+            seat.away = false;
+            seat.member.sync();
         }
     }
 

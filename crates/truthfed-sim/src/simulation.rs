@@ -189,7 +189,7 @@ fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize) ->
 }
 
 /// What each client does, drawn by the seed.
-fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
+pub(crate) fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
     let raw = config.raw();
     let clients = raw.world.clients;
     let liars = (raw.behaviour.share * clients as f64).round() as usize;

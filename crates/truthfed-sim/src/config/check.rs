@@ -133,12 +133,14 @@ impl TryFrom<RawConfig> for Config {
         real("faults.offline", faults.offline, 0.0, 1.0)?;
         real("faults.dropout", faults.dropout, 0.0, 1.0)?;
         real("behaviour.share", behaviour.share, 0.0, 1.0)?;
-        let (low, high) = match behaviour.kind {
-            Behaviour::Over => (1.0, 1e6),
-            Behaviour::Under => (0.0, 1.0),
-            _ => (0.0, 1e6),
-        };
-        real("behaviour.factor", behaviour.factor, low, high)?;
+        real("behaviour.factor", behaviour.factor, 0.0, 1e6)?;
+        let wrong_side =
+            |bound: &str| wrong("behaviour.factor", format!("is {}: it must be {bound}", behaviour.factor));
+        match behaviour.kind {
+            Behaviour::Over if behaviour.factor <= 1.0 => return Err(wrong_side("above 1 for over")),
+            Behaviour::Under if behaviour.factor >= 1.0 => return Err(wrong_side("below 1 for under")),
+            _ => {}
+        }
         find_mechanism(&raw)?;
         let bandit = bandit::Config::try_from(bandit::RawConfig {
             dimension: world.dimension,
@@ -344,7 +346,11 @@ mod tests {
         check_refused("[rounds]\nfirst_budget = 0.0", "rounds.first_budget is 0: it must be above 0");
         check_refused("[costs]\nbase_low = 5.0\nbase_high = 1.0", "costs.base_high is 1: it must lie between 5");
         check_refused("[learning]\nlambda = nan", "learning.lambda is NaN");
-        check_refused("[behaviour]\nkind = \"over\"\nfactor = 0.5", "behaviour.factor is 0.5: it must lie between 1");
+        check_refused(
+            "[behaviour]\nkind = \"over\"\nfactor = 0.5",
+            "behaviour.factor is 0.5: it must be above 1 for over",
+        );
+        check_refused("[behaviour]\nkind = \"under\"", "behaviour.factor is 1: it must be below 1 for under");
         check_refused("[world]\nclient = 3", "unknown field `client`");
         check_refused("[world]\nclients = \"many\"", "line 2");
         check_refused("world", "line 1");

@@ -5,13 +5,13 @@ use truthfed::auction::{Clock, Mechanism};
 use truthfed::generate::federation;
 
 use super::lab::{Lab, axis, claim, label, log_axis, plus_minus, reproduced_if, series};
+use super::micro_level::one_client;
 use super::{Part, groups};
-use crate::config::Behaviour;
 use crate::experiment::Spread;
 use crate::report::chart::{Bar, BarChart, BarGroup, Chart, Figure, LineChart};
 use crate::report::page::{Item, Section, Verdict};
-use crate::simulation::{ClientTotals, Run, Simulation, Totals};
-use crate::world::{Purpose, WorldError, stream};
+use crate::simulation::{ClientTotals, Run, Totals};
+use crate::world::WorldError;
 
 pub(super) fn run(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
@@ -43,29 +43,14 @@ struct Patient {
 }
 
 fn patient(lab: &Lab<'_>) -> Result<Vec<Patient>, WorldError> {
-    let methods = ["truth-fedban", "greedy", "clock"];
-    let utility = |method: &str, kind: Behaviour| -> Result<Spread, WorldError> {
-        let config = lab.config(&[("rounds.mechanism", method)]);
-        let clients = config.raw().world.clients;
-        let run = |seed: u64| {
-            let one = stream(seed, Purpose::Behaviour, 1).between(0, clients - 1);
-            let mut behaviours = vec![Behaviour::Truthful; clients];
-            behaviours[one] = kind;
-            let run = Simulation::new(&config, seed)?.with_behaviours(behaviours).run();
-            Ok(run.clients[one])
-        };
-        let clients: Vec<ClientTotals> =
-            (1..=lab.options().seeds).into_par_iter().map(run).collect::<Result<_, WorldError>>()?;
+    let utility = |method: &str, kind: &str| -> Result<Spread, WorldError> {
+        let clients = one_client(lab, method, kind, "1")?;
         Ok(Spread::of(clients.iter().map(ClientTotals::utility)))
     };
     let measure = |method: &'static str| {
-        Ok(Patient {
-            method,
-            truthful: utility(method, Behaviour::Truthful)?,
-            patient: utility(method, Behaviour::LongRun)?,
-        })
+        Ok(Patient { method, truthful: utility(method, "truthful")?, patient: utility(method, "long-run")? })
     };
-    methods.into_iter().map(measure).collect()
+    ["truth-fedban", "greedy", "clock"].into_iter().map(measure).collect()
 }
 
 fn patient_figure(found: &[Patient]) -> Figure {
@@ -106,7 +91,7 @@ fn patient_claim(found: &[Patient]) -> Verdict {
         "Beyond the paper: holding out until essential does not pay in this setting.",
         format!("utility of holding out against truth: {}", words.join("; ")),
         reproduced_if(found.iter().all(|found| found.patient.mean <= found.truthful.mean)),
-        "truthfed simulate --set behaviour.kind=long-run --set behaviour.share=0.04",
+        "truthfed simulate --set behaviour.kind=long-run --set behaviour.share=0.04 --out one  # see one/clients.csv",
     )
 }
 

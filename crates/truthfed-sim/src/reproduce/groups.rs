@@ -129,6 +129,6 @@ fn collusion_claim(groups: &[Groups]) -> Verdict {
             100.0 * shares("greedy")
         ),
         if shares("clock") > 0.0 { VerdictKind::Refuted } else { VerdictKind::Reproduced },
-        "truthfed simulate --set behaviour.kind=coalition --set behaviour.factor=2 --set behaviour.share=0.4",
+        "truthfed reproduce",
     )
 }

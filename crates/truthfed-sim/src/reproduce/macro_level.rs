@@ -83,7 +83,24 @@ fn figure(lines: &[Line]) -> Figure {
     }
 }
 
-const COMMAND: &str = "truthfed simulate --set rounds.mechanism=truth-fedban --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.5";
+/// All shares at once, out of a file beside the page.
+const COMMAND: &str = "truthfed sweep misreport.toml";
+/// What that file holds.
+pub(super) const SWEEP: &str = "\
+# Figure 2: from none to all of the clients over-report; set kind to under and factor to 0.5 for the other half.
+[rounds]
+mechanism = \"truth-fedban\"
+
+[behaviour]
+kind = \"over\"
+factor = 2.0
+
+[sweep]
+seeds = 5
+
+[sweep.grid]
+\"behaviour.share\" = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+";
 
 fn claims(lines: &[Line]) -> Vec<Verdict> {
     let printed = |report: &str| {

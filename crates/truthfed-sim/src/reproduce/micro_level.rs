@@ -10,22 +10,33 @@ use crate::config::Behaviour;
 use crate::experiment::Spread;
 use crate::report::chart::{Bar, BarChart, BarGroup, Chart, Figure};
 use crate::report::page::{Item, Section, Verdict};
-use crate::simulation::{ClientTotals, Simulation};
-use crate::world::{Purpose, WorldError, stream};
+use crate::simulation::{ClientTotals, Simulation, behaviours};
+use crate::world::WorldError;
 
 const METHODS: [&str; 3] = ["truth-fedban", "greedy", "clock"];
 /// The paper gives no factors.
-const REPORTS: [(&str, Behaviour, &str); 3] =
-    [("truth", Behaviour::Truthful, "1"), ("over ×2", Behaviour::Over, "2"), ("under ×0.5", Behaviour::Under, "0.5")];
+const REPORTS: [(&str, &str, &str); 3] =
+    [("truth", "truthful", "1"), ("over ×2", "over", "2"), ("under ×0.5", "under", "0.5")];
 /// Where Algorithm 1 as printed rewards a lie.
 pub(super) const COUNTEREXAMPLE: &str = include_str!("counterexamples/printed-grid.json");
 
-/// The one client's figures under each report, for one mechanism.
+/// The one client's totals under each report, seed by seed, for one mechanism.
 struct Outcome {
     method: &'static str,
-    regret: Vec<Spread>,
-    incentive: Vec<Spread>,
-    utility: Vec<Spread>,
+    reports: Vec<Vec<ClientTotals>>,
+}
+
+impl Outcome {
+    /// A figure of the client under each report.
+    fn spreads(&self, figure: fn(&ClientTotals) -> f64) -> Vec<Spread> {
+        self.reports.iter().map(|totals| Spread::of(totals.iter().map(figure))).collect()
+    }
+
+    /// What a report gains the client against the truth, seed by seed.
+    fn gain(&self, report: usize) -> Spread {
+        let pairs = self.reports[report].iter().zip(&self.reports[0]);
+        Spread::of(pairs.map(|(lie, truth)| lie.utility() - truth.utility()))
+    }
 }
 
 pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
@@ -46,27 +57,27 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
 }
 
 fn outcome(lab: &Lab<'_>, method: &'static str) -> Result<Outcome, WorldError> {
-    let mut outcome = Outcome { method, regret: Vec::new(), incentive: Vec::new(), utility: Vec::new() };
-    for (_, behaviour, factor) in REPORTS {
-        let totals = one_client(lab, method, behaviour, factor)?;
-        outcome.regret.push(Spread::of(totals.iter().map(|client| client.regret)));
-        outcome.incentive.push(Spread::of(totals.iter().map(|client| client.incentive)));
-        outcome.utility.push(Spread::of(totals.iter().map(ClientTotals::utility)));
-    }
-    Ok(outcome)
+    let reports = REPORTS.iter().map(|(_, kind, factor)| one_client(lab, method, kind, factor));
+    Ok(Outcome { method, reports: reports.collect::<Result<_, _>>()? })
 }
 
-/// What becomes of the client of each seed.
-fn one_client(lab: &Lab<'_>, method: &str, kind: Behaviour, factor: &str) -> Result<Vec<ClientTotals>, WorldError> {
-    let name = if kind == Behaviour::Under { "under" } else { "over" };
-    let config = lab.config(&[("rounds.mechanism", method), ("behaviour.kind", name), ("behaviour.factor", factor)]);
-    let clients = config.raw().world.clients;
+/// What becomes of the client that each seed draws, when it behaves in some way.
+pub(super) fn one_client(
+    lab: &Lab<'_>,
+    method: &str,
+    kind: &str,
+    factor: &str,
+) -> Result<Vec<ClientTotals>, WorldError> {
+    let method = ("rounds.mechanism", method);
+    let config = lab.config(&[method, ("behaviour.kind", kind), ("behaviour.factor", factor)]);
+    // The same client in every case: the one that a share of 4 % of 25 clients draws.
+    let drawn = lab.config(&[method, ("behaviour.kind", "long-run"), ("behaviour.share", "0.04")]);
     let run = |seed: u64| {
-        let liar = stream(seed, Purpose::Behaviour, 1).between(0, clients - 1);
-        let mut behaviours = vec![Behaviour::Truthful; clients];
-        behaviours[liar] = kind;
-        let run = Simulation::new(&config, seed)?.with_behaviours(behaviours).run();
-        Ok(run.clients[liar])
+        let kinds = behaviours(&drawn, seed);
+        let one = kinds.iter().position(|&kind| kind != Behaviour::Truthful).expect("a share of 4 % draws one");
+        let mut all = vec![Behaviour::Truthful; kinds.len()];
+        all[one] = config.raw().behaviour.kind;
+        Ok(Simulation::new(&config, seed)?.with_behaviours(all).run().clients[one])
     };
     (1..=lab.options().seeds).into_par_iter().map(run).collect()
 }
@@ -85,7 +96,7 @@ fn chart(outcome: &Outcome) -> Chart {
     let group = |name: &str, spreads: &[Spread]| {
         let truth = spreads[0].mean;
         let scale = if truth == 0.0 { 1.0 } else { truth.abs() };
-        let bar = |((report, ..), spread): (&(&str, Behaviour, &str), &Spread)| Bar {
+        let bar = |((report, ..), spread): (&(&str, &str, &str), &Spread)| Bar {
             name: (*report).to_owned(),
             height: spread.mean / scale,
             sd: spread.sd / scale,
@@ -94,9 +105,9 @@ fn chart(outcome: &Outcome) -> Chart {
         BarGroup { name: name.to_owned(), bars: REPORTS.iter().zip(spreads).map(bar).collect() }
     };
     let groups = vec![
-        group("regret", &outcome.regret),
-        group("incentive", &outcome.incentive),
-        group("utility", &outcome.utility),
+        group("regret", &outcome.spreads(|client| client.regret)),
+        group("incentive", &outcome.spreads(|client| client.incentive)),
+        group("utility", &outcome.spreads(ClientTotals::utility)),
     ];
     Chart::Bar(BarChart { title: label(outcome.method), y: axis("relative to truth"), groups, note: None })
 }
@@ -122,12 +133,15 @@ fn gain_of_the_lie() -> f64 {
 fn claims(outcomes: &[Outcome]) -> Vec<Verdict> {
     let of = |method: &str| outcomes.iter().find(|outcome| outcome.method == method).expect("a method tried");
     let words = |outcome: &Outcome| {
-        let [truth, over, under] = [0, 1, 2].map(|report| plus_minus(outcome.utility[report]));
+        let utility = outcome.spreads(ClientTotals::utility);
+        let [truth, over, under] = [0, 1, 2].map(|report| plus_minus(utility[report]));
         format!("utility with truth {truth}, over {over}, under {under}")
     };
     let (printed, greedy) = (of("truth-fedban"), of("greedy"));
     let gain = gain_of_the_lie();
-    let over_pays = greedy.utility[1].mean > greedy.utility[0].mean;
+    let over = greedy.gain(1);
+    // More than the standard error of the mean gain.
+    let over_pays = over.mean > over.sd / (greedy.reports[0].len() as f64).sqrt();
     vec![
         claim(
             "no-gain",
@@ -143,9 +157,9 @@ fn claims(outcomes: &[Outcome]) -> Vec<Verdict> {
         claim(
             "greedy-over-reporting",
             "Under the vanilla greedy a client that over-reports ends with a slightly higher utility.",
-            words(greedy),
+            format!("{}; seed by seed over-reporting gains {}", words(greedy), plus_minus(over)),
             reproduced_if(over_pays),
-            "truthfed simulate --set rounds.mechanism=greedy --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04",
+            "truthfed simulate --set rounds.mechanism=greedy --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04 --out one  # see one/clients.csv",
         ),
     ]
 }

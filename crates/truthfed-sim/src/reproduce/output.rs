@@ -14,6 +14,7 @@ use truthfed::protocol::Ending;
 
 use super::Reproduction;
 use super::lab::Options;
+use super::macro_level::SWEEP;
 use super::micro_level::COUNTEREXAMPLE;
 use super::single_rounds::FIXED_GRID;
 use crate::config::DEFAULT_TOML;
@@ -129,6 +130,7 @@ fn fill(reproduction: &Reproduction, folder: &Path) -> Result<(), WriteError> {
     files.write("index.html", &reproduction.page.to_html())?;
     files.write("claims.json", &claims_json(&reproduction.claims))?;
     files.write("config.toml", DEFAULT_TOML)?;
+    files.write("misreport.toml", SWEEP)?;
     files.write("counterexamples/printed-grid.json", COUNTEREXAMPLE)?;
     files.write("counterexamples/printed-grid-lie.json", &COUNTEREXAMPLE.replace("\"ask\": 5.8", "\"ask\": 6.4"))?;
     files.write("counterexamples/fixed-grid.json", FIXED_GRID)?;
