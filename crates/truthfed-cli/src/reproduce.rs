@@ -3,22 +3,23 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use truthfed_sim::output::{OutputFolder, REPRODUCTION};
 use truthfed_sim::report::page::VerdictKind;
-use truthfed_sim::reproduce::{Options, Reproduction, STAGES, Watch, check_folder, write};
+use truthfed_sim::reproduce::{Options, Reproduction, STAGES, Watch, write};
 
 use crate::args::ReproduceArgs;
 use crate::progress::Progress;
 use crate::report::{Report, table};
 
 pub(crate) fn run(args: &ReproduceArgs) -> anyhow::Result<Report> {
-    check_folder(&args.out)?;
+    let folder = OutputFolder::open(&args.out, &REPRODUCTION)?;
     let seeds = if args.quick { args.seeds.min(2) } else { args.seeds };
     let options = Options { seeds, quick: args.quick };
     let stages = Stages { progress: Progress::new("stages", STAGES), begun: AtomicBool::new(false) };
     let reproduction = Reproduction::run(options, &stages)?;
     stages.progress.step();
     stages.progress.finish();
-    let page = write(&reproduction, &args.out).context("the report is not written")?;
+    let page = write(&reproduction, folder).context("the report is not written")?;
     if args.json {
         return Ok(Report::done(reproduction.claims_json()));
     }

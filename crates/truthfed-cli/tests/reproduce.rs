@@ -120,6 +120,6 @@ fn a_folder_with_anything_else_in_it_is_left_alone() {
     let refused = reproduce(folder.path(), &[]).code(2);
     assert!(refused.get_output().stdout.is_empty());
     let message = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
-    assert!(message.contains("is not a report of `truthfed reproduce`"), "{message}");
+    assert!(message.contains("holds thesis.tex, which `truthfed reproduce` did not write"), "{message}");
     assert_eq!(std::fs::read_to_string(folder.path().join("thesis.tex")).unwrap(), "years of work");
 }

@@ -108,12 +108,12 @@ impl OutputFolder {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), hash);
     }
 
-    /// Names in the folder inside, sorted; none when there is no such folder.
+    /// Names in a folder inside, sorted; none when there is no such folder.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(crate) fn inner_names(&self) -> Result<Vec<String>, OutputError> {
-        list(&self.path.join(self.kind.inner()))
+    pub(crate) fn inner_names(&self, inner: &str) -> Result<Vec<String>, OutputError> {
+        list(&self.path.join(inner))
     }
 
     /// Removes what an earlier experiment left, and completes the manifest: `details`, and every file with its hash.
@@ -153,11 +153,13 @@ impl OutputFolder {
     }
 
     fn remove_stale(&self, files: &BTreeMap<String, String>) -> Result<(), OutputError> {
-        let inner = self.kind.inner();
-        let inside = self.inner_names()?.into_iter().map(|name| format!("{inner}/{name}"));
-        let at_top = list(&self.path)?.into_iter().filter(|name| name != inner && name != LOCK && name != MANIFEST);
-        let mut stale = at_top.chain(inside).filter(|name| !files.contains_key(name));
-        stale.try_for_each(|name| self.remove(&name))
+        let mut names = list(&self.path)?;
+        names.retain(|name| name != LOCK && name != MANIFEST && self.kind.inner().all(|inner| name != inner));
+        for inner in self.kind.inner() {
+            names.extend(self.inner_names(inner)?.into_iter().map(|name| format!("{inner}/{name}")));
+        }
+        let mut stale = names.iter().filter(|name| !files.contains_key(*name));
+        stale.try_for_each(|name| self.remove(name))
     }
 
     fn remove(&self, name: &str) -> Result<(), OutputError> {

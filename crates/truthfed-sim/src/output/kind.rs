@@ -17,16 +17,19 @@ pub struct Kind {
     command: &'static str,
     /// Files at the top.
     files: &'static [&'static str],
-    /// The one folder inside, and whether a name in it is ours.
-    inner: (&'static str, fn(&str) -> bool),
+    /// Folders inside.
+    inner: &'static [Inner],
 }
+
+/// A folder inside, and whether a name in it is ours.
+type Inner = (&'static str, fn(&str) -> bool);
 
 /// The folder of `truthfed simulate`.
 pub const SIMULATION: Kind = Kind {
     schema: "truthfed.simulation/1",
     command: "truthfed simulate",
     files: &["config.toml", "curves.csv", "clients.csv"],
-    inner: ("rounds", |name| name.starts_with("seed-") && (name.ends_with(".csv") || name.ends_with(".jsonl"))),
+    inner: &[("rounds", |name| name.starts_with("seed-") && (name.ends_with(".csv") || name.ends_with(".jsonl")))],
 };
 
 /// The folder of `truthfed sweep`.
@@ -34,13 +37,25 @@ pub const SWEEP: Kind = Kind {
     schema: "truthfed.sweep/1",
     command: "truthfed sweep",
     files: &["sweep.toml", "results.csv", "summary.csv"],
-    inner: ("cells", |name| name.ends_with(".json") && name.starts_with(|first: char| first.is_ascii_digit())),
+    inner: &[("cells", |name| name.ends_with(".json") && name.starts_with(|first: char| first.is_ascii_digit()))],
+};
+
+/// The folder of `truthfed reproduce`.
+pub const REPRODUCTION: Kind = Kind {
+    schema: "truthfed.reproduction/1",
+    command: "truthfed reproduce",
+    files: &["index.html", "claims.json", "config.toml", "misreport.toml"],
+    inner: &[
+        ("figures", |name| [".svg", ".pdf", ".png", ".csv"].iter().any(|ending| name.ends_with(ending))),
+        ("rounds", |name| name.contains("-seed-") && name.ends_with(".jsonl")),
+        ("counterexamples", |name| name.ends_with(".json")),
+    ],
 };
 
 impl Kind {
-    /// The name of the folder inside.
-    pub(super) fn inner(&self) -> &'static str {
-        self.inner.0
+    /// The names of the folders inside.
+    pub(super) fn inner(&self) -> impl Iterator<Item = &'static str> {
+        self.inner.iter().map(|(name, _)| *name)
     }
 
     /// The beginning of a manifest.
@@ -55,14 +70,16 @@ impl Kind {
             name: name.to_owned(),
             command: self.command,
         };
-        let (inner, owns) = self.inner;
         let names: Vec<String> = list(path)?.into_iter().filter(|name| !name.starts_with(UNFINISHED)).collect();
-        let is_ours = |name: &str| name == MANIFEST || name == inner || self.files.contains(&name);
+        let is_ours =
+            |name: &str| name == MANIFEST || self.inner().any(|inner| name == inner) || self.files.contains(&name);
         if let Some(name) = names.iter().find(|name| !is_ours(name)) {
             return Err(foreign(name));
         }
-        if let Some(name) = list(&path.join(inner))?.iter().find(|name| !owns(name)) {
-            return Err(foreign(&format!("{inner}/{name}")));
+        for (inner, owns) in self.inner {
+            if let Some(name) = list(&path.join(inner))?.iter().find(|name| !owns(name)) {
+                return Err(foreign(&format!("{inner}/{name}")));
+            }
         }
         match names.first() {
             Some(first) if !self.is_marked(path) => Err(foreign(first)),

@@ -25,7 +25,7 @@ use crate::simulation::Run;
 pub(crate) use digest::{hash_file, hex_digest};
 pub use figures::{ByName, FIGURES, Figure, SeedTotals, Summary};
 pub use folder::{OutputError, OutputFolder, Writer};
-pub use kind::{Kind, SIMULATION, SWEEP};
+pub use kind::{Kind, REPRODUCTION, SIMULATION, SWEEP};
 pub(crate) use tables::csv_field;
 
 /// Writes the runs of a configuration, and the manifest.

@@ -16,7 +16,7 @@ mod output;
 mod single_rounds;
 
 pub use lab::{Options, STAGES, Watch};
-pub use output::{WriteError, check_folder, write};
+pub use output::{WriteError, write};
 
 use self::lab::Lab;
 use crate::report::page::{Page, Section, Verdict};

@@ -84,7 +84,7 @@ fn take_over(
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Vec<Option<SeedTotals>>, OutputError> {
     folder.begin()?;
-    let names = folder.inner_names()?;
+    let names = folder.inner_names("cells")?;
     // A cell whose point has moved in the grid is known by its hash.
     let by_hash: BTreeMap<&str, &str> =
         names.iter().filter_map(|name| Some((short_hash_in(name)?, name.as_str()))).collect();

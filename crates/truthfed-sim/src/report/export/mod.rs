@@ -54,8 +54,25 @@ pub enum ExportError {
     },
 }
 
-/// Writes `<id>.svg`, `<id>.pdf`, `<id>.png` and `<id>.csv` into a folder, which is made when it is missing.
+/// Writes the files of a figure into a folder, which is made when it is missing.
+///
+/// # Errors
+/// When the figure cannot be drawn or a file not written.
 pub fn write_figure(folder: &Path, figure: &Figure) -> Result<(), ExportError> {
+    let files = figure_files(figure)?;
+    std::fs::create_dir_all(folder).map_err(|source| ExportError::Write { path: folder.to_owned(), source })?;
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(|source| ExportError::Write { path, source })?;
+    }
+    Ok(())
+}
+
+/// The files of a figure, `<id>.svg`, `<id>.pdf`, `<id>.png` and `<id>.csv`, by name.
+///
+/// # Errors
+/// When the figure cannot be drawn, or its id not name files.
+pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 4], ExportError> {
     if !is_file_name(&figure.id) {
         return Err(ExportError::Id { id: figure.id.clone() });
     }
@@ -67,12 +84,7 @@ pub fn write_figure(folder: &Path, figure: &Figure) -> Result<(), ExportError> {
         ("png", to_png(&figure.id, &tree)?),
         ("csv", figure.to_csv().into_bytes()),
     ];
-    std::fs::create_dir_all(folder).map_err(|source| ExportError::Write { path: folder.to_owned(), source })?;
-    for (extension, bytes) in files {
-        let path = folder.join(format!("{}.{extension}", figure.id));
-        std::fs::write(&path, bytes).map_err(|source| ExportError::Write { path, source })?;
-    }
-    Ok(())
+    Ok(files.map(|(extension, bytes)| (format!("{}.{extension}", figure.id), bytes)))
 }
 
 fn is_file_name(id: &str) -> bool {
