@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
-use truthfed::protocol::{Coordinator, Input, Output, RoundRecord, Time};
+use std::collections::BTreeSet;
+
+use truthfed::protocol::{Coordinator, Input, Output, Request, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 use truthfed_sim::config::Config;
 use truthfed_sim::federation::client_id;
@@ -80,4 +82,26 @@ fn a_run_with_liars_is_replayed_from_its_messages() {
     check_replay(&["behaviour.kind=over", "behaviour.factor=3.0", "behaviour.share=0.5"]);
     check_replay(&["behaviour.kind=poisoner", "behaviour.share=0.3"]);
     check_replay(&["behaviour.kind=long-run", "behaviour.share=0.3"]);
+}
+
+#[test]
+fn a_member_that_was_away_asks_once_what_happened() {
+    let settings =
+        ["world.clients=8", "world.dimension=3", "world.steps=600", "world.arm_count=60", "faults.offline=0.3"];
+    let config = Config::read("", &settings.map(str::to_owned)).unwrap();
+    let (_, heard) = simulate(&config, 1);
+    let mut caught_up = BTreeSet::new();
+    let mut syncs = 0;
+    for (_, input) in heard.inputs {
+        match input {
+            // Only another round gives reason to ask again.
+            Input::Request(_, Request::Ask) => caught_up.clear(),
+            Input::Request(member, Request::Sync) => {
+                syncs += 1;
+                assert!(caught_up.insert(member.clone()), "{member} asks again without a round in between");
+            }
+            _ => {}
+        }
+    }
+    assert!(syncs > 5, "members must have been away to show anything: {syncs}");
 }

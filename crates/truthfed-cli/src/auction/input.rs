@@ -41,6 +41,7 @@ fn read(path: &Path) -> anyhow::Result<(RoundSpec, String)> {
 
 /// Writes the round to a file, whole or not at all.
 pub(super) fn write(round: &Round, path: &Path) -> anyhow::Result<Report> {
+    anyhow::ensure!(path != Path::new("-"), "--write takes the name of a file; - is not one");
     write_whole(&RoundDocument::of(&round.spec()), path).with_context(|| format!("cannot write {}", path.display()))?;
     let (clients, dimension) = (round.admitted() + round.turned_away().len(), round.dimension());
     Ok(Report::done(format!("wrote {}: {clients} clients, dimension {dimension}\n", path.display())))

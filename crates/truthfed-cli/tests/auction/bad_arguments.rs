@@ -86,6 +86,7 @@ fn a_round_is_either_read_or_generated_or_the_example() {
 fn seeding_and_writing_are_for_generated_rounds_only() {
     check(&["--write", "x.json"], "required arguments were not provided:\n  --generate <N,d>\n\n");
     check(&["--seed", "3"], "required arguments were not provided:\n  --generate <N,d>\n\n");
+    check(&["--generate", "5,2", "--write", "-"], "--write takes the name of a file; - is not one");
     check(&["--generate", "5,2", "--seed", "x"], "invalid value 'x' for '--seed");
     for option in ["--write", "--seed"] {
         check(&["round.json", option, "3"], "'[ROUND.json]' cannot be used with");

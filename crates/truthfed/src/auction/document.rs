@@ -4,8 +4,11 @@
 //! digits, never through a float. What is written is read back as the same round.
 
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ClientIdError, Coverage, CoverageError, Offer, Round, RoundError, RoundSpec};
@@ -27,7 +30,7 @@ pub struct RoundDocument {
     log_coverage: Option<f64>,
     reserve: Box<RawValue>,
     base: Vec<Vec<f64>>,
-    offers: Vec<OfferDocument>,
+    offers: Vec<Object<OfferDocument>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -113,14 +116,15 @@ impl RoundDocument {
         // Some editors put a byte-order mark in front.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = serde_json::Deserializer::from_str(text);
-        let document = serde_path_to_error::deserialize(&mut reader).map_err(|error| DocumentError::Shape {
-            at: FieldPath(error.path().to_string()),
-            message: shape_message(text, error.inner()),
-        })?;
+        let document: Object<_> =
+            serde_path_to_error::deserialize(&mut reader).map_err(|error| DocumentError::Shape {
+                at: FieldPath(error.path().to_string()),
+                message: shape_message(text, error.inner()),
+            })?;
         reader
             .end()
             .map_err(|error| DocumentError::Shape { at: FieldPath(String::new()), message: error.to_string() })?;
-        Ok(document)
+        Ok(document.0)
     }
 
     /// The parts of the round, ready to be changed or made a [`Round`].
@@ -137,7 +141,7 @@ impl RoundDocument {
         };
         let reserve = amount(&self.reserve).map_err(DocumentError::Reserve)?;
         let base = Gram::from_rows(&self.base).map_err(DocumentError::Base)?;
-        let offers = self.offers.into_iter().enumerate().map(|(index, offer)| offer.into_offer(index));
+        let offers = self.offers.into_iter().enumerate().map(|(index, offer)| offer.0.into_offer(index));
         Ok(RoundSpec { lambda: self.lambda, coverage, reserve, base, offers: offers.collect::<Result<_, _>>()? })
     }
 
@@ -151,10 +155,9 @@ impl RoundDocument {
 
     /// The document of a round.
     pub fn of(spec: &RoundSpec) -> RoundDocument {
-        let offer = |offer: &Offer| OfferDocument {
-            client: offer.client.to_string(),
-            ask: raw(offer.ask),
-            gram: offer.gram.rows(),
+        let offer = |offer: &Offer| {
+            let (client, ask, gram) = (offer.client.to_string(), raw(offer.ask), offer.gram.rows());
+            Object(OfferDocument { client, ask, gram })
         };
         RoundDocument {
             schema: ROUND_SCHEMA.to_owned(),
@@ -187,10 +190,34 @@ impl fmt::Display for RoundDocument {
         writeln!(f, " \"offers\": [")?;
         for (index, offer) in offers.iter().enumerate() {
             let comma = if index + 1 < offers.len() { "," } else { "" };
-            let OfferDocument { client, ask, gram } = offer;
+            let Object(OfferDocument { client, ask, gram }) = offer;
             writeln!(f, "  {{\"client\": {}, \"ask\": {ask}, \"gram\": {}}}{comma}", json(client)?, json(gram)?)?;
         }
         write!(f, " ]}}")
+    }
+}
+
+/// A struct that is read from a JSON object only; by itself it would be read from a list by position too.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(Fields(PhantomData))
     }
 }
 
@@ -283,6 +310,17 @@ mod tests {
             assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), spec);
         }
         check_refused("\"coverage\":0.5", "\"coverage\":0.5,\"log_coverage\":1", "log_coverage is 1");
+    }
+
+    #[test]
+    fn lists_in_place_of_objects_are_refused() {
+        check_refused(
+            r#"{"client":"a","ask":12.5,"gram":[[1.0,0.5],[0.5,1.0]]}"#,
+            r#"["a",12.5,[[1.0]]]"#,
+            "expected an object",
+        );
+        let by_position = r#"["truthfed.round/1",0.1,0.5,null,100,[[1.0]],[]]"#;
+        assert!(RoundDocument::read(by_position).unwrap_err().to_string().contains("expected an object"));
     }
 
     #[test]
