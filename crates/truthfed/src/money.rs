@@ -11,6 +11,8 @@ use std::fmt;
 use std::iter::Sum;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Micro-units in one unit.
 const MICROS_PER_UNIT: i64 = 1_000_000;
 /// Decimal places an amount can carry.
@@ -20,7 +22,7 @@ const MAX_EXCERPT: usize = 40;
 /// Longest decimal that is read; more digits than any valid amount needs.
 const MAX_DIGITS: usize = 400;
 
-/// A non-negative amount of money, an exact count of micro-units (10^-6 units).
+/// A non-negative amount of money, an exact count of micro-units (10^-6 units); serialised as that count.
 ///
 /// ```
 /// use truthfed::Amount;
@@ -30,7 +32,8 @@ const MAX_DIGITS: usize = 400;
 /// assert!("0.0000001".parse::<Amount>().is_err());
 /// # Ok::<(), truthfed::AmountError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(into = "i64", try_from = "i64")]
 pub struct Amount(i64);
 
 /// Why a number is not an amount of money.
@@ -81,6 +84,26 @@ impl Amount {
     /// The wide value cut to the range of an amount.
     pub(crate) fn saturating(micros: i128) -> Amount {
         Amount(micros.clamp(0, i128::from(Amount::MAX.0)) as i64)
+    }
+}
+
+impl From<Amount> for i64 {
+    fn from(amount: Amount) -> i64 {
+        amount.0
+    }
+}
+
+/// A count of micro-units.
+impl TryFrom<i64> for Amount {
+    type Error = AmountError;
+
+    fn try_from(micros: i64) -> Result<Amount, AmountError> {
+        let decimal = || format!("{micros} micro-units");
+        match Amount::from_micros(micros) {
+            Some(amount) => Ok(amount),
+            None if micros < 0 => Err(AmountError::Negative(decimal())),
+            None => Err(AmountError::TooLarge(decimal())),
+        }
     }
 }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Longest name in bytes.
 const MAX_LEN: usize = 128;
 
 /// The name of a client. Names are ordered by their bytes, and ties in an auction go to the smaller.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct ClientId(Box<str>);
 
 /// Why a text is not the name of a client.
@@ -44,6 +47,20 @@ impl FromStr for ClientId {
         } else {
             Ok(ClientId(name.into()))
         }
+    }
+}
+
+impl TryFrom<String> for ClientId {
+    type Error = ClientIdError;
+
+    fn try_from(name: String) -> Result<ClientId, ClientIdError> {
+        name.parse()
+    }
+}
+
+impl From<ClientId> for String {
+    fn from(client: ClientId) -> String {
+        client.0.into()
     }
 }
 

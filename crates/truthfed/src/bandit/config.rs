@@ -25,7 +25,8 @@ impl Default for RawConfig {
 }
 
 /// Checked parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "RawConfig", try_from = "RawConfig")]
 pub struct Config(RawConfig);
 
 /// Why parameters are refused.
@@ -43,6 +44,12 @@ pub enum ConfigError {
     /// Caller: a probability.
     #[error("delta is {0}: it must lie above 0 and below 1")]
     Delta(f64),
+}
+
+impl From<Config> for RawConfig {
+    fn from(config: Config) -> RawConfig {
+        config.0
+    }
 }
 
 impl TryFrom<RawConfig> for Config {

@@ -13,6 +13,8 @@ mod config;
 
 pub use config::{Config, ConfigError, RawConfig};
 
+use serde::{Deserialize, Serialize};
+
 use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError};
 
 /// Observations after which the inverse is computed anew.
@@ -36,7 +38,8 @@ const TIE: f64 = 1e-12;
 /// assert_eq!(bandit.choose(&arms)?, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Saved")]
 pub struct LinUcb {
     config: Config,
     known: Statistics,
@@ -46,6 +49,36 @@ pub struct LinUcb {
     /// log(det V / det(lambda I)).
     log_det_ratio: f64,
     since_refresh: u32,
+}
+
+/// A bandit as it is read back, not yet checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    config: Config,
+    known: Statistics,
+    inverse: Vec<f64>,
+    theta: Vec<f64>,
+    log_det_ratio: f64,
+    since_refresh: u32,
+}
+
+/// The parts of a saved bandit do not belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a saved bandit of dimension {0} has parts of other sizes")]
+pub struct SavedSizeError(usize);
+
+impl TryFrom<Saved> for LinUcb {
+    type Error = SavedSizeError;
+
+    fn try_from(saved: Saved) -> Result<LinUcb, SavedSizeError> {
+        let Saved { config, known, inverse, theta, log_det_ratio, since_refresh } = saved;
+        let d = config.dimension();
+        if (known.dimension(), inverse.len(), theta.len()) != (d, d * d, d) {
+            return Err(SavedSizeError(d));
+        }
+        Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh })
+    }
 }
 
 /// Why no arm could be chosen.

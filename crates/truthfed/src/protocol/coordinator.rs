@@ -1,17 +1,23 @@
 //! The coordinator's side of a round.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
-use super::{Ending, Notice, OfferBody, OfferError, Request, RoundId, RoundRecord, Snapshot, Terms, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    DeliveryError, Ending, Notice, OfferBody, OfferError, Request, RoundId, RoundRecord, Snapshot, Terms, Time,
+};
 use crate::Amount;
-use crate::auction::{ClientId, Mechanism, Offer, Outcome, Round, RoundSpec};
-use crate::statistics::{MAX_ENTRY, Statistics};
+use crate::auction::{ClientId, Mechanism, Offer, Outcome, Round, RoundSpec, Winner};
+use crate::statistics::Statistics;
 
 /// Runs the rounds of a federation: hand in what arrives, then drain [`Coordinator::poll`].
 pub struct Coordinator {
     terms: Terms,
     mechanism: Box<dyn Mechanism>,
     members: BTreeMap<ClientId, Option<RoundId>>,
+    former: BTreeMap<ClientId, RoundId>,
     settled: Statistics,
     last_round: RoundId,
     closed: RoundId,
@@ -33,8 +39,25 @@ pub enum Input {
 pub enum Output {
     /// Tell a member.
     Notice(ClientId, Notice),
+    /// The offers are closed, and the mechanism has decided.
+    Awarded(RoundId, Box<Outcome>),
     /// A round ended.
     Ended(Box<RoundRecord>),
+}
+
+/// What a coordinator is between two rounds: all it needs to go on after a restart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standing {
+    /// Members, each with the last round in which its delivery was settled.
+    pub members: BTreeMap<ClientId, Option<RoundId>>,
+    /// Those that were members and had a delivery settled, with the last such round: one that comes back must learn
+    /// what became of its data.
+    pub former: BTreeMap<ClientId, RoundId>,
+    /// Everything delivered so far.
+    pub settled: Statistics,
+    /// The last round that ended.
+    pub closed: RoundId,
 }
 
 /// What became of a request.
@@ -83,28 +106,26 @@ pub enum Rejection {
     /// Member: the offer cannot be right.
     #[error(transparent)]
     Offer(#[from] OfferError),
-    /// Member: the moment has another size or is not finite.
-    #[error("moment of {client} must have {expected} finite entries of at most 1e15 in size")]
-    Moment {
-        /// Whose delivery.
-        client: ClientId,
-        /// How many entries it must have.
-        expected: usize,
-    },
+    /// Member: the delivery cannot be right.
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
 }
 
+#[derive(Debug)]
 enum Phase {
     Idle,
     Offers(Offers),
     Deliveries(Box<Deliveries>),
 }
 
+#[derive(Debug)]
 struct Opening {
     round: RoundId,
     asked_by: ClientId,
     opened: Time,
 }
 
+#[derive(Debug)]
 struct Offers {
     opening: Opening,
     deadline: Time,
@@ -112,6 +133,7 @@ struct Offers {
     declined: BTreeSet<ClientId>,
 }
 
+#[derive(Debug)]
 struct Deliveries {
     opening: Opening,
     deadline: Time,
@@ -119,6 +141,30 @@ struct Deliveries {
     spec: RoundSpec,
     outcome: Outcome,
     moments: BTreeMap<ClientId, Vec<f64>>,
+    /// Winners that were revoked before they delivered.
+    revoked: BTreeSet<ClientId>,
+}
+
+impl Deliveries {
+    /// A winner that may deliver, or has.
+    fn winner(&self, client: &ClientId) -> Option<&Winner> {
+        self.outcome.winner(client).filter(|_| !self.revoked.contains(client))
+    }
+}
+
+/// All that decides what it does next, but the terms and the mechanism.
+impl fmt::Debug for Coordinator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coordinator")
+            .field("members", &self.members)
+            .field("former", &self.former)
+            .field("settled", &self.settled)
+            .field("last_round", &self.last_round)
+            .field("closed", &self.closed)
+            .field("phase", &self.phase)
+            .field("outbox", &self.outbox)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Coordinator {
@@ -131,21 +177,111 @@ impl Coordinator {
         mechanism: Box<dyn Mechanism>,
         members: impl IntoIterator<Item = ClientId>,
     ) -> Coordinator {
+        let settled = Statistics::new(terms.dimension).expect("checked terms have a valid dimension");
+        let members = members.into_iter().map(|member| (member, None)).collect();
+        let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0) };
+        Coordinator::resume(terms, mechanism, standing)
+    }
+
+    /// A coordinator that goes on after the last round that ended. What happened since is brought back by handing it
+    /// in again in its order: enrolments, revocations, the requests that were taken, and the ends of phases.
+    ///
+    /// # Panics
+    /// When what is settled has another dimension than the terms.
+    pub fn resume(terms: Terms, mechanism: Box<dyn Mechanism>, standing: Standing) -> Coordinator {
+        let Standing { members, former, settled, closed } = standing;
+        assert_eq!(settled.dimension(), terms.dimension, "what is settled has the dimension of the terms");
         Coordinator {
             terms,
             mechanism,
-            members: members.into_iter().map(|member| (member, None)).collect(),
-            settled: Statistics::new(terms.dimension).expect("checked terms have a valid dimension"),
-            last_round: RoundId(0),
-            closed: RoundId(0),
+            members,
+            former,
+            settled,
+            last_round: closed,
+            closed,
             phase: Phase::Idle,
             outbox: VecDeque::new(),
+        }
+    }
+
+    /// What it is between rounds; a round that is open is not in it.
+    ///
+    /// A message can end a round by its time of arrival and open the next: to see the standing between the two, hand in
+    /// an [`Input::Tick`] of that time before it.
+    pub fn standing(&self) -> Standing {
+        let (members, former) = (self.members.clone(), self.former.clone());
+        Standing { members, former, settled: self.settled.clone(), closed: self.closed }
+    }
+
+    /// Takes in a new member, or one that was revoked, and tells it where the round stands; a round that is taking
+    /// offers waits for it too. False when it is one already.
+    pub fn enrol(&mut self, member: ClientId) -> bool {
+        if self.members.contains_key(&member) {
+            return false;
+        }
+        let settled = self.former.remove(&member);
+        let name = member.clone();
+        self.members.insert(member, settled);
+        self.tell_standing(&name);
+        true
+    }
+
+    /// Takes a member out. An offer it made in a round that is still taking offers is taken back; a winner that
+    /// has not delivered counts as one that does not, also when it is enrolled again. What it delivered before is
+    /// settled and paid. False when it is no member.
+    pub fn revoke(&mut self, now: Time, member: &ClientId) -> bool {
+        let Some(settled) = self.members.remove(member) else { return false };
+        self.former.extend(settled.map(|round| (member.clone(), round)));
+        match &mut self.phase {
+            Phase::Idle => {}
+            Phase::Offers(offers) => {
+                offers.offers.remove(member);
+                offers.declined.remove(member);
+            }
+            Phase::Deliveries(deliveries) => {
+                if deliveries.winner(member).is_some() && !deliveries.moments.contains_key(member) {
+                    deliveries.revoked.insert(member.clone());
+                }
+            }
+        }
+        self.award_when_all_answered(now);
+        self.settle_when_all_delivered(now);
+        true
+    }
+
+    /// Gives the current phase its whole time again, from now on: after a restart nobody knows how long it stood.
+    pub fn grant_time(&mut self, now: Time) {
+        match &mut self.phase {
+            Phase::Idle => {}
+            Phase::Offers(offers) => offers.deadline = now.plus_ms(self.terms.offers_ms),
+            Phase::Deliveries(deliveries) => deliveries.deadline = now.plus_ms(self.terms.deliveries_ms),
         }
     }
 
     /// Everything delivered so far.
     pub fn settled(&self) -> &Statistics {
         &self.settled
+    }
+
+    /// The last round that ended.
+    pub fn closed(&self) -> RoundId {
+        self.closed
+    }
+
+    /// What is settled, as a member sees it.
+    pub fn snapshot(&self, member: &ClientId) -> Snapshot {
+        let settled = self.members.get(member).copied().flatten();
+        Snapshot { closed: self.closed, settled, statistics: self.settled.clone() }
+    }
+
+    /// The round that is open.
+    pub fn open_round(&self) -> Option<RoundId> {
+        (self.last_round > self.closed).then_some(self.last_round)
+    }
+
+    /// Whether the open round is decided and waits for deliveries.
+    pub fn is_awarded(&self) -> bool {
+        matches!(self.phase, Phase::Deliveries(_))
     }
 
     /// When the current phase ends by itself.
@@ -182,8 +318,7 @@ impl Coordinator {
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
             Request::Sync => {
-                self.send_snapshot(&from);
-                self.announce_again(&from);
+                self.tell_standing(&from);
                 Ok(Accepted::New)
             }
         }
@@ -254,7 +389,7 @@ impl Coordinator {
         let Phase::Deliveries(deliveries) = &mut self.phase else {
             return Err(Rejection::WrongPhase { client: from, what, round });
         };
-        if deliveries.outcome.winner(&from).is_none() {
+        if deliveries.winner(&from).is_none() {
             return Err(Rejection::WrongPhase { client: from, what, round });
         }
         match deliveries.moments.get(&from) {
@@ -262,14 +397,10 @@ impl Coordinator {
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
             None => {}
         }
-        let expected = self.terms.dimension;
-        if moment.len() != expected || moment.iter().any(|entry| !entry.is_finite() || entry.abs() > MAX_ENTRY) {
-            return Err(Rejection::Moment { client: from, expected });
-        }
+        let offer = deliveries.offers.get(&from).expect("a winner has offered");
+        self.terms.check_delivery(&from, offer, &moment)?;
         deliveries.moments.insert(from, moment);
-        if deliveries.moments.len() == deliveries.outcome.winners().len() {
-            self.settle(now);
-        }
+        self.settle_when_all_delivered(now);
         Ok(Accepted::New)
     }
 
@@ -296,6 +427,14 @@ impl Coordinator {
         }
     }
 
+    fn settle_when_all_delivered(&mut self, now: Time) {
+        if let Phase::Deliveries(deliveries) = &self.phase
+            && deliveries.moments.len() + deliveries.revoked.len() == deliveries.outcome.winners().len()
+        {
+            self.settle(now);
+        }
+    }
+
     /// The mechanism decides among the offers that came in time.
     fn award(&mut self, now: Time) {
         let Phase::Offers(Offers { opening, offers, .. }) = std::mem::replace(&mut self.phase, Phase::Idle) else {
@@ -317,14 +456,13 @@ impl Coordinator {
             .winners()
             .iter()
             .map(|winner| Output::Notice(winner.client.clone(), Notice::Awarded(opening.round, winner.payment)));
+        self.outbox.push_back(Output::Awarded(opening.round, Box::new(outcome.clone())));
         self.outbox.extend(awarded);
-        let nobody_wins = outcome.winners().is_empty();
         let deadline = now.plus_ms(self.terms.deliveries_ms);
-        let moments = BTreeMap::new();
-        self.phase = Phase::Deliveries(Box::new(Deliveries { opening, deadline, offers, spec, outcome, moments }));
-        if nobody_wins {
-            self.settle(now);
-        }
+        let (moments, revoked) = (BTreeMap::new(), BTreeSet::new());
+        let deliveries = Deliveries { opening, deadline, offers, spec, outcome, moments, revoked };
+        self.phase = Phase::Deliveries(Box::new(deliveries));
+        self.settle_when_all_delivered(now);
     }
 
     fn spec(&self, offers: &BTreeMap<ClientId, OfferBody>) -> RoundSpec {
@@ -357,7 +495,11 @@ impl Coordinator {
             let OfferBody { gram, samples, .. } = offers.remove(&client).expect("a winner has offered");
             let delivered = Statistics::from_parts(gram, moment, samples).expect("both were checked on arrival");
             self.settled.merge(&delivered).expect("all have the dimension of the terms");
-            self.members.insert(client.clone(), Some(opening.round));
+            if let Some(settled) = self.members.get_mut(&client) {
+                *settled = Some(opening.round);
+            } else {
+                self.former.insert(client.clone(), opening.round);
+            }
             paid.push((client, winner.payment));
         }
         self.end(now, opening, Ending::Settled { spec: Box::new(spec), outcome, paid, defaulted });
@@ -373,17 +515,17 @@ impl Coordinator {
     }
 
     fn send_snapshot(&mut self, member: &ClientId) {
-        let settled = self.members.get(member).copied().flatten();
-        let snapshot = Snapshot { closed: self.closed, settled, statistics: self.settled.clone() };
+        let snapshot = self.snapshot(member);
         self.outbox.push_back(Output::Notice(member.clone(), Notice::Snapshot(snapshot)));
     }
 
-    /// Tells a member that lost track where the round stands.
-    fn announce_again(&mut self, member: &ClientId) {
+    /// Tells a member that lost track what is settled and where the round stands.
+    fn tell_standing(&mut self, member: &ClientId) {
+        self.send_snapshot(member);
         let notice = match &self.phase {
             Phase::Offers(offers) => Some(Notice::Opened(offers.opening.round)),
             Phase::Deliveries(deliveries) => {
-                let winner = deliveries.outcome.winner(member);
+                let winner = deliveries.winner(member);
                 winner.map(|winner| Notice::Awarded(deliveries.opening.round, winner.payment))
             }
             Phase::Idle => None,

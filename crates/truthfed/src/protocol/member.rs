@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Notice, OfferBody, Request, RoundId, Since, Snapshot, Trigger};
 use crate::Amount;
 use crate::auction::ClientId;
@@ -20,7 +22,10 @@ pub trait Asking {
 }
 
 /// One member: its bandit, its unshared data, and its part in the current round.
-#[derive(Debug, Clone)]
+///
+/// Saved and read again (it is `Serialize` and `Deserialize`), it goes on with the same bits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Saved")]
 pub struct Member {
     id: ClientId,
     config: Config,
@@ -36,8 +41,64 @@ pub struct Member {
     outbox: VecDeque<Request>,
 }
 
+/// A member as it is read back, not yet checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    id: ClientId,
+    config: Config,
+    trigger: Trigger,
+    bandit: LinUcb,
+    snapshot: Snapshot,
+    snapshot_ratio: f64,
+    unshared: Statistics,
+    in_flight: Option<InFlight>,
+    announced: RoundId,
+    since_round: Progress,
+    outbox: VecDeque<Request>,
+}
+
+/// The parts of a saved member do not belong together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("saved member {0} has parts that do not belong together: their sizes or counts differ")]
+pub struct SavedMemberError(ClientId);
+
+impl TryFrom<Saved> for Member {
+    type Error = SavedMemberError;
+
+    fn try_from(saved: Saved) -> Result<Member, SavedMemberError> {
+        if !saved.is_whole() {
+            return Err(SavedMemberError(saved.id));
+        }
+        Ok(Member {
+            id: saved.id,
+            config: saved.config,
+            trigger: saved.trigger,
+            bandit: saved.bandit,
+            snapshot: saved.snapshot,
+            snapshot_ratio: saved.snapshot_ratio,
+            unshared: saved.unshared,
+            in_flight: saved.in_flight,
+            announced: saved.announced,
+            since_round: saved.since_round,
+            outbox: saved.outbox,
+        })
+    }
+}
+
+impl Saved {
+    fn is_whole(&self) -> bool {
+        let fits = |part: &Statistics| part.dimension() == self.config.dimension();
+        let belongs =
+            |in_flight: &InFlight| fits(&in_flight.statistics) && in_flight.progress.steps <= self.since_round.steps;
+        [self.bandit.known(), &self.snapshot.statistics, &self.unshared].into_iter().all(fits)
+            && self.in_flight.as_ref().is_none_or(belongs)
+    }
+}
+
 /// What was offered and not yet resolved.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct InFlight {
     round: RoundId,
     statistics: Statistics,
@@ -47,7 +108,8 @@ struct InFlight {
 }
 
 /// Steps, and nats of information, since some moment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Progress {
     steps: u64,
     nats: f64,
@@ -180,6 +242,10 @@ impl Member {
     fn take_over(&mut self, snapshot: Snapshot) -> Result<(), RefreshError> {
         if snapshot.closed < self.snapshot.closed {
             return Ok(());
+        }
+        let (got, expected) = (snapshot.statistics.dimension(), self.config.dimension());
+        if got != expected {
+            return Err(RefreshError::WrongDimension { got, expected });
         }
         let ended = self.in_flight.as_ref().filter(|in_flight| in_flight.round <= snapshot.closed);
         let delivered = ended.is_some_and(|in_flight| snapshot.settled == Some(in_flight.round));

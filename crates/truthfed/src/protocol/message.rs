@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Amount;
 use crate::statistics::{Gram, Statistics};
 
@@ -18,7 +20,8 @@ impl Time {
 }
 
 /// The number of a round; they only grow, the first is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct RoundId(pub u64);
 
 impl fmt::Display for RoundId {
@@ -28,7 +31,8 @@ impl fmt::Display for RoundId {
 }
 
 /// From a member to the coordinator.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Request {
     /// I know enough that is new: open a round.
     Ask,
@@ -43,7 +47,8 @@ pub enum Request {
 }
 
 /// What a member offers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OfferBody {
     /// The sum of x x' over its unshared observations.
     pub gram: Gram,
@@ -65,7 +70,8 @@ pub enum Notice {
 }
 
 /// The absolute state of what is settled, as one member sees it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// The last round that ended, settled or aborted.
     pub closed: RoundId,

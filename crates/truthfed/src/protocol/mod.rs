@@ -15,18 +15,22 @@
 //!
 //! Not here: identities, signatures, storage, money transfer.
 
+mod checks;
 mod coordinator;
 mod member;
 mod message;
+mod residual;
 mod settlement;
 mod terms;
 mod trigger;
 
-pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection};
-pub use member::{Asking, Member};
+pub use checks::{DeliveryError, OfferError};
+pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
+pub use member::{Asking, Member, SavedMemberError};
 pub use message::{Notice, OfferBody, Request, RoundId, Snapshot, Time};
+pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
-pub use terms::{CoverageRule, OfferError, Terms, TermsError};
+pub use terms::{CoverageRule, Terms, TermsError};
 pub use trigger::{Since, Trigger, communication_threshold};
 
 #[cfg(test)]

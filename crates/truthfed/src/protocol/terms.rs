@@ -1,8 +1,7 @@
 //! The terms of a federation: what every round is run by, checked once.
 
-use super::OfferBody;
 use crate::Amount;
-use crate::auction::{ClientId, Coverage, CoverageError};
+use crate::auction::{Coverage, CoverageError};
 use crate::statistics::{MAX_DIMENSION, Statistics};
 
 /// How much each round must cover.
@@ -19,14 +18,19 @@ pub enum CoverageRule {
 pub struct Terms {
     /// Dimension of the contexts, `1..=512`.
     pub dimension: usize,
-    /// Ridge weight, above 0.
+    /// Ridge weight, `1e-9..=1e9`.
     pub lambda: f64,
     /// How much a round must cover.
     pub coverage: CoverageRule,
     /// Highest ask that is admitted.
     pub reserve: Amount,
-    /// Longest context, above 0: an offer of n samples has a trace of at most n times its square.
+    /// Longest context, `1e-9..=1e9`: an offer of n samples has a trace of at most n times its square.
     pub norm: f64,
+    /// Largest reward, in size, `1e-9..=1e9`: the moment of n samples has an energy of at most n times its square.
+    pub reward: f64,
+    /// Most observations in one offer, `1..=10^9`. No sum that so many give may exceed 9e14: entries above 10^15 are
+    /// not read.
+    pub samples: u64,
     /// How long offers are taken.
     pub offers_ms: u64,
     /// How long deliveries are taken.
@@ -39,53 +43,31 @@ pub enum TermsError {
     /// Operator: no such dimension.
     #[error("dimension is {0}: it must lie in 1..=512")]
     Dimension(usize),
-    /// Operator: a number must be positive.
-    #[error("{what} is {value}: it must be above 0 and at most 1e9")]
-    NotPositive {
+    /// Operator: no such number.
+    #[error("{what} is {value}: it must lie between 1e-9 and 1e9")]
+    OutOfRange {
         /// Which.
         what: &'static str,
         /// Its value.
         value: f64,
     },
-}
-
-/// Why an offer is not taken. The round goes on without it.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum OfferError {
-    /// Member: another size than the federation's.
-    #[error("gram of {client} has dimension {got}, the federation has {expected}")]
-    WrongDimension {
-        /// Whose offer.
-        client: ClientId,
-        /// Its dimension.
-        got: usize,
-        /// The federation's.
-        expected: usize,
-    },
-    /// Member: no data gives such a matrix.
-    #[error("gram of {client} is not positive semi-definite: an eigenvalue lies below -1e-9 times its trace")]
-    NotPositive {
-        /// Whose offer.
-        client: ClientId,
-    },
-    /// Member: more than that many contexts can give.
-    #[error("gram of {client} has trace {trace}, {samples} samples of norm {norm} give at most {most}")]
-    TraceTooLarge {
-        /// Whose offer.
-        client: ClientId,
-        /// The trace.
-        trace: f64,
-        /// The number of samples.
+    /// Operator: no such number of samples.
+    #[error("samples is {0}: it must lie in 1..=1000000000")]
+    Samples(u64),
+    /// Operator: allow fewer samples, or scale contexts or rewards.
+    #[error("an offer of {samples} samples can have entries of {largest:e}: norm and reward must keep it within 9e14")]
+    OfferTooLarge {
+        /// Samples that are allowed.
         samples: u64,
-        /// Longest context.
-        norm: f64,
-        /// The bound.
-        most: f64,
+        /// What their sum can come to.
+        largest: f64,
     },
 }
 
-/// Share of the trace by which rounding may make an eigenvalue negative: statistics are sent with all digits.
-const PSD_TOLERANCE: f64 = 1e-9;
+/// Most observations in one offer that terms can allow: all counts of a federation stay far within 64 bits.
+const MAX_SAMPLES: u64 = 1_000_000_000;
+/// Most that an entry of an offer may come to: entries above 1e15 are not read, and sums are rounded.
+const LARGEST_SUM: f64 = 9e14;
 
 impl Terms {
     /// The terms, if they are valid.
@@ -96,33 +78,19 @@ impl Terms {
         if !(1..=MAX_DIMENSION).contains(&self.dimension) {
             return Err(TermsError::Dimension(self.dimension));
         }
-        for (what, value) in [("lambda", self.lambda), ("norm", self.norm)] {
-            if !(value > 0.0 && value <= 1e9) {
-                return Err(TermsError::NotPositive { what, value });
+        for (what, value) in [("lambda", self.lambda), ("norm", self.norm), ("reward", self.reward)] {
+            if !(1e-9..=1e9).contains(&value) {
+                return Err(TermsError::OutOfRange { what, value });
             }
         }
+        if !(1..=MAX_SAMPLES).contains(&self.samples) {
+            return Err(TermsError::Samples(self.samples));
+        }
+        let largest = self.samples as f64 * self.norm * self.norm.max(self.reward);
+        if largest > LARGEST_SUM {
+            return Err(TermsError::OfferTooLarge { samples: self.samples, largest });
+        }
         Ok(self)
-    }
-
-    /// Whether an offer can be what it says it is.
-    ///
-    /// # Errors
-    /// Says why not.
-    pub fn check_offer(&self, client: &ClientId, offer: &OfferBody) -> Result<(), OfferError> {
-        let client = || client.clone();
-        let (got, expected) = (offer.gram.dimension(), self.dimension);
-        if got != expected {
-            return Err(OfferError::WrongDimension { client: client(), got, expected });
-        }
-        let (trace, samples, norm) = (offer.gram.trace(), offer.samples, self.norm);
-        let most = samples as f64 * norm * norm;
-        if trace > most * (1.0 + 1e-9) {
-            return Err(OfferError::TraceTooLarge { client: client(), trace, samples, norm, most });
-        }
-        match offer.gram.negativity(PSD_TOLERANCE) {
-            Some(_) => Ok(()),
-            None => Err(OfferError::NotPositive { client: client() }),
-        }
     }
 
     /// The target of a round in which `offered` samples are added to what is settled.

@@ -3,8 +3,11 @@
 //! It does when `n * log(det V_now / det V_then)` exceeds the communication threshold: enough steps, and enough
 //! new information, since some earlier moment.
 
+use serde::{Deserialize, Serialize};
+
 /// Since when a member counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Since {
     /// The last round it took part in, won or lost (the default; what the regret analysis uses).
     #[default]
@@ -14,7 +17,8 @@ pub enum Since {
 }
 
 /// When a member asks for a round.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Trigger {
     /// Since when it counts.
     pub since: Since,

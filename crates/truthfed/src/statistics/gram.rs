@@ -1,8 +1,10 @@
 //! Gram matrices: symmetric, positive semi-definite, stored as a packed lower triangle.
 //!
-//! Row `i` of the triangle holds columns `0..=i`, rows one after another. A [`Gram`] is always finite
-//! and within [`MAX_ENTRY`]; whether it is positive semi-definite is asked for with
+//! Row `i` of the triangle holds columns `0..=i`, rows one after another. A [`Gram`] is always finite,
+//! and within [`MAX_ENTRY`] unless it is the sum of many; whether it is positive semi-definite is asked for with
 //! [`Gram::negativity`], because a matrix written with few decimals is so only up to rounding.
+
+use serde::{Deserialize, Serialize};
 
 use super::{MAX_DIMENSION, factor::log_det_in_place};
 
@@ -10,8 +12,11 @@ use super::{MAX_DIMENSION, factor::log_det_in_place};
 pub const MAX_ENTRY: f64 = 1e15;
 /// Relative difference of mirrored entries that is taken for rounding.
 const ASYMMETRY: f64 = 1e-9;
+/// Products of numbers below 1e-154 underflow, each an absolute error of up to 1e-323: a share of this is far above any
+/// number of those, and this itself is lost in any trace above 1e-280.
+const UNDERFLOW: f64 = 1e-296;
 
-/// A symmetric matrix, the sum of outer products x x'.
+/// A symmetric matrix, the sum of outer products x x'. Serialised as its packed lower triangle.
 ///
 /// ```
 /// use truthfed::statistics::Gram;
@@ -20,7 +25,8 @@ const ASYMMETRY: f64 = 1e-9;
 /// assert_eq!(gram.trace(), 5.0);
 /// # Ok::<(), truthfed::statistics::GramError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Vec<f64>", try_from = "Vec<f64>")]
 pub struct Gram {
     dimension: usize,
     lower: Vec<f64>,
@@ -115,13 +121,22 @@ impl Gram {
     /// When its length does not fit `dimension`, or an entry is not finite or above 10^15.
     pub fn from_lower(dimension: usize, lower: Vec<f64>) -> Result<Gram, GramError> {
         check_dimension(dimension)?;
-        let expected = packed_len(dimension);
-        if lower.len() != expected {
-            return Err(GramError::WrongSize { row: dimension, got: lower.len(), expected });
-        }
+        check_len(dimension, &lower)?;
         for (i, row) in packed_rows(&lower, dimension).enumerate() {
             for (j, &value) in row.iter().enumerate() {
                 check_entry(i, j, value)?;
+            }
+        }
+        Ok(Gram { dimension, lower })
+    }
+
+    /// Reads back the packed triangle of a sum, which may have left the range that single matrices must keep.
+    pub(crate) fn from_sums(lower: Vec<f64>) -> Result<Gram, GramError> {
+        let dimension = fitting_dimension(&lower);
+        check_len(dimension, &lower)?;
+        for (i, row) in packed_rows(&lower, dimension).enumerate() {
+            if let Some(column) = row.iter().position(|entry| !entry.is_finite()) {
+                return Err(GramError::OutOfRange { row: i, column, value: row[column] });
             }
         }
         Ok(Gram { dimension, lower })
@@ -182,6 +197,11 @@ impl Gram {
         sum
     }
 
+    /// The size against which errors of this matrix are held: its trace, kept above 0.
+    pub(crate) fn scale(&self) -> f64 {
+        self.trace().max(0.0) + UNDERFLOW
+    }
+
     /// How far below zero an eigenvalue may lie, as a bound: 0 for the zero matrix, about rounding
     /// for a sum of outer products, and `None` when more than `tolerance` times the trace, which is when the
     /// matrix is not positive semi-definite.
@@ -190,11 +210,11 @@ impl Gram {
             return Some(0.0);
         }
         let mut column = vec![0.0; self.dimension];
-        let mut suffices =
-            |shift: f64| log_det_in_place(&mut self.ridge(shift * self.trace()).lower, &mut column).is_some();
+        let scale = self.scale();
+        let mut suffices = |shift: f64| log_det_in_place(&mut self.ridge(shift * scale).lower, &mut column).is_some();
         let (mut low, mut high) = (1e-14, tolerance);
         if suffices(low) {
-            return Some(low * self.trace());
+            return Some(low * scale);
         }
         if !suffices(high) {
             return None;
@@ -203,7 +223,42 @@ impl Gram {
             let middle = (low * high).sqrt();
             (low, high) = if suffices(middle) { (low, middle) } else { (middle, high) };
         }
-        Some(high * self.trace())
+        Some(high * scale)
+    }
+
+    /// Whether the rank of this positive semi-definite matrix exceeds `most`: whether an elimination that always takes
+    /// the largest pivot still finds one above `least` after so many.
+    pub(crate) fn exceeds_rank(&self, most: usize, least: f64) -> bool {
+        let mut rows = self.rows();
+        for _ in 0..most {
+            let Some(at) = (0..rows.len()).max_by(|&a, &b| rows[a][a].total_cmp(&rows[b][b])) else { break };
+            // The last row and column take the place of the pivot's.
+            let mut chosen = rows.swap_remove(at);
+            let pivot = chosen.swap_remove(at);
+            if pivot <= least {
+                return false;
+            }
+            for row in &mut rows {
+                let factor = row.swap_remove(at) / pivot;
+                row.iter_mut().zip(&chosen).for_each(|(entry, c)| *entry -= factor * c);
+            }
+        }
+        rows.iter().enumerate().any(|(i, row)| row[i] > least)
+    }
+}
+
+impl From<Gram> for Vec<f64> {
+    fn from(gram: Gram) -> Vec<f64> {
+        gram.lower
+    }
+}
+
+/// A packed lower triangle of d (d + 1) / 2 entries, checked as by [`Gram::from_lower`].
+impl TryFrom<Vec<f64>> for Gram {
+    type Error = GramError;
+
+    fn try_from(lower: Vec<f64>) -> Result<Gram, GramError> {
+        Gram::from_lower(fitting_dimension(&lower), lower)
     }
 }
 
@@ -215,6 +270,16 @@ pub(crate) const fn packed_len(dimension: usize) -> usize {
 /// The rows of a packed triangle.
 fn packed_rows(lower: &[f64], dimension: usize) -> impl Iterator<Item = &[f64]> {
     (0..dimension).map(move |i| &lower[packed_len(i)..packed_len(i + 1)])
+}
+
+/// The dimension whose triangle has so many entries, or the nearest below.
+fn fitting_dimension(lower: &[f64]) -> usize {
+    (1..=MAX_DIMENSION).take_while(|&d| packed_len(d) <= lower.len()).last().unwrap_or(1)
+}
+
+fn check_len(dimension: usize, lower: &[f64]) -> Result<(), GramError> {
+    let (got, expected) = (lower.len(), packed_len(dimension));
+    if got == expected { Ok(()) } else { Err(GramError::WrongSize { row: dimension, got, expected }) }
 }
 
 fn check_dimension(dimension: usize) -> Result<(), GramError> {
@@ -232,6 +297,7 @@ fn check_entry(row: usize, column: usize, value: f64) -> Result<(), GramError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::Stream;
 
     const TOLERANCE: f64 = 1e-5;
 
@@ -272,6 +338,31 @@ mod tests {
         assert_eq!(gram(&[[1.0, 2.0], [2.0, 1.0]]).negativity(TOLERANCE), None);
         assert_eq!(gram(&[[-1.0, 0.0], [0.0, 1.0]]).negativity(TOLERANCE), None);
         assert_eq!(gram(&[[-1e-300, 0.0], [0.0, 0.0]]).negativity(TOLERANCE), None);
+        let mut underflowing = Gram::zeros(3).unwrap();
+        underflowing.add_outer(&[3e-162, 4e-162, 5e-162]);
+        assert!(underflowing.negativity(TOLERANCE).unwrap() < 1e-300);
+    }
+
+    #[test]
+    fn the_rank_is_the_number_of_directions() {
+        for (rank, dimension) in [(0, 1), (1, 1), (1, 3), (2, 3), (3, 3), (4, 9), (40, 64), (63, 64)] {
+            let mut stream = Stream::new(5, rank as u64);
+            let mut gram = Gram::zeros(dimension).unwrap();
+            let contexts: Vec<_> = (0..rank).map(|_| stream.context(dimension)).collect();
+            contexts.iter().cycle().take(3 * rank).for_each(|context| gram.add_outer(context));
+            let exceeds = |most| gram.exceeds_rank(most, 1e-9 * gram.trace());
+            assert!(!exceeds(rank), "{rank} of {dimension}");
+            assert!(rank == 0 || exceeds(rank - 1), "{rank} of {dimension}");
+        }
+        assert!(!gram(&[[1.0, 0.0], [0.0, 1e-12]]).exceeds_rank(1, 1e-9));
+    }
+
+    #[test]
+    fn a_sum_that_left_the_range_of_one_matrix_is_read_back() {
+        assert_eq!(Gram::from_sums(vec![5e20]).unwrap().lower(), [5e20]);
+        assert!(matches!(Gram::from_sums(vec![1.0, 2.0]), Err(GramError::WrongSize { got: 2, expected: 1, .. })));
+        let broken = Gram::from_sums(vec![1.0, f64::INFINITY, 1.0]);
+        assert!(matches!(broken, Err(GramError::OutOfRange { row: 1, column: 0, .. })));
     }
 
     #[test]

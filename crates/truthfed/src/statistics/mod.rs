@@ -9,6 +9,8 @@
 mod factor;
 mod gram;
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) use factor::log_det_in_place;
 pub use factor::{Factor, NotPositive};
 pub(crate) use gram::packed_len;
@@ -20,11 +22,29 @@ pub const MAX_DIMENSION: usize = 512;
 pub const MAX_OBSERVATION: f64 = 1e6;
 
 /// The sufficient statistics of a set of observations `(x, y)`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts")]
 pub struct Statistics {
     gram: Gram,
     moment: Vec<f64>,
     samples: u64,
+}
+
+/// Statistics as they are read, not yet checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parts {
+    gram: Vec<f64>,
+    moment: Vec<f64>,
+    samples: u64,
+}
+
+impl TryFrom<Parts> for Statistics {
+    type Error = StatisticsError;
+
+    fn try_from(Parts { gram, moment, samples }: Parts) -> Result<Statistics, StatisticsError> {
+        Statistics::from_parts(Gram::from_sums(gram)?, moment, samples)
+    }
 }
 
 /// Why an observation or other statistics could not be taken in.
@@ -46,6 +66,17 @@ pub enum StatisticsError {
         /// What was handed in.
         what: &'static str,
         /// The value.
+        value: f64,
+    },
+    /// Caller: the matrix is none.
+    #[error(transparent)]
+    Gram(#[from] GramError),
+    /// Caller: the moment has an entry that is NaN or infinite.
+    #[error("entry {index} of the moment is {value}: it must be finite")]
+    NotFinite {
+        /// Which.
+        index: usize,
+        /// Its value.
         value: f64,
     },
     /// Caller: more would be taken away than there is.
@@ -70,11 +101,14 @@ impl Statistics {
     /// Statistics of which the parts are known.
     ///
     /// # Errors
-    /// When the moment has another size than the Gram matrix.
+    /// When the moment has another size than the Gram matrix, or is not finite.
     pub fn from_parts(gram: Gram, moment: Vec<f64>, samples: u64) -> Result<Statistics, StatisticsError> {
         let (got, expected) = (moment.len(), gram.dimension());
         if got != expected {
             return Err(StatisticsError::WrongDimension { what: "moment", got, expected });
+        }
+        if let Some(index) = moment.iter().position(|entry| !entry.is_finite()) {
+            return Err(StatisticsError::NotFinite { index, value: moment[index] });
         }
         Ok(Statistics { gram, moment, samples })
     }

@@ -1,0 +1,224 @@
+//! Checks of what members send: whether an offer, and later its moment, can come from data at all.
+//!
+//! An offer of n observations with contexts of norm at most L has a Gram matrix that is positive semi-definite, of
+//! trace at most n L^2 and of rank at most n. (No eigenvalue of such a matrix exceeds its trace, so a bound of its own
+//! would add nothing.) With rewards of size at most Y, the moment lies in the range of the Gram matrix, and its energy
+//! b' V^+ b, the part of the rewards that the contexts explain, is at most n Y^2.
+//!
+//! Promise: sums of such observations, in any order and merged from any parts, are never refused. Every tolerance lies
+//! above the worst that rounding can do, not above the usual.
+//!
+//! Not here: whether the moment is the one that was committed to (the service), whether it is plausible
+//! ([`super::Surprise`]).
+
+use super::{OfferBody, Terms};
+use crate::auction::ClientId;
+use crate::statistics::{Factor, MAX_ENTRY};
+
+/// Why an offer is not taken. The round goes on without it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OfferError {
+    /// Member: another size than the federation's.
+    #[error("gram of {client} has dimension {got}, the federation has {expected}")]
+    WrongDimension {
+        /// Whose offer.
+        client: ClientId,
+        /// Its dimension.
+        got: usize,
+        /// The federation's.
+        expected: usize,
+    },
+    /// Member: offer less at a time.
+    #[error("offer of {client} has {samples} samples, at most {most} are taken at a time")]
+    TooManySamples {
+        /// Whose offer.
+        client: ClientId,
+        /// The number of samples.
+        samples: u64,
+        /// The bound.
+        most: u64,
+    },
+    /// Member: no data gives no matrix.
+    #[error("offer of {client} has 0 samples: its gram must be zero")]
+    NoSamples {
+        /// Whose offer.
+        client: ClientId,
+    },
+    /// Member: more than that many contexts can give.
+    #[error("gram of {client} has trace {trace}, {samples} samples of norm {norm} give at most {most}")]
+    TraceTooLarge {
+        /// Whose offer.
+        client: ClientId,
+        /// The trace.
+        trace: f64,
+        /// The number of samples.
+        samples: u64,
+        /// Longest context.
+        norm: f64,
+        /// The bound.
+        most: f64,
+    },
+    /// Member: no data gives such a matrix.
+    #[error("gram of {client} is not positive semi-definite: pivot {pivot} at row {row} must not be below 0")]
+    NotPositive {
+        /// Whose offer.
+        client: ClientId,
+        /// The first row whose pivot is not above 0.
+        row: usize,
+        /// That pivot, after what rounding may account for was added to the diagonal.
+        pivot: f64,
+    },
+    /// Member: that few contexts do not span so much.
+    #[error("gram of {client} has a rank above {samples}: that many samples give at most that rank")]
+    RankTooHigh {
+        /// Whose offer.
+        client: ClientId,
+        /// The number of samples.
+        samples: u64,
+    },
+}
+
+/// Why a delivery is not taken. The member may still deliver what it offered.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DeliveryError {
+    /// Member: another size than the federation's.
+    #[error("moment of {client} has {got} entries, the federation has dimension {expected}")]
+    WrongDimension {
+        /// Whose delivery.
+        client: ClientId,
+        /// Its size.
+        got: usize,
+        /// The federation's dimension.
+        expected: usize,
+    },
+    /// Member: an entry is NaN, infinite or above 10^15.
+    #[error("entry {index} of the moment of {client} is {value}: it must be finite and at most 1e15 in size")]
+    OutOfRange {
+        /// Whose delivery.
+        client: ClientId,
+        /// Which entry.
+        index: usize,
+        /// The entry.
+        value: f64,
+    },
+    /// Member: a direction in which it has no context has no reward either.
+    #[error("moment of {client} lies outside the range of its gram: its energy {energy} must be at most {most}")]
+    OutsideGram {
+        /// Whose delivery.
+        client: ClientId,
+        /// The energy, with a small ridge.
+        energy: f64,
+        /// The bound.
+        most: f64,
+    },
+    /// Member: more than rewards of that size can give.
+    #[error("moment of {client} has energy {energy}, {samples} rewards of size {reward} give at most {most}")]
+    EnergyTooLarge {
+        /// Whose delivery.
+        client: ClientId,
+        /// The energy.
+        energy: f64,
+        /// The number of samples.
+        samples: u64,
+        /// Largest reward, in size.
+        reward: f64,
+        /// The bound.
+        most: f64,
+    },
+}
+
+/// Share of a size that is taken for rounding, whatever the number of samples.
+const SLACK: f64 = 1e-9;
+/// By how many times the ridge of the energy exceeds the rounding of the Gram matrix.
+const RIDGE_OVER_ROUNDING: f64 = 1e3;
+/// Share by which rounding may raise an energy; [`Terms::check_delivery`] argues it.
+const ENERGY_SLACK: f64 = 1e-3;
+
+/// The share of the trace by which rounding may move the trace, or an eigenvalue, of a sum of that many outer products.
+///
+/// Each term passes at most n additions, each off by half an epsilon of a partial sum of sizes. The sum of sizes at
+/// (i, j) is at most sqrt(V_ii V_jj), so the error is a matrix of norm at most n/2 epsilon times the trace. This is
+/// more than twice that.
+fn rounding(samples: u64) -> f64 {
+    SLACK + samples as f64 * f64::EPSILON
+}
+
+impl Terms {
+    /// Whether an offer can be what it says it is.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn check_offer(&self, client: &ClientId, offer: &OfferBody) -> Result<(), OfferError> {
+        let OfferBody { gram, samples, .. } = offer;
+        let (client, samples) = (|| client.clone(), *samples);
+        let (got, expected) = (gram.dimension(), self.dimension);
+        if got != expected {
+            return Err(OfferError::WrongDimension { client: client(), got, expected });
+        }
+        if samples > self.samples {
+            return Err(OfferError::TooManySamples { client: client(), samples, most: self.samples });
+        }
+        if samples == 0 && gram.lower().iter().any(|&entry| entry != 0.0) {
+            return Err(OfferError::NoSamples { client: client() });
+        }
+        let (trace, norm) = (gram.trace(), self.norm);
+        let most = samples as f64 * norm * norm;
+        if trace > most * (1.0 + rounding(samples)) {
+            return Err(OfferError::TraceTooLarge { client: client(), trace, samples, norm, most });
+        }
+        // In floats a positive semi-definite matrix with this on its diagonal has a Cholesky factor: the
+        // factorisation itself errs by d epsilon, a ten-thousandth of it.
+        let shift = rounding(samples) * gram.scale();
+        if let Err(error) = Factor::new(&gram.ridge(shift)) {
+            return Err(OfferError::NotPositive { client: client(), row: error.row, pivot: error.pivot });
+        }
+        if samples < expected as u64 && gram.exceeds_rank(samples as usize, shift) {
+            return Err(OfferError::RankTooHigh { client: client(), samples });
+        }
+        Ok(())
+    }
+
+    /// Whether a moment can belong to an offer that was checked.
+    ///
+    /// One solve shows both that the moment b lies in the range of the Gram matrix V and that its energy is within its
+    /// bound: b' (V + r I)^-1 b is at most b' V^+ b, hence at most n Y^2, for every r; and a part of b outside the
+    /// range adds its square over r, which is huge for a small r.
+    ///
+    /// What rounding does to it: let u <= n/2 epsilon be the relative error of the sums, t the trace and r = q t. The
+    /// error of V has norm at most u t = (u/q) r, which raises the energy by at most the factor 1 / (1 - u/q). The
+    /// error of b has at most the length u sqrt(t n) Y, so the root of the energy grows by at most u sqrt(n) Y /
+    /// sqrt(q). As q is at least 2000 u and 1e-9, the two together stay below 6e-4 of n Y^2 for the 10^9 samples that terms
+    /// allow, and the solve itself (d epsilon over q) below 2e-4. The bound is therefore held to within a thousandth.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn check_delivery(&self, client: &ClientId, offer: &OfferBody, moment: &[f64]) -> Result<(), DeliveryError> {
+        let OfferBody { gram, samples, .. } = offer;
+        let (client, samples) = (|| client.clone(), *samples);
+        let (got, expected) = (moment.len(), gram.dimension());
+        if got != expected {
+            return Err(DeliveryError::WrongDimension { client: client(), got, expected });
+        }
+        if let Some(index) = moment.iter().position(|entry| !entry.is_finite() || entry.abs() > MAX_ENTRY) {
+            return Err(DeliveryError::OutOfRange { client: client(), index, value: moment[index] });
+        }
+        let reward = self.reward;
+        let most = samples as f64 * reward * reward * (1.0 + ENERGY_SLACK);
+        let ridge = (SLACK + RIDGE_OVER_ROUNDING * samples as f64 * f64::EPSILON) * gram.scale();
+        let Ok(factor) = Factor::new(&gram.ridge(ridge)) else {
+            return Err(DeliveryError::OutsideGram { client: client(), energy: f64::INFINITY, most });
+        };
+        let energy = factor.quadratic_form(moment);
+        if energy <= most {
+            return Ok(());
+        }
+        // With x = (V + r I)^-1 b the energy is x' V x + r x' x, and only what lies outside the range makes the second
+        // large.
+        let outside = ridge * factor.solve(moment).iter().map(|x| x * x).sum::<f64>();
+        Err(if outside < energy / 2.0 {
+            DeliveryError::EnergyTooLarge { client: client(), energy, samples, reward, most }
+        } else {
+            DeliveryError::OutsideGram { client: client(), energy, most }
+        })
+    }
+}

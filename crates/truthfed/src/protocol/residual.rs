@@ -1,0 +1,129 @@
+//! How surprising a delivery is, given everything settled before. It flags, and does not punish: a member whose
+//! world differs from the others' is surprising too, and honest.
+//!
+//! With `A = V + lambda I` and `theta = A^-1 b` of what is settled, a delivery (G, b) of rewards `x.theta* + noise`
+//! has the residual `r = b - G theta`. If the noise has scale sigma, r is at most as scattered as
+//! `sigma^2 M` with `M = G + G A^-1 G`: its own noise, and what is not known of theta* yet. So `r' M^+ r / sigma^2` is
+//! at most chi-square with as many degrees of freedom as G has rank, beside what the ridge pulls theta towards 0.
+
+use super::OfferBody;
+use crate::statistics::{Factor, Gram, Statistics};
+
+/// How surprising a delivery is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Surprise {
+    /// The squared residual, in units of what scatter is expected.
+    pub statistic: f64,
+    /// Above this it is flagged: an honest delivery gets there less often than once in a million.
+    pub threshold: f64,
+}
+
+/// -log of how often an honest delivery may be flagged: one in a million.
+const RARITY_NATS: f64 = 13.815_510_557_964_274;
+/// Share of the trace added to M, far above rounding: it can only make a delivery less surprising.
+const RIDGE: f64 = 1e-12;
+
+impl Surprise {
+    /// How surprising the moment of a checked offer is beside what is settled, for rewards with noise of scale `sigma`
+    /// and a parameter of norm at most 1. `None` without noise, or where sizes leave the range of floats.
+    ///
+    /// # Panics
+    /// When the dimensions differ.
+    pub fn of(settled: &Statistics, lambda: f64, sigma: f64, offer: &OfferBody, moment: &[f64]) -> Option<Surprise> {
+        let known = Factor::new(&settled.gram().ridge(lambda)).ok()?;
+        let theta = known.solve(settled.moment());
+        let rows = offer.gram.rows();
+        let residual: Vec<f64> = rows.iter().zip(moment).map(|(row, b)| b - dot(row, &theta)).collect();
+        // G A^-1 G is W' W, where the columns of W solve L w = g.
+        let columns: Vec<Vec<f64>> = rows.iter().map(|row| known.solve_lower(row)).collect();
+        let scatter = (0..rows.len()).flat_map(|i| {
+            let (rows, columns) = (&rows, &columns);
+            (0..=i).map(move |j| rows[i][j] + dot(&columns[i], &columns[j]))
+        });
+        let scatter = Gram::from_sums(scatter.collect()).ok()?;
+        let scatter = Factor::new(&scatter.ridge(RIDGE * scatter.trace() + f64::MIN_POSITIVE)).ok()?;
+        let statistic = scatter.quadratic_form(&residual) / (sigma * sigma);
+        let degrees = (offer.samples as f64).min(rows.len() as f64);
+        // A chi-square number exceeds the first with a probability of at most exp(-nats); the ridge adds at most the
+        // second to its root.
+        let noise = degrees + 2.0 * (degrees * RARITY_NATS).sqrt() + 2.0 * RARITY_NATS;
+        let root = noise.sqrt() + lambda.sqrt() / sigma;
+        let threshold = root * root;
+        (statistic.is_finite() && threshold.is_finite()).then_some(Surprise { statistic, threshold })
+    }
+
+    /// Whether someone should have a look.
+    pub fn is_flagged(&self) -> bool {
+        self.statistic > self.threshold
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Amount;
+    use crate::generate::Stream;
+
+    const LAMBDA: f64 = 0.1;
+    const SIGMA: f64 = 0.1;
+
+    /// What a member observes whose rewards follow `theta`.
+    fn observed(stream: &mut Stream, theta: &[f64], samples: usize) -> Statistics {
+        let mut statistics = Statistics::new(theta.len()).unwrap();
+        for _ in 0..samples {
+            let x = stream.context(theta.len());
+            let reward = dot(&x, theta) + SIGMA * stream.normal();
+            statistics.observe(&x, reward).unwrap();
+        }
+        statistics
+    }
+
+    fn surprise(settled: &Statistics, delivered: &Statistics, moment: &[f64]) -> Surprise {
+        let (gram, samples) = (delivered.gram().clone(), delivered.samples());
+        let offer = OfferBody { gram, samples, ask: Amount::ZERO };
+        Surprise::of(settled, LAMBDA, SIGMA, &offer, moment).unwrap()
+    }
+
+    #[test]
+    fn honest_deliveries_are_not_flagged_and_scatter_as_expected() {
+        let (mut sum, mut degrees) = (0.0, 0.0);
+        for seed in 0..3000 {
+            let mut stream = Stream::new(seed, 0);
+            let dimension = stream.between(1, 8);
+            let theta = stream.context(dimension);
+            let (before, after) = (stream.between(0, 300), stream.between(0, 60));
+            let settled = observed(&mut stream, &theta, before);
+            let delivered = observed(&mut stream, &theta, after);
+            let found = surprise(&settled, &delivered, delivered.moment());
+            assert!(!found.is_flagged(), "seed {seed}: {found:?}");
+            if before > 100 {
+                sum += found.statistic;
+                degrees += after.min(dimension) as f64;
+            }
+        }
+        assert!((0.9..1.1).contains(&(sum / degrees)), "{sum} over {degrees} degrees of freedom");
+    }
+
+    #[test]
+    fn rewards_of_another_world_are_flagged() {
+        let mut stream = Stream::new(1, 0);
+        let theta = stream.context(4);
+        let settled = observed(&mut stream, &theta, 200);
+        let delivered = observed(&mut stream, &theta, 50);
+        for change in [-1.0, 0.0, 1.8] {
+            let moment: Vec<f64> = delivered.moment().iter().map(|b| change * b).collect();
+            assert!(surprise(&settled, &delivered, &moment).is_flagged(), "times {change}");
+        }
+    }
+
+    #[test]
+    fn without_noise_nothing_is_said() {
+        let nothing = Statistics::new(1).unwrap();
+        let offer = OfferBody { gram: nothing.gram().clone(), samples: 0, ask: Amount::ZERO };
+        assert_eq!(Surprise::of(&nothing, LAMBDA, 0.0, &offer, &[0.0]), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! What data gives is never refused: a million honest members of every kind.
+
+use rayon::prelude::*;
+
+use super::*;
+use crate::generate::Stream;
+
+/// How a member's contexts lie.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// Anywhere.
+    Full,
+    /// Each the same.
+    Copies,
+    /// One or two coordinates.
+    Sparse,
+    /// Along a few directions.
+    Few,
+    /// Almost along one direction.
+    Needle,
+}
+
+/// How long they are, as a share of the norm.
+#[derive(Debug, Clone, Copy)]
+enum Length {
+    Whole,
+    Any,
+    /// From 1 down to 1e-12.
+    Decades,
+    /// So short that squares underflow.
+    Vanishing,
+}
+
+/// How large rewards are, as a share of the largest.
+#[derive(Debug, Clone, Copy)]
+enum Reward {
+    Whole,
+    Sign,
+    Any,
+    Linear,
+    Zero,
+}
+
+/// Terms, and what an honest member observed under them.
+struct Honest {
+    terms: Terms,
+    statistics: Statistics,
+}
+
+fn draw(stream: &mut Stream, dimension: usize, samples: usize) -> Honest {
+    let scale = |stream: &mut Stream| {
+        let power = libm::pow(10.0, stream.between(0, 12) as f64 - 6.0);
+        if stream.chance(0.5) { power } else { power * (0.1 + 0.9 * stream.uniform()) }
+    };
+    let (norm, reward) = (scale(stream), scale(stream));
+    let most = (9e14 / (norm * norm.max(reward))).min(1e9) as u64;
+    let terms = Terms { norm, reward, samples: most, ..terms(dimension) }.checked().unwrap();
+    let samples = samples.min(most as usize);
+    let shape = stream.pick(&[Shape::Full, Shape::Copies, Shape::Sparse, Shape::Few, Shape::Needle]);
+    let length = match stream.between(0, 9) {
+        0..=3 => Length::Whole,
+        4..=6 => Length::Any,
+        7..=8 => Length::Decades,
+        _ => Length::Vanishing,
+    };
+    let rewards = stream.pick(&[Reward::Whole, Reward::Sign, Reward::Any, Reward::Linear, Reward::Zero]);
+    let directions: Vec<Vec<f64>> = (0..3).map(|_| stream.normals(dimension)).collect();
+    // Observations go to parts at random, and parts are merged in another order than they were begun.
+    let mut parts = vec![Statistics::new(dimension).unwrap(); stream.pick(&[1, 1, 2, 5])];
+    for _ in 0..samples {
+        let context = context(stream, shape, length, norm, &directions);
+        let reward = match rewards {
+            Reward::Whole => reward,
+            Reward::Sign => stream.pick(&[reward, -reward]),
+            Reward::Any => reward * (2.0 * stream.uniform() - 1.0),
+            Reward::Linear => (context.iter().sum::<f64>() / norm * reward).clamp(-reward, reward),
+            Reward::Zero => 0.0,
+        };
+        let part = stream.between(0, parts.len() - 1);
+        parts[part].observe(&context, reward).unwrap();
+    }
+    let mut statistics = parts.pop().unwrap();
+    parts.iter().for_each(|part| statistics.merge(part).unwrap());
+    Honest { terms, statistics }
+}
+
+fn context(stream: &mut Stream, shape: Shape, length: Length, norm: f64, directions: &[Vec<f64>]) -> Vec<f64> {
+    let dimension = directions[0].len();
+    let mut x = match shape {
+        Shape::Full => stream.normals(dimension),
+        Shape::Copies => directions[0].clone(),
+        Shape::Few => directions[stream.between(0, 2)].clone(),
+        Shape::Needle => directions[0].iter().map(|x| x + 1e-8 * stream.normal()).collect(),
+        Shape::Sparse => {
+            let mut x = vec![0.0; dimension];
+            x[stream.between(0, dimension - 1)] = 1.0;
+            x[stream.between(0, dimension - 1)] = stream.normal();
+            x
+        }
+    };
+    let share = match length {
+        Length::Whole => 1.0,
+        Length::Any => stream.uniform(),
+        Length::Decades => libm::pow(10.0, -12.0 * stream.uniform()),
+        Length::Vanishing => libm::pow(10.0, -140.0 - 30.0 * stream.uniform()),
+    };
+    let long = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    // Rounding must not lift a coordinate above the norm, which the member's own bandit would refuse.
+    x.iter_mut().for_each(|x| *x = (*x / long * norm * share).clamp(-norm, norm));
+    x
+}
+
+fn check_taken(honest: &Honest, story: &dyn Fn() -> String) {
+    let Honest { terms, statistics } = honest;
+    let (gram, samples) = (statistics.gram().clone(), statistics.samples());
+    let offer = OfferBody { gram, samples, ask: Amount::ZERO };
+    assert_eq!(terms.check_offer(&id("m"), &offer), Ok(()), "{}: {terms:?}", story());
+    assert_eq!(terms.check_delivery(&id("m"), &offer, statistics.moment()), Ok(()), "{}: {terms:?}", story());
+    assert!(offer.gram.negativity(1e-9).is_some(), "{}: a round takes it too", story());
+}
+
+#[test]
+fn none_of_a_million_honest_members_is_refused() {
+    let kinds = (0..1000_u64).into_par_iter().map(|seed| {
+        let mut stream = Stream::new(seed, 0);
+        let mut most = 0;
+        for member in 0..1000 {
+            let dimension = stream.between(1, 8);
+            let samples = match stream.between(0, 999) {
+                0..=19 => 0,
+                20..=499 => stream.between(1, dimension),
+                500..=899 => stream.between(1, 3 * dimension),
+                900..=994 => stream.between(1, 100),
+                _ => stream.between(100, 5000),
+            };
+            let honest = draw(&mut stream, dimension, samples);
+            check_taken(&honest, &|| format!("seed {seed}, member {member}"));
+            most = most.max(honest.statistics.samples());
+        }
+        most
+    });
+    assert!(kinds.max().unwrap() > 4000, "some have thousands of samples");
+}
+
+#[test]
+fn honest_members_of_high_dimension_are_not_refused() {
+    for (dimension, draws) in [(30, 300), (100, 40), (512, 2)] {
+        for draw_number in 0..draws {
+            let mut stream = Stream::new(dimension as u64, draw_number);
+            let samples = stream.between(1, 2 * dimension);
+            let honest = draw(&mut stream, dimension, samples);
+            check_taken(&honest, &|| format!("dimension {dimension}, draw {draw_number}, {samples} samples"));
+        }
+    }
+}
+
+#[test]
+fn a_long_sum_whose_rounding_all_goes_one_way_is_not_refused() {
+    // From 2^25 to 2^26 a float has steps of 2^-27: adding a little more than 1 + 2^-28 is rounded up every time.
+    let x = 1.0 + libm::pow(2.0, -29.0) + libm::pow(2.0, -46.0);
+    let terms = Terms { norm: x, reward: x, samples: 100_000_000, ..terms(1) }.checked().unwrap();
+    let mut statistics = Statistics::new(1).unwrap();
+    for _ in 0..1 << 26 {
+        statistics.observe(&[x], x).unwrap();
+    }
+    let most = statistics.samples() as f64 * x * x;
+    assert!(statistics.gram().trace() > most * (1.0 + 1e-9), "rounding alone exceeds the bound by a billionth");
+    check_taken(&Honest { terms, statistics }, &|| "equal terms".to_owned());
+}

@@ -1,0 +1,64 @@
+//! What the protocol promises, by what is tested.
+
+mod checks;
+mod honest;
+mod resume;
+mod rounds;
+mod saved;
+mod schedule;
+
+use super::*;
+use crate::Amount;
+use crate::auction::{ClientId, Clock, Coverage, Everyone, Mechanism};
+use crate::bandit::{Config, RawConfig};
+use crate::statistics::{Gram, Statistics};
+
+fn id(name: &str) -> ClientId {
+    name.parse().unwrap()
+}
+
+fn terms(dimension: usize) -> Terms {
+    let coverage = CoverageRule::Fixed(Coverage::ratio(0.5).unwrap());
+    let reserve = Amount::from_units(100);
+    let (norm, reward, samples) = (1.0, 1.0, 1000);
+    Terms { dimension, lambda: 0.1, coverage, reserve, norm, reward, samples, offers_ms: 100, deliveries_ms: 100 }
+}
+
+fn config(dimension: usize) -> Config {
+    Config::try_from(RawConfig { dimension, ..RawConfig::default() }).unwrap()
+}
+
+/// Always asks the same.
+struct Fixed(Amount);
+
+impl Asking for Fixed {
+    fn ask(&mut self, _: &Statistics) -> Option<Amount> {
+        Some(self.0)
+    }
+}
+
+fn body(information: f64, samples: u64, ask: u32) -> OfferBody {
+    OfferBody { gram: Gram::from_rows(&[[information]]).unwrap(), samples, ask: Amount::from_units(ask) }
+}
+
+/// A federation of two in one dimension with an open round.
+fn opened(mechanism: impl Mechanism + 'static) -> Coordinator {
+    let mut coordinator = Coordinator::new(terms(1), Box::new(mechanism), [id("a"), id("b")]);
+    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
+    coordinator
+}
+
+fn send(coordinator: &mut Coordinator, now: u64, from: &str, request: Request) -> Result<Accepted, Rejection> {
+    coordinator.handle(Time(now), Input::Request(id(from), request))
+}
+
+fn endings(coordinator: &mut Coordinator) -> Vec<RoundRecord> {
+    std::iter::from_fn(|| coordinator.poll())
+        .filter_map(|output| match output {
+            Output::Ended(record) => Some(*record),
+            Output::Notice(..) | Output::Awarded(..) => None,
+        })
+        .collect()
+}
+
+const R1: RoundId = RoundId(1);

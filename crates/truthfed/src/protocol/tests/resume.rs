@@ -1,0 +1,185 @@
+//! A coordinator that is stopped after any step and goes on from what was kept is the one that was not stopped.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::generate::Stream;
+
+/// What reaches a coordinator from outside, as a journal keeps it.
+#[derive(Debug, Clone)]
+enum Step {
+    Request(ClientId, Request),
+    Enrol(ClientId),
+    Revoke(ClientId),
+    Tick,
+}
+
+fn apply(coordinator: &mut Coordinator, now: Time, step: Step) -> bool {
+    match step {
+        Step::Request(from, request) => coordinator.handle(now, Input::Request(from, request)) == Ok(Accepted::New),
+        Step::Enrol(member) => coordinator.enrol(member),
+        Step::Revoke(member) => coordinator.revoke(now, &member),
+        Step::Tick => coordinator.handle(now, Input::Tick).is_ok(),
+    }
+}
+
+fn mechanism(seed: u64) -> Box<dyn Mechanism> {
+    if seed.is_multiple_of(2) { Box::new(Clock) } else { Box::new(Everyone) }
+}
+
+/// A coordinator under a random schedule of requests, enrolments, revocations and time.
+struct Run {
+    seed: u64,
+    stream: Stream,
+    now: Time,
+    coordinator: Coordinator,
+    /// What was offered, by round and member.
+    offered: BTreeMap<(RoundId, ClientId), Statistics>,
+    /// The last standing, as it is written, and what was taken since.
+    standing: String,
+    since: Vec<(Time, Step)>,
+    /// Everything the coordinator wanted done.
+    story: Vec<String>,
+    changes: Changes,
+}
+
+/// How often membership changed while a round took offers, and while it took deliveries.
+#[derive(Default)]
+struct Changes {
+    in_offers: usize,
+    in_deliveries: usize,
+    settled: usize,
+}
+
+const DIMENSION: usize = 2;
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        let coordinator = Coordinator::new(terms(DIMENSION), mechanism(seed), ["a", "b", "c"].map(id));
+        Run {
+            seed,
+            stream: Stream::new(seed, 0),
+            now: Time(0),
+            standing: written(&coordinator),
+            coordinator,
+            offered: BTreeMap::new(),
+            since: Vec::new(),
+            story: Vec::new(),
+            changes: Changes::default(),
+        }
+    }
+
+    fn step(&mut self) {
+        if self.stream.chance(0.1) {
+            self.now = self.now.plus_ms(self.stream.between(0, 80) as u64);
+        }
+        // Time first, as its own step: what it ends is over before anything else happens.
+        if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.take(Step::Tick);
+        }
+        let step = self.draw();
+        self.take(step);
+    }
+
+    fn draw(&mut self) -> Step {
+        let member = id(self.stream.pick(&["a", "b", "c", "d", "e"]));
+        let round = RoundId(self.coordinator.closed().0 + self.stream.pick(&[1, 1, 1, 1, 1, 0]));
+        let request = match self.stream.between(0, 19) {
+            0 => return Step::Enrol(member),
+            1 => return Step::Revoke(member),
+            2 => Request::Sync,
+            3 => Request::Decline(round),
+            4..=6 => Request::Ask,
+            7..=12 => self.offer(round, &member),
+            _ => match self.offered.get(&(round, member.clone())) {
+                Some(statistics) => Request::Deliver(round, statistics.moment().to_vec()),
+                None => Request::Deliver(round, vec![0.0; DIMENSION]),
+            },
+        };
+        Step::Request(member, request)
+    }
+
+    fn offer(&mut self, round: RoundId, member: &ClientId) -> Request {
+        let mut statistics = Statistics::new(DIMENSION).unwrap();
+        for _ in 0..self.stream.between(1, 5) {
+            let context = self.stream.context(DIMENSION);
+            statistics.observe(&context, self.stream.uniform()).unwrap();
+        }
+        let (gram, samples) = (statistics.gram().clone(), statistics.samples());
+        self.offered.insert((round, member.clone()), statistics);
+        Request::Offer(round, OfferBody { gram, samples, ask: Amount::from_units(self.stream.between(0, 120) as u32) })
+    }
+
+    fn take(&mut self, step: Step) {
+        let (was_open, was_awarded) = (self.coordinator.open_round().is_some(), self.coordinator.is_awarded());
+        if !apply(&mut self.coordinator, self.now, step.clone()) {
+            return self.keep_outputs();
+        }
+        if matches!(step, Step::Enrol(_) | Step::Revoke(_)) && was_open {
+            *(if was_awarded { &mut self.changes.in_deliveries } else { &mut self.changes.in_offers }) += 1;
+        }
+        self.since.push((self.now, step));
+        self.keep_outputs();
+    }
+
+    fn keep_outputs(&mut self) {
+        while let Some(output) = self.coordinator.poll() {
+            if let Output::Ended(record) = &output {
+                self.changes.settled += usize::from(matches!(record.ending, Ending::Settled { .. }));
+                (self.standing, self.since) = (written(&self.coordinator), Vec::new());
+            }
+            self.story.push(format!("{output:?}"));
+        }
+    }
+
+    /// Stops the coordinator and takes up what was kept.
+    fn restart(&mut self) {
+        let standing: Standing = serde_json::from_str(&self.standing).unwrap();
+        let mut resumed = Coordinator::resume(terms(DIMENSION), mechanism(self.seed), standing);
+        for (now, step) in self.since.clone() {
+            assert!(apply(&mut resumed, now, step.clone()), "seed {}: {step:?} is taken again", self.seed);
+        }
+        while resumed.poll().is_some() {}
+        let (resumed_state, state) = (format!("{resumed:?}"), format!("{:?}", self.coordinator));
+        assert_eq!(resumed_state, state, "seed {}", self.seed);
+        self.coordinator = resumed;
+    }
+}
+
+fn written(coordinator: &Coordinator) -> String {
+    serde_json::to_string(&coordinator.standing()).unwrap()
+}
+
+#[test]
+fn a_coordinator_restarted_after_every_step_does_what_one_that_never_stopped_does() {
+    let mut changes = Changes::default();
+    for seed in 0..300 {
+        let (mut whole, mut restarted) = (Run::new(seed), Run::new(seed));
+        for _ in 0..300 {
+            whole.step();
+            restarted.step();
+            restarted.restart();
+        }
+        assert_eq!(restarted.story, whole.story, "seed {seed}");
+        changes.in_offers += whole.changes.in_offers;
+        changes.in_deliveries += whole.changes.in_deliveries;
+        changes.settled += whole.changes.settled;
+    }
+    let Changes { in_offers, in_deliveries, settled } = changes;
+    assert!(in_offers > 1000 && in_deliveries > 500 && settled > 1000, "{in_offers} {in_deliveries} {settled}");
+}
+
+#[test]
+fn after_a_restart_the_phase_has_its_whole_time_again() {
+    let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
+    coordinator.grant_time(Time(5));
+    assert_eq!(coordinator.deadline(), None);
+    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
+    coordinator.grant_time(Time(1000));
+    assert_eq!(coordinator.deadline(), Some(Time(1100)));
+    send(&mut coordinator, 1099, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    coordinator.handle(Time(1100), Input::Tick).unwrap();
+    assert!(coordinator.is_awarded());
+    coordinator.grant_time(Time(2000));
+    assert_eq!(coordinator.deadline(), Some(Time(2100)));
+}

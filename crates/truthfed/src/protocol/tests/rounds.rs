@@ -1,0 +1,247 @@
+//! Rounds by hand: phases, refusals, enrolment and revocation.
+
+use super::*;
+
+#[test]
+fn a_round_ends_as_soon_as_everyone_has_answered_and_delivered() {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
+    send(&mut coordinator, 2, "b", Request::Decline(R1)).unwrap();
+    send(&mut coordinator, 3, "a", Request::Deliver(R1, vec![1.5])).unwrap();
+    let records = endings(&mut coordinator);
+    assert_eq!((records.len(), records[0].closed), (1, Time(3)));
+    assert_eq!(coordinator.settled().moment(), [1.5]);
+    assert_eq!(coordinator.settled().samples(), 3);
+}
+
+#[test]
+fn a_winner_that_does_not_deliver_is_not_paid_and_its_data_not_used() {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
+    send(&mut coordinator, 1, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 2, "b", Request::Deliver(R1, vec![0.5])).unwrap();
+    coordinator.handle(Time(200), Input::Tick).unwrap();
+    let records = endings(&mut coordinator);
+    let Ending::Settled { paid, defaulted, .. } = &records[0].ending else { panic!("settled") };
+    assert_eq!((paid.len(), defaulted), (1, &vec![id("a")]));
+    assert_eq!(coordinator.settled().samples(), 1);
+}
+
+#[test]
+fn a_round_without_offers_ends_at_its_deadline_with_nothing_settled() {
+    let mut coordinator = opened(Clock);
+    coordinator.handle(Time(99), Input::Tick).unwrap();
+    assert!(endings(&mut coordinator).is_empty());
+    coordinator.handle(Time(100), Input::Tick).unwrap();
+    assert!(matches!(endings(&mut coordinator)[0].ending, Ending::NoOffers));
+}
+
+#[test]
+fn repeated_messages_change_nothing_and_changed_ones_are_refused() {
+    let mut coordinator = opened(Everyone);
+    let offer = Request::Offer(R1, body(2.0, 3, 5));
+    assert_eq!(send(&mut coordinator, 1, "a", offer.clone()), Ok(Accepted::New));
+    assert_eq!(send(&mut coordinator, 1, "a", offer.clone()), Ok(Accepted::Repeated));
+    assert_eq!(send(&mut coordinator, 1, "a", Request::Ask), Ok(Accepted::Repeated));
+    let changed = send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 6)));
+    assert!(matches!(changed, Err(Rejection::ConflictingRetry { .. })), "{changed:?}");
+    let changed = send(&mut coordinator, 1, "a", Request::Decline(R1));
+    assert!(matches!(changed, Err(Rejection::ConflictingRetry { .. })), "{changed:?}");
+    send(&mut coordinator, 1, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    assert_eq!(send(&mut coordinator, 2, "a", offer), Ok(Accepted::Repeated));
+    assert_eq!(send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![1.0])), Ok(Accepted::New));
+    assert_eq!(send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![1.0])), Ok(Accepted::Repeated));
+    let changed = send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![2.0]));
+    assert!(matches!(changed, Err(Rejection::ConflictingRetry { .. })), "{changed:?}");
+}
+
+#[test]
+fn messages_out_of_turn_are_refused_by_name() {
+    let mut coordinator = opened(Clock);
+    let stranger = send(&mut coordinator, 1, "z", Request::Ask);
+    assert_eq!(stranger, Err(Rejection::NotAMember(id("z"))));
+    let early = send(&mut coordinator, 1, "a", Request::Deliver(R1, vec![1.0]));
+    assert!(matches!(early, Err(Rejection::WrongPhase { what: "delivery", .. })), "{early:?}");
+    let future = send(&mut coordinator, 1, "a", Request::Decline(RoundId(2)));
+    assert!(matches!(future, Err(Rejection::StaleRound { .. })), "{future:?}");
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
+    let late = send(&mut coordinator, 100, "b", Request::Offer(R1, body(1.0, 1, 5)));
+    assert!(matches!(late, Err(Rejection::WrongPhase { what: "offer", .. })), "{late:?}");
+    let wrong_size = send(&mut coordinator, 101, "a", Request::Deliver(R1, vec![1.0, 2.0]));
+    assert!(
+        matches!(wrong_size, Err(Rejection::Delivery(DeliveryError::WrongDimension { expected: 1, .. }))),
+        "{wrong_size:?}"
+    );
+    let stale = send(&mut coordinator, 300, "a", Request::Deliver(R1, vec![1.0]));
+    assert!(matches!(stale, Err(Rejection::StaleRound { .. })), "{stale:?}");
+}
+
+#[test]
+fn a_member_that_was_away_is_whole_after_one_snapshot() {
+    let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
+    let trigger = Trigger { since: Since::Round, threshold: 1e9 };
+    let mut away = Member::new(id("b"), config(1), trigger);
+    away.learn(&[0.5], 1.0).unwrap();
+    for round in 1..=10 {
+        send(&mut coordinator, round, "a", Request::Ask).unwrap();
+        send(&mut coordinator, round, "a", Request::Offer(RoundId(round), body(1.0, 1, 5))).unwrap();
+        send(&mut coordinator, round, "b", Request::Decline(RoundId(round))).unwrap();
+        send(&mut coordinator, round, "a", Request::Deliver(RoundId(round), vec![1.0])).unwrap();
+    }
+    while coordinator.poll().is_some() {}
+    send(&mut coordinator, 11, "b", Request::Sync).unwrap();
+    let Some(Output::Notice(_, snapshot)) = coordinator.poll() else { panic!("a snapshot") };
+    away.handle(snapshot, &mut Fixed(Amount::ZERO)).unwrap();
+    assert_eq!((away.known().samples(), away.known().moment()), (11, &[10.5][..]));
+}
+
+#[test]
+fn since_delivery_a_loser_asks_again_at_every_step_and_since_round_it_waits() {
+    for (since, expected) in [(Since::Delivery, 3), (Since::Round, 0)] {
+        let trigger = Trigger { since, threshold: 3.0 };
+        let mut member = Member::new(id("a"), config(1), trigger);
+        while member.poll().is_none() {
+            member.learn(&[0.9], 1.0).unwrap();
+        }
+        member.handle(Notice::Opened(R1), &mut Fixed(Amount::ZERO)).unwrap();
+        let nothing = Statistics::new(1).unwrap();
+        let lost = Snapshot { closed: R1, settled: None, statistics: nothing };
+        member.handle(Notice::Snapshot(lost), &mut Fixed(Amount::ZERO)).unwrap();
+        while member.poll().is_some() {}
+        let asked = (0..3).filter(|_| {
+            member.learn(&[0.9], 1.0).unwrap();
+            member.poll() == Some(Request::Ask)
+        });
+        assert_eq!(asked.count(), expected, "{since:?}");
+    }
+}
+
+/// The notices to one member, by kind and round.
+fn told(coordinator: &mut Coordinator, member: &str) -> Vec<String> {
+    std::iter::from_fn(|| coordinator.poll())
+        .filter_map(|output| match output {
+            Output::Notice(to, Notice::Opened(round)) if to == id(member) => Some(format!("opened {round}")),
+            Output::Notice(to, Notice::Awarded(round, _)) if to == id(member) => Some(format!("awarded {round}")),
+            Output::Notice(to, Notice::Snapshot(snapshot)) if to == id(member) => {
+                Some(format!("snapshot {} {:?}", snapshot.closed, snapshot.settled.map(|round| round.0)))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Both have offered one sample of the context 1 and won.
+fn awarded() -> Coordinator {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    coordinator
+}
+
+#[test]
+fn the_decision_is_announced_before_its_winners_are_told() {
+    let mut coordinator = awarded();
+    let decided = std::iter::from_fn(|| coordinator.poll()).skip_while(|output| !matches!(output, Output::Awarded(..)));
+    let decided: Vec<Output> = decided.collect();
+    let Output::Awarded(R1, outcome) = &decided[0] else { panic!("decided in round 1") };
+    let winners: Vec<&str> = outcome.winners().iter().map(|winner| winner.client.as_str()).collect();
+    assert_eq!(winners, ["a", "b"]);
+    assert!(matches!(decided[1], Output::Notice(_, Notice::Awarded(R1, _))));
+    assert_eq!(decided.len(), 3);
+}
+
+#[test]
+fn a_round_waits_for_a_member_that_is_enrolled_while_it_takes_offers() {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    while coordinator.poll().is_some() {}
+    assert!(coordinator.enrol(id("c")));
+    assert_eq!(told(&mut coordinator, "c"), ["snapshot 0 None", "opened 1"]);
+    assert!(!coordinator.enrol(id("c")), "it is one already");
+    send(&mut coordinator, 1, "b", Request::Decline(R1)).unwrap();
+    assert!(!coordinator.is_awarded());
+    send(&mut coordinator, 1, "c", Request::Decline(R1)).unwrap();
+    assert!(coordinator.is_awarded());
+}
+
+#[test]
+fn the_offer_of_a_member_that_is_revoked_is_taken_back() {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    assert!(!coordinator.revoke(Time(1), &id("z")), "it is none");
+    assert!(coordinator.revoke(Time(1), &id("a")));
+    assert!(!coordinator.revoke(Time(1), &id("a")), "it is none any more");
+    let again = send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5)));
+    assert_eq!(again, Err(Rejection::NotAMember(id("a"))));
+    send(&mut coordinator, 2, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 2, "b", Request::Deliver(R1, vec![0.5])).unwrap();
+    let records = endings(&mut coordinator);
+    let Ending::Settled { spec, paid, .. } = &records[0].ending else { panic!("settled") };
+    assert_eq!((spec.offers.len(), paid.len(), coordinator.settled().samples()), (1, 1, 1));
+}
+
+#[test]
+fn a_round_goes_on_when_the_one_it_waits_for_is_revoked() {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    coordinator.revoke(Time(2), &id("b"));
+    assert!(coordinator.is_awarded());
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", Request::Decline(R1)).unwrap();
+    coordinator.revoke(Time(2), &id("a"));
+    coordinator.revoke(Time(2), &id("b"));
+    assert!(matches!(endings(&mut coordinator)[0].ending, Ending::NoOffers), "nobody is left");
+}
+
+#[test]
+fn the_answer_of_a_revoked_member_does_not_stand_for_another() {
+    let mut coordinator = opened(Everyone);
+    coordinator.enrol(id("c"));
+    send(&mut coordinator, 1, "a", Request::Decline(R1)).unwrap();
+    coordinator.revoke(Time(1), &id("a"));
+    send(&mut coordinator, 2, "b", Request::Decline(R1)).unwrap();
+    assert_eq!(coordinator.open_round(), Some(R1), "c has not answered");
+}
+
+#[test]
+fn a_revoked_winner_cannot_deliver_and_is_not_paid_even_if_it_comes_back() {
+    let mut coordinator = awarded();
+    while coordinator.poll().is_some() {}
+    assert!(coordinator.revoke(Time(2), &id("a")));
+    let refused = send(&mut coordinator, 3, "a", Request::Deliver(R1, vec![0.5]));
+    assert_eq!(refused, Err(Rejection::NotAMember(id("a"))));
+    assert!(coordinator.enrol(id("a")));
+    assert_eq!(told(&mut coordinator, "a"), ["snapshot 0 None"], "no award");
+    let refused = send(&mut coordinator, 3, "a", Request::Deliver(R1, vec![0.5]));
+    assert!(matches!(refused, Err(Rejection::WrongPhase { what: "delivery", .. })), "{refused:?}");
+    send(&mut coordinator, 4, "b", Request::Deliver(R1, vec![0.5])).unwrap();
+    let records = endings(&mut coordinator);
+    assert_eq!(records[0].closed, Time(4), "nobody waits for a revoked winner");
+    let Ending::Settled { paid, defaulted, .. } = &records[0].ending else { panic!("settled") };
+    assert_eq!((paid.len(), &paid[0].0, defaulted), (1, &id("b"), &vec![id("a")]));
+    assert_eq!(coordinator.settled().samples(), 1);
+}
+
+#[test]
+fn a_round_is_settled_when_the_last_winner_it_waits_for_is_revoked() {
+    let mut coordinator = awarded();
+    send(&mut coordinator, 2, "b", Request::Deliver(R1, vec![0.5])).unwrap();
+    coordinator.revoke(Time(3), &id("a"));
+    let records = endings(&mut coordinator);
+    assert_eq!((records.len(), records[0].closed), (1, Time(3)));
+}
+
+#[test]
+fn what_a_member_delivered_before_it_was_revoked_is_paid_and_it_learns_so_when_it_comes_back() {
+    let mut coordinator = awarded();
+    send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![0.5])).unwrap();
+    coordinator.revoke(Time(2), &id("a"));
+    send(&mut coordinator, 3, "b", Request::Deliver(R1, vec![0.5])).unwrap();
+    let Ending::Settled { paid, .. } = &endings(&mut coordinator)[0].ending else { panic!("settled") };
+    assert_eq!(paid.len(), 2);
+    coordinator.enrol(id("a"));
+    assert_eq!(told(&mut coordinator, "a"), ["snapshot 1 Some(1)"], "or it would offer the same data again");
+    coordinator.revoke(Time(4), &id("b"));
+    coordinator.enrol(id("b"));
+    assert_eq!(told(&mut coordinator, "b"), ["snapshot 1 Some(1)"]);
+}

@@ -1,0 +1,180 @@
+//! Rounds over a bad network, in random schedules.
+
+use super::*;
+use crate::generate::Stream;
+
+/// A network that loses, delays, repeats and reorders, over members whose every observation has a coordinate of
+/// its own: a 2 in a sum proves that something was counted twice, a missing 1 that it was lost.
+struct Schedule {
+    stream: Stream,
+    now: u64,
+    coordinator: Coordinator,
+    members: Vec<Member>,
+    up: Vec<(ClientId, Request)>,
+    down: Vec<(ClientId, Notice)>,
+    learned: usize,
+    rounds: Vec<RoundRecord>,
+}
+
+const COORDINATES: usize = 30;
+
+impl Schedule {
+    fn new(seed: u64) -> Schedule {
+        let mut stream = Stream::new(seed, 0);
+        let members: Vec<ClientId> = (0..stream.between(1, 5)).map(|i| id(&format!("m{i}"))).collect();
+        let since = stream.pick(&[Since::Round, Since::Delivery]);
+        let trigger = Trigger { since, threshold: 2.0 };
+        let mechanism: Box<dyn Mechanism> = if stream.chance(0.5) { Box::new(Clock) } else { Box::new(Everyone) };
+        Schedule {
+            stream,
+            now: 0,
+            coordinator: Coordinator::new(terms(COORDINATES), mechanism, members.clone()),
+            members: members.into_iter().map(|id| Member::new(id, config(COORDINATES), trigger)).collect(),
+            up: Vec::new(),
+            down: Vec::new(),
+            learned: 0,
+            rounds: Vec::new(),
+        }
+    }
+
+    /// One random event.
+    fn step(&mut self) {
+        match self.stream.between(0, 9) {
+            0..=1 if self.learned < COORDINATES => self.learn(),
+            2 => self.now += self.stream.between(0, 60) as u64,
+            3 => {
+                let member = self.stream.between(0, self.members.len() - 1);
+                self.members[member].sync();
+            }
+            4..=6 => self.carry_up(),
+            _ => self.carry_down(),
+        }
+        self.drain();
+    }
+
+    fn learn(&mut self) {
+        let mut context = vec![0.0; COORDINATES];
+        context[self.learned] = 1.0;
+        let member = self.stream.between(0, self.members.len() - 1);
+        self.members[member].learn(&context, 1.0).unwrap();
+        self.learned += 1;
+    }
+
+    /// Takes a random message: lost, or delivered, or delivered and kept for later.
+    fn carry_up(&mut self) {
+        if self.up.is_empty() {
+            return;
+        }
+        let index = self.stream.between(0, self.up.len() - 1);
+        let (from, request) = self.up[index].clone();
+        if !self.stream.chance(0.3) {
+            self.up.swap_remove(index);
+        }
+        if !self.stream.chance(0.2) {
+            // A refusal is an answer too.
+            let _ = self.coordinator.handle(Time(self.now), Input::Request(from, request));
+        }
+    }
+
+    fn carry_down(&mut self) {
+        if self.down.is_empty() {
+            return;
+        }
+        let index = self.stream.between(0, self.down.len() - 1);
+        let (to, notice) = self.down[index].clone();
+        if !self.stream.chance(0.3) {
+            self.down.swap_remove(index);
+        }
+        if !self.stream.chance(0.2) {
+            self.deliver(&to, notice);
+        }
+    }
+
+    fn deliver(&mut self, to: &ClientId, notice: Notice) {
+        let ask = Amount::from_units(self.stream.between(0, 120) as u32);
+        let member = self.members.iter_mut().find(|member| member.id() == to).unwrap();
+        member.handle(notice, &mut Fixed(ask)).unwrap();
+    }
+
+    /// Moves what the machines want to say into the network.
+    fn drain(&mut self) {
+        for member in &mut self.members {
+            while let Some(request) = member.poll() {
+                self.up.push((member.id().clone(), request));
+            }
+        }
+        while let Some(output) = self.coordinator.poll() {
+            match output {
+                Output::Notice(to, notice) => self.down.push((to, notice)),
+                Output::Ended(record) => self.rounds.push(*record),
+                Output::Awarded(..) => {}
+            }
+        }
+    }
+
+    /// The network works again: every round ends, everyone syncs.
+    fn heal(&mut self) {
+        self.up.clear();
+        self.down.clear();
+        for _ in 0..4 {
+            self.now += 1000;
+            self.coordinator.handle(Time(self.now), Input::Tick).unwrap();
+            self.members.iter_mut().for_each(Member::sync);
+            self.drain();
+            while !self.up.is_empty() || !self.down.is_empty() {
+                for (from, request) in std::mem::take(&mut self.up) {
+                    let _ = self.coordinator.handle(Time(self.now), Input::Request(from, request));
+                }
+                self.drain();
+                for (to, notice) in std::mem::take(&mut self.down) {
+                    self.deliver(&to, notice);
+                }
+                self.drain();
+            }
+        }
+    }
+
+    fn check(&self, seed: u64) {
+        let settled = self.coordinator.settled();
+        let counted = |statistics: &Statistics, coordinate: usize| statistics.moment()[coordinate];
+        let undelivered: Vec<Statistics> = self.members.iter().map(Member::undelivered).collect();
+        for coordinate in 0..self.learned {
+            let outside: f64 = undelivered.iter().map(|statistics| counted(statistics, coordinate)).sum();
+            assert_eq!(counted(settled, coordinate) + outside, 1.0, "seed {seed}: sample {coordinate}");
+        }
+        let samples: u64 = undelivered.iter().map(Statistics::samples).sum();
+        assert_eq!(settled.samples() + samples, self.learned as u64, "seed {seed}");
+        for (member, undelivered) in self.members.iter().zip(undelivered) {
+            let mut expected = settled.clone();
+            expected.merge(&undelivered).unwrap();
+            assert_eq!(member.known(), &expected, "seed {seed}: {}", member.id());
+        }
+    }
+
+    fn check_records(&self, seed: u64) {
+        let mut last = RoundId(0);
+        for record in &self.rounds {
+            assert!(record.round > last, "seed {seed}: rounds only grow");
+            last = record.round;
+            if let Ending::Settled { outcome, paid, defaulted, .. } = &record.ending {
+                assert_eq!(paid.len() + defaulted.len(), outcome.winners().len(), "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_sample_is_lost_or_counted_twice_under_any_schedule() {
+    let mut settled_rounds = 0;
+    for seed in 0..2000 {
+        let mut schedule = Schedule::new(seed);
+        for _ in 0..400 {
+            schedule.step();
+        }
+        schedule.heal();
+        schedule.check(seed);
+        schedule.check_records(seed);
+        settled_rounds += schedule.rounds.iter().filter(|r| matches!(r.ending, Ending::Settled { .. })).count();
+    }
+    assert!(settled_rounds > 2000, "the schedules must settle rounds to show anything: {settled_rounds}");
+}
