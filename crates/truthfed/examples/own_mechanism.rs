@@ -5,15 +5,19 @@
 //! this property is truthful once every winner is paid its critical value, the largest ask with which it
 //! would still win. Truthful, but dear: it never asks who gives much for the money.
 //!
+//! In the end the audit tries to refute it, as it does with every mechanism that is built in.
+//!
 //! Run it with `cargo run -p truthfed --example own_mechanism`.
 
 #![allow(clippy::print_stdout)] // an example has something to show
 
 use truthfed::Amount;
+use truthfed::auction::catalog::RawParameters;
 use truthfed::auction::{Clock, Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat, certify};
+use truthfed::audit::{Audit, Property};
 use truthfed::generate;
 
-struct CheapestFirst;
+pub(crate) struct CheapestFirst;
 
 impl Mechanism for CheapestFirst {
     fn name(&self) -> &'static str {
@@ -86,6 +90,16 @@ fn main() -> Result<(), Refusal> {
         let certified = certify(&round, mechanism, &outcome)
             .map_or_else(|error| format!("no: {error}"), |()| "yes, every payment is the critical value".to_owned());
         println!("{:<15} {winners:>7} {cost:>12} {payments:>12}  {certified}", outcome.mechanism());
+    }
+    // The audit tries what clients and groups could do on small, odd rounds, and makes what it finds small.
+    let rounds: Vec<Round> = (0..200).map(generate::varied).collect();
+    let findings = Audit::new(Property::ALL).rounds(&[&CheapestFirst], &rounds, || {});
+    for verdict in &findings.verdicts {
+        let text = match verdict.counterexample(&CheapestFirst, RawParameters::default()) {
+            None => format!("holds in {} cases", verdict.cases),
+            Some(found) => format!("does not hold: {}", found.replay(&CheapestFirst)?),
+        };
+        println!("{:<15} {text}", verdict.property);
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! - [`statistics`]: Gram matrices, moments, Cholesky factors.
 //! - [`bandit`]: LinUCB, the local decisions of a client.
 //! - [`auction`]: rounds, eight mechanisms, exact payments and their certificate.
+//! - [`audit`]: tries to refute what a mechanism claims, yours too, and makes counterexamples small.
 //! - [`protocol`]: the coordinator and the member as state machines without I/O.
 //! - [`generate`]: random rounds from a seed.
 //!
@@ -40,6 +41,7 @@
 //! ```
 
 pub mod auction;
+pub mod audit;
 pub mod bandit;
 pub mod generate;
 mod money;

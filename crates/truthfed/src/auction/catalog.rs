@@ -1,6 +1,9 @@
 //! All mechanisms, with what each claims.
 
-use super::{Clock, Everyone, Greedy, GreedyV2, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vcg};
+use super::{
+    Clock, Everyone, Greedy, GreedyV2, IncFedUcb, Mechanism, Ratchet, RatchetError, TruthFedBan, TruthFedBanError, Vcg,
+};
+use crate::Amount;
 
 /// How far a property is claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +32,11 @@ pub struct Entry {
     pub truthful: Claim,
     /// No group can lie so that each of its members gains.
     pub collusion_proof: Claim,
+    /// The winners are the cheapest set that meets the round's coverage.
+    pub optimal: Claim,
 }
 
-/// Parameters of the mechanisms that have any.
+/// Parameters of the mechanisms that have any, checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parameters {
     /// Of `ratchet`.
@@ -42,6 +47,57 @@ pub struct Parameters {
     pub inc_feducb: IncFedUcb,
     /// Of `vcg`.
     pub vcg: Vcg,
+}
+
+/// The numbers that make [`Parameters`], not yet checked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RawParameters {
+    /// Of `truth-fedban` and `ratchet`: budgets grow by 1 + epsilon. Default 1.
+    pub epsilon: f64,
+    /// Of `ratchet`: the first budget. Default 0.01.
+    pub first_budget: Amount,
+    /// Of `truth-fedban`: the bisection of a payment stops within this. Default 1.
+    pub gamma: Amount,
+    /// Of `inc-feducb`: whether received data counts as part of the payment. Default no.
+    pub data_incentive: bool,
+    /// Of `vcg`: most nodes a search may visit. Default 300,000.
+    pub node_limit: u64,
+}
+
+/// Why parameters are refused.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum ParametersError {
+    /// Caller: of `ratchet`.
+    #[error(transparent)]
+    Ratchet(#[from] RatchetError),
+    /// Caller: of `truth-fedban`.
+    #[error(transparent)]
+    TruthFedBan(#[from] TruthFedBanError),
+}
+
+impl Default for RawParameters {
+    fn default() -> RawParameters {
+        RawParameters {
+            epsilon: 1.0,
+            first_budget: Amount::saturating(10_000),
+            gamma: Amount::from_units(1),
+            data_incentive: false,
+            node_limit: Vcg::default().node_limit,
+        }
+    }
+}
+
+impl TryFrom<RawParameters> for Parameters {
+    type Error = ParametersError;
+
+    fn try_from(raw: RawParameters) -> Result<Parameters, ParametersError> {
+        Ok(Parameters {
+            ratchet: Ratchet::new(raw.first_budget, raw.epsilon)?,
+            truth_fedban: TruthFedBan::new(raw.epsilon, raw.gamma)?,
+            inc_feducb: IncFedUcb { data_incentive: raw.data_incentive },
+            vcg: Vcg { node_limit: raw.node_limit },
+        })
+    }
 }
 
 /// The name of the default mechanism.
@@ -63,6 +119,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: No,
             truthful: NotApplicable,
             collusion_proof: NotApplicable,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(parameters.inc_feducb),
@@ -74,6 +131,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             },
             truthful: No,
             collusion_proof: No,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(parameters.truth_fedban),
@@ -82,6 +140,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: No,
             truthful: No,
             collusion_proof: No,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(Greedy),
@@ -90,6 +149,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: Yes,
             truthful: Yes,
             collusion_proof: No,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(GreedyV2),
@@ -98,6 +158,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: Yes,
             truthful: Yes,
             collusion_proof: No,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(parameters.ratchet),
@@ -106,6 +167,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: Yes,
             truthful: Yes,
             collusion_proof: No,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(Clock),
@@ -114,6 +176,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: Yes,
             truthful: Yes,
             collusion_proof: Yes,
+            optimal: No,
         },
         Entry {
             mechanism: Box::new(parameters.vcg),
@@ -122,6 +185,7 @@ pub fn with(parameters: Parameters) -> Vec<Entry> {
             individually_rational: Yes,
             truthful: Yes,
             collusion_proof: No,
+            optimal: Yes,
         },
     ]
 }

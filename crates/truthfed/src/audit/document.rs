@@ -1,0 +1,231 @@
+//! Counterexamples as JSON documents, schema `truthfed.counterexample/1`.
+//!
+//! The round inside is a document of its own, laid out to be read by hand. Reading names the field that is wrong.
+//! Outcomes, payments and gains are not written: whoever replays it computes them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::counterexample::{Counterexample, ask_of};
+use super::finding::Lie;
+use super::{Property, UnknownProperty};
+use crate::auction::catalog::{self, Parameters, ParametersError, RawParameters};
+use crate::auction::{ClientIdError, DocumentError, Round, RoundDocument};
+use crate::{Amount, AmountError};
+
+/// The schema this version reads and writes.
+pub const COUNTEREXAMPLE_SCHEMA: &str = "truthfed.counterexample/1";
+
+/// What errors call the document itself.
+const WHOLE: &str = "counterexample";
+
+/// Why a text is not a valid counterexample. All of them are the writer's to mend.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CounterexampleError {
+    /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
+    #[error("{at}: {message}")]
+    Shape {
+        /// Path of the field, or `counterexample` for the whole.
+        at: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// Another schema.
+    #[error("schema: is `{0}`, this version reads `{COUNTEREXAMPLE_SCHEMA}`")]
+    Schema(String),
+    /// Not in the catalog.
+    #[error("mechanism: `{0}` is not known: it must be one of {names}", names = catalog::names().join(", "))]
+    Mechanism(String),
+    /// A parameter is out of its range.
+    #[error("parameters: {0}")]
+    Parameters(ParametersError),
+    /// There is no such property.
+    #[error("property: {0}")]
+    Property(UnknownProperty),
+    /// An amount is none.
+    #[error("{at}: {error}")]
+    Amount {
+        /// Path of the field.
+        at: String,
+        /// What is wrong.
+        error: AmountError,
+    },
+    /// The name of a client is not valid.
+    #[error("lies[{index}].client: {error}")]
+    Client {
+        /// Position of the lie.
+        index: usize,
+        /// What is wrong.
+        error: ClientIdError,
+    },
+    /// The round has no such client.
+    #[error("lies[{index}].client: {client} does not offer in the round")]
+    NotOffering {
+        /// Position of the lie.
+        index: usize,
+        /// Who.
+        client: String,
+    },
+    /// Too many lies, too few, or of the wrong clients.
+    #[error("lies: {property} needs {expected}")]
+    Lies {
+        /// The property.
+        property: Property,
+        /// What it needs.
+        expected: &'static str,
+    },
+    /// The round is not valid.
+    #[error("round: {0}")]
+    Round(DocumentError),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields<'a> {
+    schema: String,
+    mechanism: String,
+    #[serde(borrow)]
+    parameters: &'a RawValue,
+    property: String,
+    #[serde(borrow)]
+    lies: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    round: &'a RawValue,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParameterFields {
+    epsilon: f64,
+    first_budget: Box<RawValue>,
+    gamma: Box<RawValue>,
+    data_incentive: bool,
+    node_limit: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LieFields {
+    client: String,
+    ask: Box<RawValue>,
+}
+
+impl Counterexample {
+    /// Reads and checks a document.
+    ///
+    /// # Errors
+    /// Names the first field that is wrong.
+    pub fn read(text: &str) -> Result<Counterexample, CounterexampleError> {
+        // Some editors put a byte-order mark in front.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let fields: Fields<'_> = object(WHOLE, text)?;
+        if fields.schema != COUNTEREXAMPLE_SCHEMA {
+            return Err(CounterexampleError::Schema(fields.schema));
+        }
+        let property = fields.property.parse().map_err(CounterexampleError::Property)?;
+        let parameters = parameters(fields.parameters)?;
+        let round = RoundDocument::read_round(fields.round.get()).map_err(CounterexampleError::Round)?;
+        let lies = fields.lies.iter().enumerate().map(|(index, text)| lie(index, text.get(), &round));
+        let lies = lies.collect::<Result<Vec<Lie>, _>>()?;
+        check_lies(property, &lies)?;
+        Ok(Counterexample { mechanism: fields.mechanism, parameters, property, lies, round })
+    }
+}
+
+/// The document, laid out for a reader, with a line end.
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parameters = ParameterFields {
+            epsilon: self.parameters.epsilon,
+            first_budget: raw(self.parameters.first_budget),
+            gamma: raw(self.parameters.gamma),
+            data_incentive: self.parameters.data_incentive,
+            node_limit: self.parameters.node_limit,
+        };
+        writeln!(f, "{{\"schema\": {},", json(&COUNTEREXAMPLE_SCHEMA)?)?;
+        writeln!(f, " \"mechanism\": {},", json(&self.mechanism)?)?;
+        writeln!(f, " \"parameters\": {},", json(&parameters)?)?;
+        writeln!(f, " \"property\": {},", json(&self.property.name())?)?;
+        let lie = |lie: &Lie| json(&LieFields { client: lie.client.to_string(), ask: raw(lie.ask) });
+        let lies = self.lies.iter().map(lie).collect::<Result<Vec<_>, _>>()?;
+        writeln!(f, " \"lies\": [{}],", lies.join(", "))?;
+        writeln!(f, " \"round\":\n{:#}}}", RoundDocument::of(&self.round.spec()))
+    }
+}
+
+/// A struct out of a JSON object; by itself it would be read from a list by position too.
+fn object<'a, T: Deserialize<'a>>(at: &str, text: &'a str) -> Result<T, CounterexampleError> {
+    if !text.trim_start().starts_with('{') {
+        return Err(CounterexampleError::Shape { at: at.to_owned(), message: "expected an object".to_owned() });
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let shape = |at: &str, error: &serde_json::Error| CounterexampleError::Shape {
+        at: at.to_owned(),
+        message: error.to_string(),
+    };
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let at = match path.as_str() {
+            "." | "?" => at.to_owned(),
+            path if at == WHOLE => path.to_owned(),
+            path => format!("{at}.{path}"),
+        };
+        shape(&at, error.inner())
+    })?;
+    reader.end().map_err(|error| shape(at, &error))?;
+    Ok(value)
+}
+
+fn parameters(text: &RawValue) -> Result<RawParameters, CounterexampleError> {
+    let fields: ParameterFields = object("parameters", text.get())?;
+    let raw = RawParameters {
+        epsilon: fields.epsilon,
+        first_budget: amount("parameters.first_budget", &fields.first_budget)?,
+        gamma: amount("parameters.gamma", &fields.gamma)?,
+        data_incentive: fields.data_incentive,
+        node_limit: fields.node_limit,
+    };
+    Parameters::try_from(raw).map_err(CounterexampleError::Parameters)?;
+    Ok(raw)
+}
+
+fn lie(index: usize, text: &str, round: &Round) -> Result<Lie, CounterexampleError> {
+    let fields: LieFields = object(&format!("lies[{index}]"), text)?;
+    let client = fields.client.parse().map_err(|error| CounterexampleError::Client { index, error })?;
+    let ask = amount(&format!("lies[{index}].ask"), &fields.ask)?;
+    match ask_of(round, &client) {
+        Some(_) => Ok(Lie { client, ask }),
+        None => Err(CounterexampleError::NotOffering { index, client: fields.client }),
+    }
+}
+
+fn check_lies(property: Property, lies: &[Lie]) -> Result<(), CounterexampleError> {
+    let each_once =
+        |lies: &[Lie]| lies.iter().enumerate().all(|(i, lie)| lies[..i].iter().all(|l| l.client != lie.client));
+    let (is_right, expected) = match property {
+        Property::Monotone => (
+            matches!(lies, [low, high] if low.client == high.client && low.ask < high.ask),
+            "two asks of one client, the lower first",
+        ),
+        Property::Truthful => (lies.len() == 1, "the lie of one client"),
+        Property::Collusion | Property::CollusionInTotal => {
+            (!lies.is_empty() && each_once(lies), "at least one client, each once")
+        }
+        _ => (lies.is_empty(), "no lies"),
+    };
+    if is_right { Ok(()) } else { Err(CounterexampleError::Lies { property, expected }) }
+}
+
+fn amount(at: &str, text: &RawValue) -> Result<Amount, CounterexampleError> {
+    text.get().parse().map_err(|error| CounterexampleError::Amount { at: at.to_owned(), error })
+}
+
+fn raw(amount: Amount) -> Box<RawValue> {
+    RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
+}
+
+fn json(value: &impl Serialize) -> Result<String, fmt::Error> {
+    serde_json::to_string(value).map_err(|_| fmt::Error)
+}

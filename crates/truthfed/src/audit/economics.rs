@@ -1,0 +1,119 @@
+//! What a mechanism costs: against the cheapest set of clients, and against what that set is paid under `vcg`.
+
+use crate::auction::{Outcome, Refusal, Round, Vcg};
+use crate::{Total, auction::Mechanism};
+
+/// What a mechanism costs over many rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Economics {
+    /// The name of the mechanism.
+    pub mechanism: &'static str,
+    /// Sum of the winners' asks / that of the cheapest set.
+    pub social_cost: Option<Spread>,
+    /// Payments / the cheapest set's asks.
+    pub payments: Option<Spread>,
+    /// Payments / those of `vcg`: how frugal it is.
+    pub frugality: Option<Spread>,
+    /// Winners without whom the target would be missed / winners.
+    pub essential: Option<Spread>,
+}
+
+/// How a ratio is distributed over rounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Rounds in which it is defined.
+    pub rounds: usize,
+    /// The mean.
+    pub mean: f64,
+    /// Half of the rounds have at most this.
+    pub median: f64,
+    /// 95 % of the rounds have at most this.
+    pub p95: f64,
+    /// The largest.
+    pub worst: f64,
+}
+
+impl Spread {
+    /// Of some values; `None` when there are none.
+    fn of(values: &[f64]) -> Option<Spread> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| sorted[((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1];
+        let worst = *sorted.last()?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(Spread { rounds: values.len(), mean, median: at(0.5), p95: at(0.95), worst })
+    }
+}
+
+/// The cheapest covering set of a round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Optimum {
+    pub(super) cost: Total,
+    payments: Total,
+}
+
+impl Optimum {
+    /// # Errors
+    /// When the search is too large.
+    pub(super) fn of(round: &Round) -> Result<Optimum, Refusal> {
+        let outcome = Vcg::default().run(round)?;
+        Ok(Optimum { cost: outcome.social_cost(), payments: outcome.payments() })
+    }
+}
+
+/// The ratios of some rounds, in their order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ratios {
+    social_cost: Vec<f64>,
+    payments: Vec<f64>,
+    frugality: Vec<f64>,
+    essential: Vec<f64>,
+}
+
+impl Ratios {
+    /// Where the optimum costs nothing, nothing is compared with it.
+    pub(super) fn add(&mut self, outcome: &Outcome, optimum: Option<Optimum>) {
+        if let Some(Optimum { cost, payments }) = optimum {
+            self.social_cost.extend(ratio(outcome.social_cost(), cost));
+            self.payments.extend(ratio(outcome.payments(), cost));
+            self.frugality.extend(ratio(outcome.payments(), payments));
+        }
+        let essential = outcome.winners().iter().filter(|winner| winner.essential).count();
+        if !outcome.winners().is_empty() {
+            self.essential.push(essential as f64 / outcome.winners().len() as f64);
+        }
+    }
+
+    pub(super) fn merge(&mut self, later: Ratios) {
+        self.social_cost.extend(later.social_cost);
+        self.payments.extend(later.payments);
+        self.frugality.extend(later.frugality);
+        self.essential.extend(later.essential);
+    }
+
+    pub(super) fn economics(&self, mechanism: &'static str) -> Economics {
+        Economics {
+            mechanism,
+            social_cost: Spread::of(&self.social_cost),
+            payments: Spread::of(&self.payments),
+            frugality: Spread::of(&self.frugality),
+            essential: Spread::of(&self.essential),
+        }
+    }
+}
+
+fn ratio(amount: Total, base: Total) -> Option<f64> {
+    (base.micros() > 0).then(|| amount.to_f64() / base.to_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_mean_median_and_the_worst() {
+        let spread = Spread::of(&[4.0, 1.0, 2.0, 1.0]).unwrap();
+        assert_eq!(spread, Spread { rounds: 4, mean: 2.0, median: 1.0, p95: 4.0, worst: 4.0 });
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! The audit: an attempt to refute what a mechanism claims, on many rounds.
+//!
+//! - One client, the others fixed (`single`): is the set of winning asks an interval from 0, is the payment its upper
+//!   end and never below the ask, and is no other ask better than the true cost? All asks at which something can turn
+//!   are tried (`asks`), and every change between them is narrowed down to the micro-unit (`profile`).
+//! - Groups (`coalition`): can they lie so that each member gains, or all in sum?
+//! - The outcome itself: is the target met, and is it the cheapest set that meets it?
+//! - What it costs (`economics`).
+//!
+//! What is found is made small (`shrink`) and becomes a [`Counterexample`], which can be written down, read again and
+//! replayed. Nothing found is no proof. The same rounds give the same findings at any number of threads.
+//!
+//! It takes any [`Mechanism`], yours too:
+//!
+//! ```
+//! use truthfed::audit::{Audit, Property};
+//! use truthfed::auction::{Clock, IncFedUcb};
+//! use truthfed::generate;
+//!
+//! let rounds: Vec<_> = (0..20).map(generate::varied).collect();
+//! let findings = Audit::new(Property::ALL).rounds(&[&Clock, &IncFedUcb::default()], &rounds, || {});
+//! assert!(findings.verdict("clock", Property::Truthful).is_some_and(|verdict| verdict.holds()));
+//! assert!(findings.verdict("inc-feducb", Property::Truthful).is_some_and(|verdict| !verdict.holds()));
+//! ```
+//!
+//! Not here: what a mechanism claims ([`crate::auction::catalog`]), files, words for humans.
+
+mod asks;
+mod coalition;
+mod counterexample;
+mod document;
+mod economics;
+mod effort;
+mod finding;
+mod gain;
+mod outcome;
+mod paths;
+mod profile;
+mod property;
+mod scene;
+mod shrink;
+mod single;
+
+use std::borrow::Borrow;
+
+use rayon::prelude::*;
+
+use self::economics::Ratios;
+use self::finding::Tally;
+use self::scene::{Scene, Sheet};
+use crate::auction::{Mechanism, Round};
+
+pub use self::counterexample::{Account, Counterexample, Part, Replay};
+pub use self::document::{COUNTEREXAMPLE_SCHEMA, CounterexampleError};
+pub use self::economics::{Economics, Spread};
+pub use self::effort::Effort;
+pub use self::finding::{Lie, Verdict, Violation};
+pub use self::gain::Gain;
+pub use self::property::{Property, UnknownProperty};
+
+/// Tries to refute some properties of mechanisms.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    checks: Vec<Property>,
+    effort: Effort,
+}
+
+/// What an audit of some rounds found.
+#[derive(Debug, Clone)]
+pub struct Findings {
+    /// Rounds that were audited.
+    pub rounds: usize,
+    /// Of every mechanism, in the order they were given, every property in the order of [`Property::ALL`].
+    pub verdicts: Vec<Verdict>,
+    /// Of every mechanism, in the order they were given.
+    pub economics: Vec<Economics>,
+}
+
+impl Findings {
+    /// The verdict on a mechanism and a property that was checked.
+    pub fn verdict(&self, mechanism: &str, property: Property) -> Option<&Verdict> {
+        self.verdicts.iter().find(|verdict| verdict.mechanism == mechanism && verdict.property == property)
+    }
+}
+
+impl Audit {
+    /// An audit of these properties, with [`Effort::QUICK`].
+    pub fn new(checks: impl IntoIterator<Item = Property>) -> Audit {
+        let mut checks: Vec<Property> = checks.into_iter().collect();
+        checks.sort();
+        checks.dedup();
+        Audit { checks, effort: Effort::QUICK }
+    }
+
+    /// The same audit with another effort.
+    #[must_use]
+    pub fn with_effort(self, effort: Effort) -> Audit {
+        Audit { effort, ..self }
+    }
+
+    /// Audits mechanisms on rounds, in which every ask is taken for the true cost. `done` is called after each round,
+    /// from any thread.
+    pub fn rounds<R>(&self, mechanisms: &[&dyn Mechanism], rounds: R, done: impl Fn() + Sync) -> Findings
+    where
+        R: IntoParallelIterator,
+        R::Item: Borrow<Round>,
+    {
+        let audited = rounds.into_par_iter().map(|round| {
+            let scene = Scene::new(self, round.borrow(), true);
+            let sheets = mechanisms.iter().map(|mechanism| scene.sheet(self, *mechanism)).collect::<Vec<_>>();
+            done();
+            (1, sheets)
+        });
+        let empty = || (0, vec![self.empty_sheet(); mechanisms.len()]);
+        let (rounds, sheets) = audited.reduce(empty, |(count, mut sheets), (more, later)| {
+            sheets.iter_mut().zip(later).for_each(|(sheet, later)| sheet.merge(later));
+            (count + more, sheets)
+        });
+        let named = || mechanisms.iter().map(|mechanism| mechanism.name()).zip(&sheets);
+        let verdicts = named().flat_map(|(name, sheet)| self.verdicts(name, sheet)).collect();
+        let economics = named().map(|(name, sheet)| sheet.ratios.economics(name)).collect();
+        Findings { rounds, verdicts, economics }
+    }
+
+    fn empty_sheet(&self) -> Sheet {
+        Sheet { tallies: vec![Tally::default(); self.checks.len()], ratios: Ratios::default() }
+    }
+
+    fn verdicts(&self, mechanism: &'static str, sheet: &Sheet) -> impl Iterator<Item = Verdict> {
+        self.checks.iter().zip(&sheet.tallies).map(move |(&property, tally)| tally.verdict(mechanism, property))
+    }
+
+    /// The worst that breaks a property in one round.
+    fn worst(&self, mechanism: &dyn Mechanism, round: &Round) -> Option<Violation> {
+        let sheet = Scene::new(self, round, false).sheet(self, mechanism);
+        sheet.tallies.into_iter().find_map(|tally| tally.worst)
+    }
+}

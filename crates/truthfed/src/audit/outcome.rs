@@ -1,0 +1,38 @@
+//! What can be said of an outcome as a whole, computed from the round, not believed.
+
+use super::finding::Violation;
+use super::{Gain, Property};
+use crate::Total;
+use crate::auction::{Outcome, Round, Seat};
+
+/// The winners' seats in the round, ascending.
+pub(super) fn winners(round: &Round, outcome: &Outcome) -> Vec<Seat> {
+    let mut seats: Vec<Seat> = outcome.winners().iter().filter_map(|winner| round.seat_of(&winner.client)).collect();
+    seats.sort();
+    seats
+}
+
+/// What the winners ask in all.
+pub(super) fn cost(round: &Round, outcome: &Outcome) -> Total {
+    winners(round, outcome).into_iter().map(|seat| round.ask(seat)).sum::<Total>()
+}
+
+/// Whether the winners reach the coverage of the round.
+pub(super) fn is_covered(round: &Round, outcome: &Outcome) -> bool {
+    round.level(&winners(round, outcome)) >= round.required(round.coverage())
+}
+
+pub(super) fn missed_target(round: &Round, outcome: &Outcome) -> Option<Violation> {
+    let missed = !is_covered(round, outcome);
+    missed.then(|| in_round(Property::Coverage, round, Gain::ZERO))
+}
+
+/// The winners cost something else than the cheapest set: more, or less if they miss the target.
+pub(super) fn dearer_than(round: &Round, outcome: &Outcome, optimum: Total) -> Option<Violation> {
+    let above = cost(round, outcome).micros() - optimum.micros();
+    (above != 0).then(|| in_round(Property::Optimum, round, Gain::from_micros(above)))
+}
+
+fn in_round(property: Property, round: &Round, gain: Gain) -> Violation {
+    Violation { property, round: round.clone(), lies: Vec::new(), gain }
+}

@@ -1,0 +1,123 @@
+//! One round under audit: every mechanism on it, every check.
+
+use super::coalition::{self, Best, Table};
+use super::economics::{Optimum, Ratios};
+use super::effort::Effort;
+use super::finding::{Tally, clients};
+use super::profile::{Profile, Suspect};
+use super::{Audit, Property, outcome, single};
+use crate::auction::{Mechanism, Outcome, Round, Seat};
+use crate::generate::Stream;
+
+/// What was found of one mechanism: a tally for each check, in their order.
+#[derive(Debug, Clone)]
+pub(super) struct Sheet {
+    pub(super) tallies: Vec<Tally>,
+    pub(super) ratios: Ratios,
+}
+
+impl Sheet {
+    /// Takes over what was found in later rounds.
+    pub(super) fn merge(&mut self, later: Sheet) {
+        self.tallies.iter_mut().zip(later.tallies).for_each(|(tally, later)| tally.merge(later));
+        self.ratios.merge(later.ratios);
+    }
+}
+
+/// A round, and what the audits of all mechanisms on it share.
+pub(super) struct Scene<'r> {
+    round: &'r Round,
+    effort: Effort,
+    seed: u64,
+    suspects: Vec<Suspect>,
+    groups: Vec<Vec<Seat>>,
+    optimum: Option<Optimum>,
+}
+
+impl<'r> Scene<'r> {
+    /// The optimum is searched for where a check needs it, or else for economics.
+    pub(super) fn new(audit: &Audit, round: &'r Round, with_economics: bool) -> Scene<'r> {
+        let seed = fingerprint(round);
+        let effort = audit.effort.on(round.admitted());
+        let asks_for = |properties: &[Property]| audit.checks.iter().any(|check| properties.contains(check));
+        let suspects = match asks_for(&single::PROPERTIES) {
+            true => Suspect::all(round, effort.asks, &mut Stream::new(seed, 1)),
+            false => Vec::new(),
+        };
+        let groups = match asks_for(&coalition::PROPERTIES) {
+            true => coalition::groups(round, effort.groups, &mut Stream::new(seed, 2)),
+            false => Vec::new(),
+        };
+        let needs_optimum = with_economics || asks_for(&[Property::Optimum]);
+        let optimum = needs_optimum.then(|| Optimum::of(round).ok()).flatten();
+        Scene { round, effort, seed, suspects, groups, optimum }
+    }
+
+    /// Audits one mechanism.
+    pub(super) fn sheet(&self, audit: &Audit, mechanism: &dyn Mechanism) -> Sheet {
+        let mut sheet = audit.empty_sheet();
+        match mechanism.run(self.round) {
+            Ok(honest) => self.fill(&mut sheet, audit, mechanism, &honest),
+            Err(_) => {
+                for (check, tally) in audit.checks.iter().zip(&mut sheet.tallies) {
+                    tally.refused += self.cases(*check) as u64;
+                }
+            }
+        }
+        sheet
+    }
+
+    /// How many cases of a property the round has at most.
+    fn cases(&self, property: Property) -> usize {
+        match property {
+            property if single::PROPERTIES.contains(&property) => clients(self.round),
+            property if coalition::PROPERTIES.contains(&property) => self.groups.len(),
+            _ => 1,
+        }
+    }
+
+    fn fill(&self, sheet: &mut Sheet, audit: &Audit, mechanism: &dyn Mechanism, honest: &Outcome) {
+        sheet.ratios.add(honest, self.optimum);
+        let mut each = |properties: &[Property], record: &mut dyn FnMut(Property, &mut Tally)| {
+            let checks = audit.checks.iter().zip(&mut sheet.tallies);
+            checks.filter(|(check, _)| properties.contains(check)).for_each(|(check, tally)| record(*check, tally));
+        };
+        for (place, suspect) in self.suspects.iter().enumerate() {
+            let limits = self.effort.for_client(honest, place, self.suspects.len());
+            let profile = Profile::new(mechanism, suspect, honest, limits);
+            each(&single::PROPERTIES, &mut |property, tally| match &profile {
+                Ok(profile) if single::is_case(property, profile) => {
+                    tally.add(single::judge(property, suspect, profile));
+                }
+                Ok(_) => {}
+                Err(_) => tally.refused += 1,
+            });
+        }
+        let table = Table { mechanism, round: self.round, honest };
+        let mut stream = Stream::new(self.seed, 3);
+        let affordable = self.effort.groups_within(honest, clients(self.round));
+        let limits = self.effort.for_group(honest, clients(self.round));
+        for group in self.groups.iter().take(affordable) {
+            let best = Best::of(&table, group, limits, &mut stream);
+            each(&coalition::PROPERTIES, &mut |property, tally| match &best {
+                Ok(best) => tally.add(best.violation(property, self.round, group)),
+                Err(_) => tally.refused += 1,
+            });
+        }
+        each(&[Property::Coverage], &mut |_, tally| tally.add(outcome::missed_target(self.round, honest)));
+        each(&[Property::Optimum], &mut |_, tally| match self.optimum {
+            Some(optimum) => tally.add(outcome::dearer_than(self.round, honest, optimum.cost)),
+            None => tally.refused += 1,
+        });
+    }
+}
+
+/// A number that is the same for the same asks and data: what is drawn for a round does not depend on its place.
+fn fingerprint(round: &Round) -> u64 {
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    let words = |seat: Seat| {
+        let data = round.gram(seat).iter().map(|entry| entry.to_bits());
+        std::iter::once(round.ask(seat).micros() as u64).chain(data)
+    };
+    round.seats().flat_map(words).fold(round.reserve().micros() as u64, mix)
+}

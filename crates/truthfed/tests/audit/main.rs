@@ -1,0 +1,190 @@
+//! The audit refutes what is false, and nothing else.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+mod counterexamples;
+mod faults;
+#[allow(dead_code)]
+#[path = "../../examples/own_mechanism.rs"]
+mod own_mechanism;
+
+use faults::Fault::{self, OwnGrid};
+use faults::Faulty;
+use rayon::prelude::*;
+use truthfed::auction::catalog::{self, Claim, Entry};
+use truthfed::auction::{Mechanism, Round, RoundDocument, TruthFedBan};
+use truthfed::audit::{Audit, Effort, Findings, Property};
+use truthfed::generate::varied_within;
+
+/// Small odd rounds.
+pub(crate) fn rounds(count: u64) -> Vec<Round> {
+    (0..count).map(|seed| varied_within(seed, (3, 8), (1, 3))).collect()
+}
+
+fn truthful() -> Vec<Entry> {
+    catalog::all().into_iter().filter(|entry| entry.truthful == Claim::Yes).collect()
+}
+
+/// Everything that the findings say.
+fn told(findings: &Findings) -> String {
+    let verdict = |verdict: &truthfed::audit::Verdict| {
+        let found = verdict.worst.iter().chain(&verdict.smallest);
+        let found: Vec<_> = found.map(|violation| (violation.gain, &violation.lies, violation.round.spec())).collect();
+        let counts = (verdict.cases, verdict.violations, verdict.refused);
+        format!("{} {} {counts:?} {found:?}\n", verdict.mechanism, verdict.property)
+    };
+    let verdicts: String = findings.verdicts.iter().map(verdict).collect();
+    format!("{verdicts}{:?}", findings.economics)
+}
+
+#[test]
+fn nothing_is_found_against_what_is_claimed() {
+    let (entries, rounds) = (catalog::all(), rounds(300));
+    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+    let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
+    assert_eq!((findings.rounds, findings.verdicts.len()), (300, 8 * 8));
+    for entry in &entries {
+        for property in Property::ALL.into_iter().filter(|property| property.claim_of(entry) == Claim::Yes) {
+            let verdict = findings.verdict(entry.mechanism.name(), property).unwrap();
+            assert!(verdict.holds() && verdict.cases > 0 && verdict.refused == 0, "{verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_known_to_be_false_is_found() {
+    let (entries, rounds) = (catalog::all(), rounds(300));
+    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+    let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
+    let known = [
+        ("truth-fedban", Property::Monotone),
+        ("truth-fedban", Property::Truthful),
+        ("truth-fedban", Property::IndividuallyRational),
+        ("inc-feducb", Property::Truthful),
+        ("inc-feducb", Property::Certified),
+        ("inc-feducb", Property::Collusion),
+        ("vcg", Property::CollusionInTotal),
+        ("clock", Property::CollusionInTotal),
+        ("ratchet", Property::Collusion),
+        ("greedy", Property::Optimum),
+        ("everyone", Property::IndividuallyRational),
+    ];
+    for (mechanism, property) in known {
+        assert!(!findings.verdict(mechanism, property).unwrap().holds(), "{mechanism} {property}");
+    }
+}
+
+/// Every truthful mechanism with that fault fails that property.
+fn check_refuted(fault: Fault, property: Property, count: u64) {
+    let rounds = rounds(count);
+    // The smallest ask always fits the first budget of its own grid: there only the price of the ratchet is wrong.
+    let is_sound =
+        |entry: &Entry| (fault, property, entry.mechanism.name()) == (OwnGrid, Property::Monotone, "ratchet");
+    for entry in truthful().into_iter().filter(|entry| !is_sound(entry)) {
+        let faulty = Faulty { inner: entry.mechanism.as_ref(), fault };
+        let findings = Audit::new([property]).rounds(&[&faulty], &rounds, || {});
+        let verdict = &findings.verdicts[0];
+        assert!(!verdict.holds(), "{fault:?} of {} passes as {property}", verdict.mechanism);
+    }
+}
+
+#[test]
+fn payments_a_micro_unit_high_are_refuted() {
+    check_refuted(Fault::High, Property::Certified, 20);
+}
+
+#[test]
+fn payments_a_micro_unit_low_are_refuted() {
+    check_refuted(Fault::Low, Property::Certified, 20);
+}
+
+#[test]
+fn first_price_payments_are_refuted() {
+    check_refuted(Fault::FirstPrice, Property::Truthful, 20);
+    check_refuted(Fault::FirstPrice, Property::Certified, 20);
+}
+
+#[test]
+fn ties_broken_by_ask_are_refuted() {
+    check_refuted(Fault::TiesByAsk, Property::Monotone, 200);
+}
+
+#[test]
+fn a_grid_of_budgets_from_the_smallest_ask_is_refuted() {
+    check_refuted(OwnGrid, Property::Monotone, 300);
+    check_refuted(OwnGrid, Property::Certified, 300);
+}
+
+#[test]
+fn prices_that_peek_at_the_own_ask_are_refuted() {
+    check_refuted(Fault::Peeking, Property::Truthful, 20);
+    check_refuted(Fault::Peeking, Property::Certified, 20);
+}
+
+#[test]
+fn a_choice_that_disagrees_with_the_payments_is_refuted() {
+    struct Absent;
+    impl Mechanism for Absent {
+        fn name(&self) -> &'static str {
+            "absent"
+        }
+        fn run(&self, round: &Round) -> Result<truthfed::auction::Outcome, truthfed::auction::Refusal> {
+            truthfed::auction::Clock.run(round)
+        }
+        fn select(&self, _: &Round) -> Result<Vec<truthfed::auction::Seat>, truthfed::auction::Refusal> {
+            Ok(Vec::new())
+        }
+    }
+    let findings = Audit::new([Property::Certified]).rounds(&[&Absent], rounds(20), || {});
+    assert!(!findings.verdicts[0].holds());
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let entries = catalog::all();
+    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+    let audited = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| told(&Audit::new(Property::ALL).rounds(&mechanisms, rounds(60).into_par_iter(), || {})))
+    };
+    let one = audited(1);
+    assert!(audited(2) == one && audited(7) == one);
+}
+
+/// The round of a vector.
+fn vector(text: &str) -> Round {
+    let vector: serde_json::Value = serde_json::from_str(text).unwrap();
+    RoundDocument::read_round(&vector["round"].to_string()).unwrap()
+}
+
+#[test]
+fn the_known_counterexamples_are_found_again() {
+    let audit = Audit::new([Property::Monotone, Property::Truthful]).with_effort(Effort::THOROUGH);
+    let printed = vector(include_str!("../vectors/printed-grid-not-monotone.json"));
+    let findings = audit.rounds(&[&TruthFedBan::default()], [printed].as_slice(), || {});
+    assert!(findings.verdicts.iter().all(|verdict| !verdict.holds()), "{findings:?}");
+    let fixed = vector(include_str!("../vectors/fixed-grid-not-monotone.json"));
+    let quarter = TruthFedBan::new(0.25, "1".parse().unwrap()).unwrap();
+    let findings = audit.rounds(&[&quarter], [fixed].as_slice(), || {});
+    assert!(!findings.verdict("truth-fedban", Property::Monotone).unwrap().holds(), "{findings:?}");
+}
+
+#[test]
+fn a_mechanism_from_outside_is_audited_like_our_own() {
+    let own = own_mechanism::CheapestFirst;
+    let findings = Audit::new(Property::ALL).rounds(&[&own], rounds(100), || {});
+    let fails = |property| !findings.verdict("cheapest-first", property).unwrap().holds();
+    let sound = [Property::Monotone, Property::IndividuallyRational, Property::Truthful, Property::Certified];
+    assert!(!sound.into_iter().any(fails) && !fails(Property::Coverage));
+    assert!(fails(Property::Optimum) && fails(Property::CollusionInTotal));
+}
+
+#[test]
+fn a_search_that_is_given_up_is_no_case() {
+    let vcg = truthfed::auction::Vcg { node_limit: 1 };
+    let round = truthfed::generate::federation(14, 3, 1);
+    let findings = Audit::new(Property::ALL).rounds(&[&vcg], [round].as_slice(), || {});
+    for verdict in &findings.verdicts {
+        assert!(verdict.holds() && verdict.cases == 0 && verdict.refused > 0, "{verdict:?}");
+    }
+}
