@@ -1,6 +1,7 @@
 //! Many runs of one configuration, and what they have in common.
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::config::Config;
 use crate::simulation::{Run, Simulation, Totals};
@@ -22,7 +23,7 @@ pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<
 }
 
 /// Mean and standard deviation.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,

@@ -9,8 +9,9 @@ use truthfed::generate::Stream;
 use truthfed::protocol::{Asking, Coordinator, Ending, Input, Member, Notice, Output, Request, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 
-use crate::config::{Behaviour, Config};
-use crate::world::{Cost, Purpose, stream, to_amount};
+use crate::config::Config;
+use crate::role::{Pricing, Role};
+use crate::world::{Cost, Purpose, stream};
 
 /// A simulated federation.
 pub struct Federation<'c> {
@@ -26,6 +27,7 @@ pub struct Federation<'c> {
 struct Seat<'c> {
     member: Member,
     asker: Asker<'c>,
+    poisons: bool,
     faults: Stream,
     /// Away from the current round.
     away: bool,
@@ -33,52 +35,46 @@ struct Seat<'c> {
     missed: bool,
 }
 
-/// How a client sets its price.
+/// Sets the price of a member.
 struct Asker<'c> {
-    client: usize,
+    number: usize,
     cost: &'c dyn Cost,
-    behaviour: Behaviour,
-    factor: f64,
+    pricing: Pricing,
     reserve: Amount,
+    /// How often it was asked.
+    rounds: u64,
     /// Its true cost in the current round.
     true_cost: f64,
 }
 
 impl Asking for Asker<'_> {
     fn ask(&mut self, unshared: &Statistics) -> Option<Amount> {
-        self.true_cost = self.cost.of(self.client, unshared);
-        Some(match self.behaviour {
-            Behaviour::Truthful | Behaviour::Poisoner => to_amount(self.true_cost),
-            Behaviour::Over | Behaviour::Under | Behaviour::Coalition => to_amount(self.true_cost * self.factor),
-            Behaviour::LongRun => self.reserve,
-        })
+        self.rounds += 1;
+        self.true_cost = self.cost.of(self.number, unshared);
+        Some(self.pricing.ask(self.true_cost, self.rounds, self.reserve))
     }
 }
 
 impl<'c> Federation<'c> {
-    /// The federation of a configuration; `behaviours` says what each client does.
-    pub fn new(config: &Config, cost: &'c dyn Cost, behaviours: &[Behaviour], seed: u64) -> Federation<'c> {
-        let raw = config.raw();
-        let id = |client: usize| client_id(client, raw.world.clients);
-        let seat = |(client, &behaviour): (usize, &Behaviour)| Seat {
-            member: Member::new(id(client), config.bandit(), config.trigger()),
-            asker: Asker {
-                client,
-                cost,
-                behaviour,
-                factor: raw.behaviour.factor,
-                reserve: config.terms().reserve,
-                true_cost: 0.0,
-            },
-            faults: stream(seed, Purpose::Faults, client),
+    /// The federation of a configuration, with a member for each role. The cost is that of a member's data, by the
+    /// number of the member.
+    pub fn new(config: &Config, cost: &'c dyn Cost, roles: &[Role], seed: u64) -> Federation<'c> {
+        let faults = &config.raw().faults;
+        let reserve = config.terms().reserve;
+        let id = |number: usize| client_id(number, roles.len());
+        let seat = |(number, role): (usize, &Role)| Seat {
+            member: Member::new(id(number), config.bandit(), config.trigger()),
+            asker: Asker { number, cost, pricing: role.pricing, reserve, rounds: 0, true_cost: 0.0 },
+            poisons: role.poisons,
+            faults: stream(seed, Purpose::Faults, number),
             away: false,
             missed: false,
         };
         Federation {
-            coordinator: Coordinator::new(config.terms(), config.mechanism(), (0..raw.world.clients).map(id)),
-            members: behaviours.iter().enumerate().map(seat).collect(),
-            offline: raw.faults.offline,
-            dropout: raw.faults.dropout,
+            coordinator: Coordinator::new(config.terms(), config.mechanism(), (0..roles.len()).map(id)),
+            members: roles.iter().enumerate().map(seat).collect(),
+            offline: faults.offline,
+            dropout: faults.dropout,
             inputs: None,
             ended: Vec::new(),
         }
@@ -99,19 +95,24 @@ impl<'c> Federation<'c> {
         self.coordinator.settled()
     }
 
-    /// One client's machine.
-    pub fn member(&mut self, client: usize) -> &mut Member {
-        &mut self.members[client].member
+    /// How many members there are.
+    pub fn members(&self) -> usize {
+        self.members.len()
     }
 
-    /// What the client's data of the current round really cost it.
-    pub fn true_cost(&self, client: usize) -> f64 {
-        self.members[client].asker.true_cost
+    /// One member's machine.
+    pub fn member(&mut self, number: usize) -> &mut Member {
+        &mut self.members[number].member
     }
 
-    /// Lets a client that missed a round come back and ask what happened, when messages are next carried.
-    pub fn catch_up(&mut self, client: usize) {
-        let seat = &mut self.members[client];
+    /// What the member's data of the current round really cost it.
+    pub fn true_cost(&self, number: usize) -> f64 {
+        self.members[number].asker.true_cost
+    }
+
+    /// Lets a member that missed a round come back and ask what happened, when messages are next carried.
+    pub fn catch_up(&mut self, number: usize) {
+        let seat = &mut self.members[number];
         if std::mem::take(&mut seat.missed) {
             seat.away = false;
             seat.member.sync();
@@ -137,11 +138,11 @@ impl<'c> Federation<'c> {
 
     fn carry_up(&mut self, now: Time) -> bool {
         let mut sent = false;
-        for client in 0..self.members.len() {
-            while let Some(request) = self.members[client].member.poll() {
+        for number in 0..self.members.len() {
+            while let Some(request) = self.members[number].member.poll() {
                 sent = true;
-                if let Some(request) = self.on_the_way(client, request) {
-                    let from = self.members[client].member.id().clone();
+                if let Some(request) = self.on_the_way(number, request) {
+                    let from = self.members[number].member.id().clone();
                     self.tell(now, Input::Request(from, request));
                 }
             }
@@ -150,11 +151,11 @@ impl<'c> Federation<'c> {
     }
 
     /// What becomes of a message: winners may vanish, poisoners lie.
-    fn on_the_way(&mut self, client: usize, request: Request) -> Option<Request> {
-        let seat = &mut self.members[client];
+    fn on_the_way(&mut self, number: usize, request: Request) -> Option<Request> {
+        let seat = &mut self.members[number];
         match request {
             Request::Deliver(..) if self.dropout > 0.0 && seat.faults.chance(self.dropout) => None,
-            Request::Deliver(round, moment) if seat.asker.behaviour == Behaviour::Poisoner => {
+            Request::Deliver(round, moment) if seat.poisons => {
                 Some(Request::Deliver(round, moment.into_iter().map(|entry| -entry).collect()))
             }
             request => Some(request),
@@ -176,6 +177,7 @@ impl<'c> Federation<'c> {
             match output {
                 Output::Ended(record) => self.ended.push(*record),
                 Output::Notice(to, notice) => self.deliver(&to, notice),
+                Output::Awarded(..) => {}
             }
         }
         answered
@@ -196,13 +198,13 @@ impl<'c> Federation<'c> {
     }
 }
 
-/// The name of a client, so that names sort like numbers.
-pub fn client_id(client: usize, clients: usize) -> ClientId {
-    let digits = clients.saturating_sub(1).to_string().len();
-    format!("c{client:0digits$}").parse().expect("a short name")
+/// The name of a member, so that names sort like numbers.
+pub fn client_id(number: usize, members: usize) -> ClientId {
+    let digits = members.saturating_sub(1).to_string().len();
+    format!("c{number:0digits$}").parse().expect("a short name")
 }
 
-/// The number in the name of a client.
+/// The number in the name of a member.
 pub fn client_number(id: &ClientId) -> usize {
     id.as_str()[1..].parse().expect("a name made by client_id")
 }

@@ -16,9 +16,12 @@
 pub mod config;
 pub mod experiment;
 pub mod federation;
+mod identities;
+pub mod manipulation;
 pub mod output;
 pub mod report;
 pub mod reproduce;
+pub mod role;
 pub mod simulation;
 pub mod sweep;
 pub mod world;

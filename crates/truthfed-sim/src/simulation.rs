@@ -2,9 +2,12 @@
 
 use truthfed::auction::ClientId;
 use truthfed::protocol::{Ending, RoundRecord, Time};
+use truthfed::statistics::Statistics;
 
 use crate::config::{Behaviour, Config};
 use crate::federation::{Federation, client_number, paid};
+use crate::identities::{Identities, IdentityCost};
+use crate::role::{Pricing, Role};
 use crate::world::{Arrival, Cost, PaperCost, Purpose, Source, World, WorldError, stream};
 
 /// Points kept of each curve.
@@ -67,7 +70,7 @@ pub struct ClientTotals {
     pub incentive: f64,
     /// What taking part cost it.
     pub cost: f64,
-    /// Rounds it took part in.
+    /// Rounds it took part in; twice in a round if it did so under two identities.
     pub participations: u64,
 }
 
@@ -89,7 +92,8 @@ impl Run {
 pub struct Simulation<'c> {
     config: &'c Config,
     seed: u64,
-    behaviours: Vec<Behaviour>,
+    roles: Vec<Role>,
+    split: Option<usize>,
     cost: Box<dyn Cost + 'c>,
     world: Box<dyn World>,
 }
@@ -112,7 +116,8 @@ impl<'c> Simulation<'c> {
         Simulation {
             config,
             seed,
-            behaviours: behaviours(config, seed),
+            roles: roles(config, behaviours(config, seed)),
+            split: None,
             cost: Box::new(PaperCost::new(costs.weight, costs.per_sample, bases, raw.world.clients, &mut drawn)),
             world: source.world(config, seed),
         }
@@ -139,7 +144,31 @@ impl<'c> Simulation<'c> {
     #[must_use]
     pub fn with_behaviours(mut self, behaviours: Vec<Behaviour>) -> Simulation<'c> {
         assert_eq!(behaviours.len(), self.config.raw().world.clients, "one behaviour for each client");
-        self.behaviours = behaviours;
+        self.roles = roles(self.config, behaviours);
+        self
+    }
+
+    /// With how one client sets its price.
+    ///
+    /// # Panics
+    /// When there is no such client.
+    #[must_use]
+    pub fn with_pricing(mut self, client: usize, pricing: Pricing) -> Simulation<'c> {
+        self.roles[client].pricing = pricing;
+        self
+    }
+
+    /// With one client that enrols twice: there is one member more than there are clients, and what the client observes
+    /// goes to its two members in turn. Each prices its half as the client would. Its base cost (what it would pay for
+    /// delivering nothing) is shared evenly by the two; the rest is the cost of each half. The terms stay those of the
+    /// configuration, and payments and costs of both count as the client's.
+    ///
+    /// # Panics
+    /// When there is no such client.
+    #[must_use]
+    pub fn with_split(mut self, client: usize) -> Simulation<'c> {
+        assert!(client < self.roles.len(), "only a client can enrol twice");
+        self.split = Some(client);
         self
     }
 
@@ -151,17 +180,22 @@ impl<'c> Simulation<'c> {
     /// Runs it to the end, and shows the federation after every step that ended a round.
     pub fn run_watched(mut self, mut watch: impl FnMut(&mut Federation<'_>)) -> Run {
         let world = &self.config.raw().world;
-        let mut federation = Federation::new(self.config, self.cost.as_ref(), &self.behaviours, self.seed);
+        let mut identities = Identities::new(world.clients, self.split);
+        let nothing = Statistics::new(world.dimension).expect("a checked configuration has a valid dimension");
+        let cost = IdentityCost { cost: self.cost.as_ref(), identities, nothing };
+        let roles: Vec<Role> = (0..identities.members()).map(|member| self.roles[identities.owner(member)]).collect();
+        let mut federation = Federation::new(self.config, &cost, &roles, self.seed);
         watch(&mut federation);
-        let mut ledger = Ledger::new(world.clients, world.dimension, self.seed);
+        let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
         let arrivals = Arrival::new(self.config.arrivals(), world.clients, stream(self.seed, Purpose::Arrivals, 0));
         let every = (world.steps / POINTS).max(1);
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
             let now = Time(step * 1000);
-            federation.catch_up(client);
+            let member = identities.next(client);
+            federation.catch_up(member);
             let mut ended = federation.exchange(now);
-            let played = act(self.world.as_mut(), &mut federation, client);
+            let played = act(self.world.as_mut(), &mut federation, client, member);
             ledger.played(client, step, played);
             ended.extend(federation.exchange(now));
             let any_ended = !ended.is_empty();
@@ -177,15 +211,21 @@ impl<'c> Simulation<'c> {
     }
 }
 
-/// One step of a client: see, choose, learn.
-fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize) -> crate::world::Played {
+/// One step of a client, as one of its members: see, choose, learn.
+fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, member: usize) -> crate::world::Played {
     let shown: Vec<usize> = world.present(client).to_vec();
-    let member = federation.member(client);
+    let member = federation.member(member);
     let contexts: Vec<&[f64]> = shown.iter().map(|&arm| world.arm(arm)).collect();
     let chosen = shown[member.choose(&contexts).expect("a world shows valid arms")];
     let played = world.play(client, chosen);
     member.learn(world.arm(chosen), played.reward).expect("a world gives valid rewards");
     played
+}
+
+/// The roles of behaviours, with the configured factor.
+fn roles(config: &Config, behaviours: Vec<Behaviour>) -> Vec<Role> {
+    let factor = config.raw().behaviour.factor;
+    behaviours.into_iter().map(|behaviour| Role::of(behaviour, factor)).collect()
 }
 
 /// What each client does, drawn by the seed.
@@ -208,14 +248,15 @@ pub(crate) fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
 struct Ledger {
     run: Run,
     totals: Totals,
+    identities: Identities,
     dimension: u64,
 }
 
 impl Ledger {
-    fn new(clients: usize, dimension: usize, seed: u64) -> Ledger {
+    fn new(identities: Identities, clients: usize, dimension: usize, seed: u64) -> Ledger {
         let clients = vec![ClientTotals::default(); clients];
         let run = Run { seed, curve: Vec::new(), clients, rounds: Vec::new() };
-        Ledger { run, totals: Totals::default(), dimension: dimension as u64 }
+        Ledger { run, totals: Totals::default(), identities, dimension: dimension as u64 }
     }
 
     fn played(&mut self, client: usize, step: u64, played: crate::world::Played) {
@@ -228,9 +269,9 @@ impl Ledger {
 
     fn ended(&mut self, federation: &Federation<'_>, record: RoundRecord) {
         for (client, payment) in paid(&record) {
-            let number = client_number(client);
-            let cost = federation.true_cost(number);
-            let totals = &mut self.run.clients[number];
+            let member = client_number(client);
+            let cost = federation.true_cost(member);
+            let totals = &mut self.run.clients[self.identities.owner(member)];
             totals.incentive += payment.to_f64();
             totals.cost += cost;
             totals.participations += 1;
@@ -246,14 +287,14 @@ impl Ledger {
 
     /// N matrices and |S| moments up, N matrices and moments down.
     fn count_scalars(&mut self, record: &RoundRecord) {
-        let (clients, d) = (self.run.clients.len() as u64, self.dimension);
+        let (members, d) = (self.identities.members() as u64, self.dimension);
         let winners = match &record.ending {
             Ending::Settled { outcome, .. } => outcome.winners().len() as u64,
             _ => 0,
         };
         let triangle = d * (d + 1) / 2;
-        self.totals.scalars += clients * d * d + winners * d + clients * (d * d + d);
-        self.totals.packed_scalars += clients * triangle + winners * d + clients * (triangle + d);
+        self.totals.scalars += members * d * d + winners * d + members * (d * d + d);
+        self.totals.packed_scalars += members * triangle + winners * d + members * (triangle + d);
     }
 
     fn mark(&mut self) {

@@ -7,6 +7,7 @@ use truthfed::auction::catalog::{self, Parameters};
 use truthfed::auction::{Coverage, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vcg};
 use truthfed::bandit;
 use truthfed::protocol::{CoverageRule, Since, Terms, Trigger, communication_threshold};
+use truthfed::statistics::MAX_OBSERVATION;
 
 use super::raw::{Behaviour, CoverageSetting, LikedSetting, RawConfig, Threshold, World};
 use crate::world::{ArmLaw, Arrivals, Liked};
@@ -55,6 +56,8 @@ pub enum ConfigError {
 
 /// Milliseconds that offers and deliveries are waited for; a step of the simulation is a second.
 const DEADLINE_MS: u64 = 100;
+/// Observations in one offer: more than a simulation makes.
+const MAX_SAMPLES: u64 = 500_000_000;
 
 impl Config {
     /// Reads TOML, changes the given `section.key=value` pairs, and checks the result.
@@ -155,6 +158,9 @@ impl TryFrom<RawConfig> for Config {
             coverage,
             reserve: amount("rounds.reserve", rounds.reserve)?,
             norm: 1.0 + 1e-9,
+            // Wide open: the simulator's members may lie about their costs, but their data is what they observed.
+            reward: MAX_OBSERVATION,
+            samples: MAX_SAMPLES,
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
         };

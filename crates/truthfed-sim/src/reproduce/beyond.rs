@@ -1,98 +1,27 @@
-//! Beyond the paper: the long-run manipulator, groups, the effect of parameters, and scaling.
+//! Beyond the paper: groups, the effect of parameters, and scaling.
 
 use rayon::prelude::*;
 use truthfed::auction::{Clock, Mechanism};
 use truthfed::generate::federation;
 
-use super::lab::{Lab, axis, claim, label, log_axis, plus_minus, reproduced_if, series};
-use super::micro_level::one_client;
+use super::lab::{Lab, axis, log_axis, series};
 use super::{Part, groups};
 use crate::experiment::Spread;
-use crate::report::chart::{Bar, BarChart, BarGroup, Chart, Figure, LineChart};
-use crate::report::page::{Item, Section, Verdict};
-use crate::simulation::{ClientTotals, Run, Totals};
+use crate::report::chart::{Chart, Figure, LineChart};
+use crate::report::page::{Item, Section};
+use crate::simulation::{Run, Totals};
 use crate::world::WorldError;
 
 pub(super) fn run(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
     let (groups, groups_claim) = groups::run(lab, runs);
-    let patient = patient(lab)?;
     let section = Section {
         id: "beyond".to_owned(),
         title: "Beyond the paper".to_owned(),
-        text: vec![
-            "Truthfulness is a promise about one round. What a patient client can gain over many rounds, what a group can \
-             gain together, and what the parameters do, is measured here."
-                .to_owned(),
-        ],
-        items: vec![
-            Item::Figure(groups),
-            Item::Figure(patient_figure(&patient)),
-            Item::Figure(parameters(lab)?),
-            Item::Figure(scaling(lab)),
-        ],
+        text: vec!["What a group can gain together, and what the parameters do.".to_owned()],
+        items: vec![Item::Figure(groups), Item::Figure(parameters(lab)?), Item::Figure(scaling(lab))],
     };
-    Ok(Part { section, claims: vec![groups_claim, patient_claim(&patient)] })
-}
-
-/// One client's utility when it is truthful and when it holds out, by mechanism.
-struct Patient {
-    method: &'static str,
-    truthful: Spread,
-    patient: Spread,
-}
-
-fn patient(lab: &Lab<'_>) -> Result<Vec<Patient>, WorldError> {
-    let utility = |method: &str, kind: &str| -> Result<Spread, WorldError> {
-        let clients = one_client(lab, method, kind, "1")?;
-        Ok(Spread::of(clients.iter().map(ClientTotals::utility)))
-    };
-    let measure = |method: &'static str| {
-        Ok(Patient { method, truthful: utility(method, "truthful")?, patient: utility(method, "long-run")? })
-    };
-    ["truth-fedban", "greedy", "clock"].into_iter().map(measure).collect()
-}
-
-fn patient_figure(found: &[Patient]) -> Figure {
-    let group = |found: &Patient| {
-        let bar = |name: &str, spread: Spread| Bar {
-            name: name.to_owned(),
-            height: spread.mean,
-            sd: spread.sd,
-            label: Some(format!("{:.0}", spread.mean)),
-        };
-        let bars = vec![bar("truthful", found.truthful), bar("asks the reserve until essential", found.patient)];
-        BarGroup { name: label(found.method), bars }
-    };
-    Figure {
-        id: "patient".to_owned(),
-        title: "A client that holds out".to_owned(),
-        caption:
-            "The paper asks whether a client can over-report until it is essential. One client asks the reserve in \
-                  every round, so it sells only when the target cannot be met without it."
-                .to_owned(),
-        charts: vec![Chart::Bar(BarChart {
-            title: "Utility of the one client over the whole run".to_owned(),
-            y: axis("units of money"),
-            groups: found.iter().map(group).collect(),
-            note: None,
-        })],
-        columns: 1,
-    }
-}
-
-fn patient_claim(found: &[Patient]) -> Verdict {
-    let words: Vec<String> = found
-        .iter()
-        .map(|found| format!("{}: {} against {}", found.method, plus_minus(found.patient), plus_minus(found.truthful)))
-        .collect();
-    claim(
-        "patience",
-        "Beyond the paper: holding out until essential does not pay in this setting.",
-        format!("utility of holding out against truth: {}", words.join("; ")),
-        reproduced_if(found.iter().all(|found| found.patient.mean <= found.truthful.mean)),
-        "truthfed simulate --set behaviour.kind=long-run --set behaviour.share=0.04 --out one  # see one/clients.csv",
-    )
+    Ok(Part { section, claims: vec![groups_claim] })
 }
 
 /// Effect of coverage, epsilon and reserve on what is paid and what it costs.

@@ -25,7 +25,7 @@ pub trait Watch: Sync {
 }
 
 /// How many groups of experiments there are.
-pub const STAGES: u64 = 7;
+pub const STAGES: u64 = 9;
 
 /// The steps of the paper's experiments.
 const STEPS: u64 = 6250;

@@ -62,12 +62,7 @@ fn outcome(lab: &Lab<'_>, method: &'static str) -> Result<Outcome, WorldError> {
 }
 
 /// What becomes of the client that each seed draws, when it behaves in some way.
-pub(super) fn one_client(
-    lab: &Lab<'_>,
-    method: &str,
-    kind: &str,
-    factor: &str,
-) -> Result<Vec<ClientTotals>, WorldError> {
+fn one_client(lab: &Lab<'_>, method: &str, kind: &str, factor: &str) -> Result<Vec<ClientTotals>, WorldError> {
     let method = ("rounds.mechanism", method);
     let config = lab.config(&[method, ("behaviour.kind", kind), ("behaviour.factor", factor)]);
     // The same client in every case: the one that a share of 4 % of 25 clients draws.

@@ -4,6 +4,8 @@
 //! Verdicts follow from what was measured, by rules that stand beside the measurement; nothing is written in
 //! by hand. Wall-clock time appears nowhere, so the same seeds give the same bytes.
 
+mod across_rounds;
+mod audit;
 mod beyond;
 mod groups;
 mod growth;
@@ -69,6 +71,8 @@ impl Reproduction {
             single_rounds::run(&lab),
             optimum::run(&lab),
             growth::run(&lab)?,
+            audit::run(&lab),
+            across_rounds::run(&lab)?,
             beyond::run(&lab, &methods.runs)?,
         ];
         for part in parts {

@@ -12,6 +12,7 @@ use super::macro_level::SWEEP;
 use super::micro_level::COUNTEREXAMPLE;
 use super::single_rounds::FIXED_GRID;
 use crate::config::DEFAULT_TOML;
+use crate::manipulation::SETTING;
 use crate::output::{OutputError, OutputFolder};
 use crate::report::chart::Figure;
 use crate::report::export::{ExportError, figure_files};
@@ -79,6 +80,7 @@ pub fn write(reproduction: &Reproduction, folder: OutputFolder) -> Result<PathBu
     text("claims.json", &claims_json(&reproduction.claims))?;
     text("config.toml", DEFAULT_TOML)?;
     text("misreport.toml", SWEEP)?;
+    text("across-rounds.toml", SETTING)?;
     text("counterexamples/printed-grid.json", COUNTEREXAMPLE)?;
     text("counterexamples/printed-grid-lie.json", &COUNTEREXAMPLE.replace("\"ask\": 5.8", "\"ask\": 6.4"))?;
     text("counterexamples/fixed-grid.json", FIXED_GRID)?;

@@ -1,0 +1,109 @@
+//! What came of manipulating, in numbers that a table, a chart or a program reads.
+
+use serde::Serialize;
+
+use super::{Family, Strategy};
+use crate::experiment::Spread;
+
+/// Units of money over a whole run that are nothing: asks are rounded to micro-units.
+const NOTHING: f64 = 1e-3;
+
+/// All that was found.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Findings {
+    /// Clients of the federation.
+    pub clients: usize,
+    /// How many of them manipulated, one at a time.
+    pub manipulators: usize,
+    /// Seeds of the measurement.
+    pub seeds: u64,
+    /// Other seeds, under which parameters were chosen.
+    pub choosing_seeds: u64,
+    /// The best of each family, mechanism by mechanism, as measured.
+    pub best: Vec<Finding>,
+    /// Everything that was tried, under the seeds of the choice.
+    pub trials: Vec<Finding>,
+}
+
+/// A strategy under a mechanism. Amounts are in units of money, over a whole run: means over the manipulators, then mean
+/// and standard deviation over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// The mechanism.
+    pub mechanism: String,
+    /// What kind of strategy it is.
+    pub family: Family,
+    /// Its parameter: a factor, or the number of a round.
+    pub parameter: Option<f64>,
+    /// The strategy in words.
+    pub strategy: String,
+    /// Utility of a client that follows it.
+    pub utility: Spread,
+    /// Utility of the same clients when they tell the truth.
+    pub truthful: Spread,
+    /// The difference, seed by seed.
+    pub gain: Spread,
+    /// Mean gain over mean truthful utility, where the truth earns anything.
+    pub relative_gain: Option<f64>,
+    /// Standard error of the mean gain: its deviation over the root of the number of seeds.
+    pub standard_error: f64,
+    /// Number of seeds.
+    pub seeds: u64,
+}
+
+impl Finding {
+    /// From the mean utility in each seed, with the strategy and with the truth.
+    pub(super) fn new(mechanism: &str, strategy: Strategy, manipulated: &[f64], truth: &[f64]) -> Finding {
+        let gain = Spread::of(manipulated.iter().zip(truth).map(|(lie, truth)| lie - truth));
+        let truthful = Spread::of(truth.iter().copied());
+        Finding {
+            mechanism: mechanism.to_owned(),
+            family: strategy.family(),
+            parameter: strategy.parameter(),
+            strategy: strategy.to_string(),
+            utility: Spread::of(manipulated.iter().copied()),
+            truthful,
+            gain,
+            relative_gain: (truthful.mean > NOTHING).then(|| gain.mean / truthful.mean),
+            standard_error: gain.sd / (truth.len().max(1) as f64).sqrt(),
+            seeds: truth.len() as u64,
+        }
+    }
+
+    /// Whether it gains more than chance explains: its mean gain is above three times its standard error.
+    pub fn pays(&self) -> bool {
+        self.gain.mean > NOTHING.max(3.0 * self.standard_error)
+    }
+}
+
+impl Findings {
+    /// The mechanisms, in the order of the plan.
+    pub fn mechanisms(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.best.iter().map(|found| found.mechanism.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// The best of a family under a mechanism.
+    pub fn of(&self, mechanism: &str, family: Family) -> Option<&Finding> {
+        self.best.iter().find(|found| found.mechanism == mechanism && found.family == family)
+    }
+
+    /// The best response under a mechanism: the best strategy under the seeds of the choice, as measured under the others.
+    pub fn best_response(&self, mechanism: &str) -> Option<&Finding> {
+        let trials = self.trials.iter().filter(|trial| trial.mechanism == mechanism);
+        let best = trials.max_by(|a, b| a.utility.mean.total_cmp(&b.utility.mean))?;
+        self.of(mechanism, best.family)
+    }
+}
+
+/// The best strategy of each family by mean utility; the first of equals.
+pub(super) fn choose(trials: &[(Strategy, Finding)]) -> Vec<Strategy> {
+    let best = |family: Family| {
+        let of_family = trials.iter().filter(|(strategy, _)| strategy.family() == family);
+        // From the back, because the last of equals is taken.
+        let best = of_family.rev().max_by(|(_, a), (_, b)| a.utility.mean.total_cmp(&b.utility.mean));
+        best.map(|(strategy, _)| *strategy)
+    };
+    Family::ALL.into_iter().filter_map(best).collect()
+}
