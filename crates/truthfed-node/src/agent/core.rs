@@ -1,0 +1,251 @@
+//! An agent without a network: it decides, learns, and keeps everything before it answers.
+//!
+//! Every change is an event that is written first and then takes effect. When a write fails nobody knows whether it
+//! happened: the agent then reads its file again before it does anything else.
+//!
+//! Not here: what an agent says in a round ([`super::rounds`]), and to whom ([`super::run`]).
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use truthfed::auction::ClientId;
+use truthfed::bandit;
+use truthfed::protocol::RoundId;
+use truthfed::statistics::MAX_OBSERVATION;
+
+use super::Membership;
+use super::decision::DecisionId;
+use super::state::{Event, State};
+use super::store::{AgentStore, Beside, Decision, FileError, Owner};
+use crate::wire::Envelope;
+
+/// Events between two checkpoints.
+const CHECKPOINT_EVERY: u64 = 256;
+/// Share by which a context may be longer than the terms say: rounding of one that was scaled to that length.
+const NORM_SLACK: f64 = 1e-9;
+
+/// One member's agent.
+pub struct Agent {
+    pub(super) membership: Membership,
+    pub(super) store: AgentStore,
+    pub(super) state: State,
+    /// The file may know more than the memory.
+    is_stale: bool,
+    /// Nothing more is to be sent in this round. Not kept: after a restart one more message does no harm.
+    pub(super) finished: Option<RoundId>,
+}
+
+/// Why no arm was chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseError {
+    /// Application: no arms, or one that does not fit.
+    #[error(transparent)]
+    Arms(#[from] bandit::ChooseError),
+    /// Application: scale contexts to the terms; the coordinator would not take such data.
+    #[error("arm {index} has length {length}: the terms admit at most {most}")]
+    TooLong {
+        /// Position of the arm.
+        index: usize,
+        /// Its Euclidean norm.
+        length: f64,
+        /// The longest that is admitted.
+        most: f64,
+    },
+    /// The agent's file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Why a reward was not learned.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    /// Application: no such decision was made here, or so long ago that it is forgotten.
+    #[error("decision {0} was not made by this agent, or is forgotten")]
+    UnknownDecision(DecisionId),
+    /// Application: the first reward stands.
+    #[error("decision {decision} has the reward {learned} already: the first stands")]
+    OtherReward {
+        /// Which.
+        decision: DecisionId,
+        /// What was learned.
+        learned: f64,
+    },
+    /// Application: scale rewards to the terms; the coordinator would not take such data.
+    #[error("reward is {reward}: it must be finite and at most {most} in size")]
+    OutOfRange {
+        /// The reward.
+        reward: f64,
+        /// The largest that is admitted.
+        most: f64,
+    },
+    /// The agent's file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// How an agent stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// Whose agent.
+    pub member: ClientId,
+    /// Observations it decides by: its own and those that others delivered.
+    pub known: u64,
+    /// Its own that nobody else has.
+    pub unshared: u64,
+    /// Its own that are offered in a round that has not ended.
+    pub in_flight: u64,
+    /// The last round that is in what it knows; 0 for none.
+    pub last_round: RoundId,
+    /// Whether the coordinator answered last time.
+    pub coordinator_reachable: bool,
+    /// What it was paid so far, in units, by the receipts it holds.
+    pub earned: String,
+}
+
+impl Agent {
+    /// Takes up the agent whose file this is, or begins a new one.
+    ///
+    /// # Errors
+    /// When the file is damaged, somebody else's, of another version, or in use.
+    pub fn open(membership: Membership, path: &Path) -> Result<Agent, FileError> {
+        let Membership { federation, member, agreement, .. } = &membership;
+        let owner = Owner { federation: *federation, member: member.clone(), terms: agreement.hash() };
+        let store = AgentStore::open(path, &owner, agreement.terms().dimension)?;
+        let state = State::new(member.clone(), agreement);
+        let mut agent = Agent { membership, store, state, is_stale: true, finished: None };
+        agent.take_up()?;
+        Ok(agent)
+    }
+
+    /// Reads the state of the file, if the memory may be behind.
+    pub(super) fn take_up(&mut self) -> Result<(), FileError> {
+        if !self.is_stale {
+            return Ok(());
+        }
+        let (checkpoint, events) = self.store.load()?;
+        let Membership { member, agreement, .. } = &self.membership;
+        let mut state = checkpoint.unwrap_or_else(|| State::new(member.clone(), agreement));
+        for event in events {
+            let problem = |error| FileError::Damaged(format!("an event cannot have happened: {error}"));
+            state.apply(event).map_err(problem)?;
+        }
+        (self.state, self.is_stale) = (state, false);
+        Ok(())
+    }
+
+    /// Writes an event and what belongs to it, then lets it take effect.
+    pub(super) fn commit(
+        &mut self,
+        event: &Event,
+        beside: &Beside,
+        take_effect: impl FnOnce(&mut State),
+    ) -> Result<(), FileError> {
+        self.is_stale = true;
+        self.store.record(Some(event), beside)?;
+        take_effect(&mut self.state);
+        self.is_stale = false;
+        if self.store.since_checkpoint() >= CHECKPOINT_EVERY {
+            self.checkpoint();
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint, so that the next start is quick. The file serves without it too.
+    pub fn checkpoint(&mut self) {
+        if !self.is_stale
+            && let Err(error) = self.store.checkpoint(&self.state)
+        {
+            tracing::warn!(%error, "no checkpoint was written");
+        }
+    }
+
+    /// Decides for an arm, and keeps the decision until its reward comes.
+    ///
+    /// # Errors
+    /// When the arms do not fit the terms, or the decision cannot be kept.
+    pub fn choose<A: AsRef<[f64]>>(&mut self, arms: &[A]) -> Result<(DecisionId, usize), ChooseError> {
+        self.take_up()?;
+        let index = self.state.machine().choose(arms)?;
+        for (index, arm) in arms.iter().enumerate() {
+            self.check_length(index, arm.as_ref())?;
+        }
+        Ok((self.store.decide(arms[index].as_ref())?, index))
+    }
+
+    fn check_length(&self, index: usize, arm: &[f64]) -> Result<(), ChooseError> {
+        let most = self.membership.agreement.terms().norm.min(MAX_OBSERVATION);
+        let length = arm.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length <= most * (1.0 + NORM_SLACK) && arm.iter().all(|x| x.abs() <= MAX_OBSERVATION) {
+            return Ok(());
+        }
+        Err(ChooseError::TooLong { index, length, most })
+    }
+
+    /// Learns the reward of a decision, however late; the same again changes nothing.
+    ///
+    /// # Errors
+    /// When the decision is not known, has another reward already, or the reward cannot be kept.
+    pub fn learn(&mut self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
+        self.take_up()?;
+        let most = self.membership.agreement.document().reward.min(MAX_OBSERVATION);
+        if !(reward.is_finite() && reward.abs() <= most) {
+            return Err(LearnError::OutOfRange { reward, most });
+        }
+        let arm = match self.store.decision(decision)? {
+            None => return Err(LearnError::UnknownDecision(decision)),
+            Some(Decision::Learned { reward: learned }) if learned == reward => return Ok(()),
+            Some(Decision::Learned { reward: learned }) => return Err(LearnError::OtherReward { decision, learned }),
+            Some(Decision::Open { arm }) => arm,
+        };
+        let event = Event::Learned { arm, reward };
+        let beside = Beside { learned: Some((decision, reward)), ..Beside::default() };
+        self.commit(&event, &beside, |state| {
+            let applied = state.apply(event.clone());
+            applied.expect("the arm was checked when it was chosen, and so was the reward");
+        })?;
+        Ok(())
+    }
+
+    /// How it stands.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn status(&mut self, coordinator_reachable: bool) -> Result<Status, FileError> {
+        self.take_up()?;
+        let in_flight = self.state.in_flight().map_or(0, |(_, offered)| offered.samples);
+        Ok(Status {
+            member: self.membership.member.clone(),
+            known: self.state.machine().known().samples(),
+            unshared: self.state.machine().undelivered().samples() - in_flight,
+            in_flight,
+            last_round: self.state.closed(),
+            coordinator_reachable,
+            earned: self.store.earned()?.to_string(),
+        })
+    }
+
+    /// All receipts it holds, by round, as the coordinator signed them.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn receipts(&self) -> Result<Vec<Envelope>, FileError> {
+        self.store.receipts()
+    }
+
+    /// Everything it knows, as sums.
+    pub fn known(&self) -> &truthfed::statistics::Statistics {
+        self.state.machine().known()
+    }
+
+    /// Whether enough is new that it wants a round.
+    pub fn wants_round(&self) -> bool {
+        self.state.wants_round()
+    }
+
+    /// The state with all its bits, to compare.
+    #[cfg(test)]
+    pub(super) fn bits(&self) -> String {
+        serde_json::to_string(&self.state).unwrap()
+    }
+}

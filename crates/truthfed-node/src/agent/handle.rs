@@ -1,0 +1,92 @@
+//! One agent, shared by the application's requests and the talk with the coordinator.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+
+use super::core::{Agent, ChooseError, LearnError, Status};
+use super::decision::DecisionId;
+use super::store::FileError;
+
+/// Talks to an agent; cheap to clone. Disk access happens on threads that may block.
+#[derive(Clone)]
+pub struct Handle(Arc<Shared>);
+
+struct Shared {
+    agent: Arc<Mutex<Agent>>,
+    is_reachable: AtomicBool,
+    wish: Notify,
+}
+
+impl Handle {
+    /// To this agent.
+    pub fn new(agent: Agent) -> Handle {
+        let agent = Arc::new(Mutex::new(agent));
+        Handle(Arc::new(Shared { agent, is_reachable: AtomicBool::new(false), wish: Notify::new() }))
+    }
+
+    /// As [`Agent::choose`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn choose(&self, arms: Vec<Vec<f64>>) -> Result<(DecisionId, usize), ChooseError> {
+        self.with(move |agent| agent.choose(&arms)).await
+    }
+
+    /// As [`Agent::learn`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn learn(&self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
+        let (learned, wants_round) = self.with(move |agent| (agent.learn(decision, reward), agent.wants_round())).await;
+        if wants_round {
+            self.0.wish.notify_one();
+        }
+        learned
+    }
+
+    /// As [`Agent::status`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn status(&self) -> Result<Status, FileError> {
+        let is_reachable = self.0.is_reachable.load(Ordering::Relaxed);
+        self.with(move |agent| agent.status(is_reachable)).await
+    }
+
+    /// Does something with the agent, alone.
+    pub async fn with<T: Send + 'static>(&self, work: impl FnOnce(&mut Agent) -> T + Send + 'static) -> T {
+        let agent = self.hold().await;
+        work_with(agent, work).await
+    }
+
+    /// The agent, and nobody else has it meanwhile.
+    pub(super) async fn hold(&self) -> OwnedMutexGuard<Agent> {
+        self.0.agent.clone().lock_owned().await
+    }
+
+    /// Whether the coordinator answered.
+    pub(super) fn set_reachable(&self, is_reachable: bool) {
+        if self.0.is_reachable.swap(is_reachable, Ordering::Relaxed) != is_reachable {
+            tracing::info!(is_reachable, "coordinator");
+        }
+    }
+
+    /// Waits until the agent wishes for a round.
+    pub(super) async fn wished(&self) {
+        self.0.wish.notified().await;
+    }
+}
+
+/// Works with an agent that is held, on a thread that may block.
+pub(super) async fn work_with<T: Send + 'static>(
+    mut agent: OwnedMutexGuard<Agent>,
+    work: impl FnOnce(&mut Agent) -> T + Send + 'static,
+) -> T {
+    let done = tokio::task::spawn_blocking(move || work(&mut agent)).await;
+    done.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(error) => panic!("the runtime is shutting down: {error}"),
+    })
+}

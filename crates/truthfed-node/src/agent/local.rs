@@ -1,0 +1,234 @@
+//! The agent's API for the member's application: plain HTTP on loopback.
+//!
+//! `POST /choose`, `POST /learn`, `GET /status`; JSON in and out, whatever the content type says. Refusals look like the
+//! coordinator's. There is no authentication: whoever may open a connection on this machine may use it, but a page in a
+//! browser may not (requests with an `Origin`, or to another host name, are refused).
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use truthfed::bandit;
+
+use super::core::{ChooseError, LearnError, Status};
+use super::decision::DecisionId;
+use super::handle::Handle;
+use super::store::FileError;
+use crate::error::{Code, Refusal};
+use crate::net::{Limits, read_body, serve_plain};
+use crate::reading::read_json;
+
+/// Largest request: a thousand arms of the largest dimension fit.
+const MAX_BODY: usize = 16 << 20;
+/// How long the body of a request may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(30);
+
+/// Body of `POST /choose`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChooseRequest {
+    /// The contexts of the arms to choose from.
+    pub arms: Vec<Vec<f64>>,
+}
+
+/// Reply to `POST /choose`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// To be sent back with the reward.
+    pub decision: DecisionId,
+    /// The arm to play, from 0.
+    pub index: usize,
+}
+
+/// Body of `POST /learn`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnRequest {
+    /// Whose reward.
+    pub decision: DecisionId,
+    /// The reward.
+    pub reward: f64,
+}
+
+/// Reply to `POST /learn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Learned {
+    /// Always true: it is kept.
+    pub learned: bool,
+}
+
+/// Why the API cannot be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Member: there is no authentication, so that other machines must not reach it.
+    #[error("{0} is not a loopback address: use 127.0.0.1 or [::1]")]
+    NotLoopback(SocketAddr),
+    /// Member: the port is taken, or not allowed.
+    #[error("{address}: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// The API, ready to serve.
+pub struct LocalApi {
+    listener: TcpListener,
+    address: SocketAddr,
+    agent: Handle,
+}
+
+impl LocalApi {
+    /// Takes a loopback address; port 0 takes any that is free.
+    ///
+    /// # Errors
+    /// When it is not a loopback address, or cannot be had.
+    pub async fn bind(address: SocketAddr, agent: Handle) -> Result<LocalApi, BindError> {
+        if !address.ip().is_loopback() {
+            return Err(BindError::NotLoopback(address));
+        }
+        let failed = |error| BindError::Listen { address, error };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(LocalApi { listener, address, agent })
+    }
+
+    /// Where it can be reached.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` becomes true or its sender is gone; requests that have begun are finished.
+    pub async fn serve(self, stop: watch::Receiver<bool>) {
+        serve_plain(self.listener, router(self.agent), Limits::default(), stop).await;
+    }
+}
+
+fn router(agent: Handle) -> Router {
+    Router::new()
+        .route("/choose", post(choose))
+        .route("/learn", post(learn))
+        .route("/status", get(status))
+        .fallback(|| async { Refusal::new(Code::NotFound, "there are /choose, /learn and /status") })
+        .method_not_allowed_fallback(|| async {
+            Refusal::new(Code::MethodNotAllowed, "POST /choose, POST /learn, GET /status")
+        })
+        .layer(middleware::from_fn(only_from_here))
+        .with_state(agent)
+}
+
+async fn choose(State(agent): State<Handle>, request: Request) -> Result<Json<Choice>, Refusal> {
+    let ChooseRequest { arms } = read(request).await?;
+    let (decision, index) = agent.choose(arms).await?;
+    Ok(Json(Choice { decision, index }))
+}
+
+async fn learn(State(agent): State<Handle>, request: Request) -> Result<Json<Learned>, Refusal> {
+    let LearnRequest { decision, reward } = read(request).await?;
+    agent.learn(decision, reward).await?;
+    Ok(Json(Learned { learned: true }))
+}
+
+async fn status(State(agent): State<Handle>) -> Result<Json<Status>, Refusal> {
+    Ok(Json(agent.status().await?))
+}
+
+/// Keeps pages in a browser out.
+async fn only_from_here(request: Request, next: Next) -> Response {
+    match check_sender(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn check_sender(headers: &HeaderMap) -> Result<(), Refusal> {
+    let refuse = |message: &str| Err(Refusal::new(Code::WrongType, message));
+    if headers.contains_key(header::ORIGIN) {
+        return refuse("header Origin: this API is not for pages in a browser");
+    }
+    match headers.get(header::HOST).map(|host| host.to_str()) {
+        None => Ok(()),
+        Some(Ok(host)) if is_this_machine(host) => Ok(()),
+        Some(_) => refuse("header Host: must be localhost or a loopback address"),
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
+    read_json(&read_body(request.into_body(), MAX_BODY, ARRIVAL).await?)
+}
+
+impl From<ChooseError> for Refusal {
+    fn from(error: ChooseError) -> Refusal {
+        let code = match &error {
+            ChooseError::Arms(bandit::ChooseError::NoArms) => Code::WrongType,
+            ChooseError::Arms(bandit::ChooseError::WrongDimension { .. }) => Code::WrongDimension,
+            ChooseError::Arms(bandit::ChooseError::NotFinite { .. }) | ChooseError::TooLong { .. } => Code::OutOfRange,
+            ChooseError::File(error) => code_of(error),
+        };
+        Refusal::new(code, error.to_string())
+    }
+}
+
+impl From<LearnError> for Refusal {
+    fn from(error: LearnError) -> Refusal {
+        let code = match &error {
+            LearnError::UnknownDecision(_) => Code::NotFound,
+            LearnError::OtherReward { .. } => Code::ConflictingRetry,
+            LearnError::OutOfRange { .. } => Code::OutOfRange,
+            LearnError::File(error) => code_of(error),
+        };
+        Refusal::new(code, error.to_string())
+    }
+}
+
+impl From<FileError> for Refusal {
+    fn from(error: FileError) -> Refusal {
+        Refusal::new(code_of(&error), error.to_string())
+    }
+}
+
+fn code_of(error: &FileError) -> Code {
+    match error {
+        FileError::Full => Code::StorageFull,
+        FileError::Unavailable(_) => Code::Busy,
+        _ => Code::Internal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_taken_as_host() {
+        for host in ["localhost", "LOCALHOST:7400", "127.0.0.1", "127.0.0.2:80", "[::1]", "[::1]:7400"] {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org:80", "10.0.0.1", "[::2]:80"] {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! An agent: it stands beside a member's application, decides locally, and takes part in rounds.
+//!
+//! The application talks to it over plain HTTP on loopback ([`local`]); it talks to the coordinator over a [`Link`]. It
+//! keeps everything in a file of its own before it answers, and goes on deciding when the coordinator is away.
+//!
+//! - [`Agent`]: choosing, learning, and what to say in a round, without a network.
+//! - [`Policy`]: what it asks for its data.
+//! - [`Runner`]: carries messages between an agent and the coordinator; [`Handle`]: shares an agent with the application.
+
+mod core;
+mod decision;
+mod handle;
+mod https;
+mod link;
+pub mod local;
+mod policy;
+mod receipts;
+mod rounds;
+mod run;
+mod state;
+mod store;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use truthfed::auction::ClientId;
+
+pub use self::core::{Agent, ChooseError, LearnError, Status};
+pub use self::decision::{DecisionId, DecisionIdError};
+pub use self::handle::Handle;
+pub use self::https::{Https, HttpsError};
+pub use self::link::{Direct, Link, LinkError};
+pub use self::policy::{Policy, PolicyError, Price, RawPolicy};
+pub use self::receipts::BadReceipt;
+pub use self::rounds::{Step, StepError};
+pub use self::run::{ExchangeError, Runner};
+pub use self::store::FileError;
+use crate::digest::{Digest, PublicKey};
+use crate::federation::Bundle;
+use crate::signature::Signer;
+use crate::terms::Agreement;
+
+/// Who an agent is, and whom it trusts.
+#[derive(Debug, Clone)]
+pub struct Membership {
+    /// The federation.
+    pub federation: Digest,
+    /// The member.
+    pub member: ClientId,
+    /// Signs receipts.
+    pub coordinator: PublicKey,
+    /// What the federation agreed on.
+    pub agreement: Agreement,
+    /// Signs offers and deliveries.
+    pub signer: Signer,
+}
+
+impl Membership {
+    /// As a bundle has it.
+    pub fn of(bundle: &Bundle) -> Membership {
+        Membership {
+            federation: bundle.federation,
+            member: bundle.member.clone(),
+            coordinator: bundle.coordinator_key,
+            agreement: bundle.agreement.clone(),
+            signer: bundle.identity.signer().clone(),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a member asks for its data.
+
+mod command;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use truthfed::protocol::RoundId;
+use truthfed::statistics::{Factor, Statistics};
+use truthfed::{Amount, AmountError};
+
+use self::command::Summary;
+
+/// Longest time a command may be given.
+const MAX_TIMEOUT_MS: u64 = 600_000;
+
+/// A policy as it is written down, in TOML.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RawPolicy {
+    /// Always the same.
+    Constant {
+        /// The ask, in units.
+        ask: Price,
+    },
+    /// `base + price * samples`.
+    PerSample {
+        /// For each sample, in units.
+        price: Price,
+        /// For taking part at all, in units; default 0.
+        #[serde(default)]
+        base: Price,
+    },
+    /// The paper's cost: `weight * det(gram) + base`.
+    Paper {
+        /// Of the determinant, in units.
+        weight: f64,
+        /// For taking part at all, in units.
+        base: f64,
+    },
+    /// What a command prints. It gets a summary of the data as JSON on its standard input.
+    Command {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// How long it may take; default 2000.
+        #[serde(default = "default_timeout_ms")]
+        timeout_ms: u64,
+    },
+}
+
+/// A hundredth of a unit for each sample.
+impl Default for RawPolicy {
+    fn default() -> RawPolicy {
+        let price = Price(Amount::from_micros(10_000).expect("a hundredth of a unit"));
+        RawPolicy::PerSample { price, base: Price::default() }
+    }
+}
+
+fn default_timeout_ms() -> u64 {
+    2000
+}
+
+/// An amount of money as people write it: a decimal number of units, or a text with one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "Written")]
+pub struct Price(pub Amount);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Whole(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Price {
+    type Error = AmountError;
+
+    fn try_from(written: Written) -> Result<Price, AmountError> {
+        // The shortest decimal that reads back to the same float is the one that was written.
+        let decimal = match written {
+            Written::Whole(units) => units.to_string(),
+            Written::Float(units) => units.to_string(),
+            Written::Text(decimal) => decimal,
+        };
+        decimal.parse().map(Price)
+    }
+}
+
+impl From<Price> for String {
+    fn from(price: Price) -> String {
+        price.0.to_string()
+    }
+}
+
+/// Why a policy is refused. All are the member's to mend.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PolicyError {
+    /// Not TOML, or not a policy.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A number that makes no price.
+    #[error("{what} is {value}: it must be finite and at least 0")]
+    Number {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Nothing to run.
+    #[error("command is empty: it needs at least the name of a program")]
+    NoCommand,
+    /// Time that never ends, or none.
+    #[error("timeout_ms is {0}: it must lie in 1..=600000")]
+    Timeout(u64),
+}
+
+/// A checked policy.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy(RawPolicy);
+
+impl TryFrom<RawPolicy> for Policy {
+    type Error = PolicyError;
+
+    fn try_from(raw: RawPolicy) -> Result<Policy, PolicyError> {
+        match &raw {
+            RawPolicy::Constant { .. } | RawPolicy::PerSample { .. } => {}
+            RawPolicy::Paper { weight, base } => {
+                for (what, value) in [("weight", *weight), ("base", *base)] {
+                    if !(value.is_finite() && value >= 0.0) {
+                        return Err(PolicyError::Number { what, value });
+                    }
+                }
+            }
+            RawPolicy::Command { command, .. } if command.first().is_none_or(String::is_empty) => {
+                return Err(PolicyError::NoCommand);
+            }
+            RawPolicy::Command { timeout_ms, .. } if !(1..=MAX_TIMEOUT_MS).contains(timeout_ms) => {
+                return Err(PolicyError::Timeout(*timeout_ms));
+            }
+            RawPolicy::Command { .. } => {}
+        }
+        Ok(Policy(raw))
+    }
+}
+
+impl Policy {
+    /// Reads a policy.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
+        let raw: RawPolicy = toml::from_str(text).map_err(|error| PolicyError::Unreadable(error.to_string()))?;
+        raw.try_into()
+    }
+
+    /// The ask for some data; none to stay out of the round.
+    pub async fn price(&self, round: RoundId, data: &Statistics) -> Option<Amount> {
+        match &self.0 {
+            RawPolicy::Constant { ask } => Some(ask.0),
+            RawPolicy::PerSample { price, base } => Some(per_sample(price.0, base.0, data.samples())),
+            RawPolicy::Paper { weight, base } => Some(to_amount(weight * det(data) + base)),
+            RawPolicy::Command { command, timeout_ms } => {
+                let limit = Duration::from_millis(*timeout_ms);
+                let asked = command::ask(command, limit, &Summary::of(round, data)).await;
+                asked.inspect_err(|problem| tracing::error!(command = command[0], %problem, "no price: no offer")).ok()
+            }
+        }
+    }
+}
+
+fn per_sample(price: Amount, base: Amount, samples: u64) -> Amount {
+    let micros = i128::from(price.micros()) * i128::from(samples) + i128::from(base.micros());
+    i64::try_from(micros).ok().and_then(Amount::from_micros).unwrap_or(Amount::MAX)
+}
+
+/// The determinant of the Gram matrix, 0 where it is singular.
+fn det(data: &Statistics) -> f64 {
+    Factor::new(data.gram()).map_or(0.0, |factor| libm::exp(factor.log_det()))
+}
+
+/// Money to the nearest micro-unit, within bounds.
+fn to_amount(units: f64) -> Amount {
+    let micros = (units.max(0.0) * 1e6).round().min(Amount::MAX.micros() as f64);
+    Amount::from_micros(micros as i64).unwrap_or(Amount::MAX)
+}
+
+#[cfg(test)]
+mod tests;

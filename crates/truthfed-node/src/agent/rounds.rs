@@ -1,0 +1,300 @@
+//! An agent's part in rounds, without a network: what it would send next, and what a reply means to it.
+//!
+//! [`Agent::next_step`] looks at what the coordinator shows and says what is to be done; whoever does it hands the reply
+//! back. Nothing is said before it is written: what a round is answered with is signed and kept in the same transaction
+//! that puts the data in flight, so that a crash at any point repeats the same bytes, or nothing.
+
+use truthfed::Amount;
+use truthfed::bandit::RefreshError;
+use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::statistics::Statistics;
+
+use super::core::Agent;
+use super::receipts::{BadReceipt, Known};
+use super::state::{Answer, Event, EventError, NewOffer};
+use super::store::{Beside, FileError, Receipt, SignedOffer};
+use crate::digest::Nonce;
+use crate::wire::{
+    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase, ReceiptKind,
+    SyncReply, SyncRequest, View, commitment,
+};
+
+/// What is to be done next.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Nothing, as long as the view stays the same.
+    Nothing,
+    /// Fetch the snapshot, and hand it to [`Agent::synced`].
+    Sync(SyncRequest),
+    /// Ask for a round, then [`Agent::asked`].
+    Ask,
+    /// Decide on a price, and hand it to [`Agent::opened`]: for a round, its nonce, and what is there to offer.
+    Price(RoundId, Nonce, Option<Statistics>),
+    /// Send this offer, and hand the receipt to [`Agent::offer_taken`].
+    Offer(RoundId, Envelope),
+    /// Say that there is no offer, then [`Agent::finish`].
+    Decline(RoundId),
+    /// Send this delivery, and hand the receipt to [`Agent::delivery_taken`].
+    Deliver(RoundId, Envelope),
+}
+
+/// Why a step cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// Coordinator: a receipt is not what it should be.
+    #[error(transparent)]
+    BadReceipt(#[from] BadReceipt),
+    /// Coordinator: a snapshot that no data gives, or that does not fit the terms.
+    #[error("snapshot: {0}")]
+    Snapshot(#[from] RefreshError),
+    /// Coordinator: it says that a round has ended and shows nothing of it.
+    #[error("round {ended} has ended, but the snapshot that came is of round {got}")]
+    NoSnapshot {
+        /// The round that ended.
+        ended: RoundId,
+        /// The last round in what came.
+        got: RoundId,
+    },
+    /// Coordinator: a round has another nonce than it was opened with.
+    #[error("round {0} has another nonce than before")]
+    OtherNonce(RoundId),
+    /// Member: the file is an old copy. What it counts as new was delivered already and must not be sold twice: put the
+    /// latest file back, or remove it to begin anew with what is settled.
+    #[error("round {0} settled a delivery that this agent's file knows nothing of: the file is an old copy")]
+    OldFile(RoundId),
+    /// The agent's file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl From<EventError> for StepError {
+    fn from(error: EventError) -> StepError {
+        match error {
+            EventError::Snapshot(error) => StepError::Snapshot(error),
+            EventError::Observation(error) => FileError::Damaged(error.to_string()).into(),
+        }
+    }
+}
+
+impl Agent {
+    /// What is to be done, given what the coordinator shows.
+    ///
+    /// # Errors
+    /// When the view cannot be right, or the file fails.
+    pub fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
+        self.take_up()?;
+        let closed = self.state.closed();
+        if view.closed > closed {
+            return Ok(Step::Sync(SyncRequest { have: closed }));
+        }
+        match &view.open {
+            // An old view: the next one says more.
+            _ if view.closed < closed => Ok(Step::Nothing),
+            None if self.state.wants_round() => Ok(Step::Ask),
+            None => Ok(Step::Nothing),
+            Some(open) if open.round.0 != closed.0 + 1 => Ok(Step::Nothing),
+            Some(open) if self.finished == Some(open.round) => Ok(Step::Nothing),
+            Some(open) => self.in_round(open),
+        }
+    }
+
+    fn in_round(&mut self, open: &OpenRound) -> Result<Step, StepError> {
+        let round = open.round;
+        let takes_offers = open.phase == Phase::Offers;
+        match self.state.answer_to(round) {
+            Some(answer) if answer.nonce != open.nonce => Err(StepError::OtherNonce(round)),
+            None if takes_offers && !open.answered => Ok(Step::Price(round, open.nonce, self.state.to_offer())),
+            Some(Answer { offered: None, .. }) if takes_offers && !open.answered => Ok(Step::Decline(round)),
+            Some(Answer { offered: Some(_), .. }) => self.after_offer(open),
+            _ => Ok(Step::Nothing),
+        }
+    }
+
+    fn after_offer(&mut self, open: &OpenRound) -> Result<Step, StepError> {
+        let round = open.round;
+        let sent = self.signed_offer(round)?;
+        let is_taken = self.store.receipt(round, ReceiptKind::OfferTaken)?.is_some();
+        if !is_taken && (open.phase == Phase::Offers || open.answered) {
+            // Also when only the receipt was lost on the way: the same bytes get the same reply.
+            return Ok(Step::Offer(round, sent.envelope));
+        }
+        let Some(payment) = self.payment(open)? else { return Ok(Step::Nothing) };
+        if self.store.receipt(round, ReceiptKind::DeliveryTaken)?.is_some() {
+            return Ok(Step::Nothing);
+        }
+        match self.state.moment(round, payment) {
+            Some(moment) => Ok(Step::Deliver(round, self.delivery(round, &sent, moment)?)),
+            None => Ok(Step::Nothing),
+        }
+    }
+
+    /// What the coordinator promised for the offer, if it won. The promise is kept before anything is delivered.
+    fn payment(&mut self, open: &OpenRound) -> Result<Option<Amount>, StepError> {
+        if let Some(won) = self.store.receipt(open.round, ReceiptKind::Won)? {
+            return Ok(won.payment);
+        }
+        let Some(decision) = open.decision.clone() else { return Ok(None) };
+        if self.store.receipt(open.round, ReceiptKind::Lost)?.is_some() {
+            return Ok(None);
+        }
+        let receipt = self.check(decision, open.round, &[ReceiptKind::Won, ReceiptKind::Lost])?;
+        let payment = receipt.payment;
+        self.keep(receipt)?;
+        Ok(payment)
+    }
+
+    /// The coordinator was asked for a round.
+    ///
+    /// # Errors
+    /// When the file fails.
+    pub fn asked(&mut self) -> Result<(), StepError> {
+        self.happen(&Event::Asked, Vec::new())
+    }
+
+    /// Answers a round: with everything unshared at this price, or, without one, with nothing.
+    ///
+    /// # Errors
+    /// When the file fails; nothing is in flight then.
+    pub fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError> {
+        self.take_up()?;
+        let event = Event::Opened { round, nonce, ask };
+        let mut next = self.state.clone();
+        let offer = next.apply(event.clone())?.map(|offer| (round, self.sign(round, nonce, offer)));
+        let beside = Beside { offer, ..Beside::default() };
+        Ok(self.commit(&event, &beside, |state| *state = next)?)
+    }
+
+    /// What there would be to offer to a round that is not answered yet.
+    pub fn to_offer(&self) -> Option<Statistics> {
+        self.state.to_offer()
+    }
+
+    /// The coordinator took the offer.
+    ///
+    /// # Errors
+    /// When the receipt does not say so, or the file fails.
+    pub fn offer_taken(&mut self, round: RoundId, receipt: Envelope) -> Result<(), StepError> {
+        let receipt = self.check(receipt, round, &[ReceiptKind::OfferTaken])?;
+        self.keep(receipt)
+    }
+
+    /// The coordinator took the delivery.
+    ///
+    /// # Errors
+    /// When the receipt does not say so, or the file fails.
+    pub fn delivery_taken(&mut self, round: RoundId, receipt: Envelope) -> Result<(), StepError> {
+        let receipt = self.check(receipt, round, &[ReceiptKind::DeliveryTaken])?;
+        self.keep(receipt)
+    }
+
+    /// Nothing more is to be sent in this round: the coordinator knows that there is no offer, or takes none.
+    pub fn finish(&mut self, round: RoundId) {
+        self.finished = Some(round);
+    }
+
+    /// Takes over what is settled, up to a round that ended at least.
+    ///
+    /// # Errors
+    /// When the reply cannot be right: nothing of it is taken over then.
+    pub fn synced(&mut self, reply: SyncReply, ended: RoundId) -> Result<(), StepError> {
+        self.take_up()?;
+        let closed = self.state.closed();
+        let SyncReply { snapshot, receipts } = reply;
+        let Some(snapshot) = snapshot.filter(|snapshot| snapshot.closed >= ended) else {
+            return Err(StepError::NoSnapshot { ended, got: closed });
+        };
+        let mut checked = Vec::with_capacity(receipts.len());
+        for receipt in receipts {
+            let kinds = [ReceiptKind::Paid, ReceiptKind::Voided];
+            let receipt = self.membership.check_receipt(receipt, &kinds, |round| self.offer_in(round))?;
+            checked.push(receipt);
+        }
+        self.check_settled(&snapshot, &checked)?;
+        self.happen(&Event::Snapshot(snapshot), checked)
+    }
+
+    /// A delivery that is settled is one that this agent made, and is paid for.
+    fn check_settled(&self, snapshot: &Snapshot, receipts: &[Receipt]) -> Result<(), StepError> {
+        let closed = self.state.closed();
+        let Some(settled) = snapshot.settled.filter(|settled| *settled > closed) else { return Ok(()) };
+        match self.state.in_flight() {
+            Some((round, _)) if round == settled => {
+                let is_paid = |receipt: &Receipt| receipt.round == round && receipt.kind == ReceiptKind::Paid;
+                match receipts.iter().any(is_paid) {
+                    true => Ok(()),
+                    false => Err(BadReceipt(format!("round {round} is settled without a receipt of payment")).into()),
+                }
+            }
+            // A new file in the place of a lost one: everything in it was learned after what is settled.
+            None if closed == RoundId(0) => Ok(()),
+            _ => Err(StepError::OldFile(settled)),
+        }
+    }
+
+    /// Writes an event, with receipts, and lets it take effect.
+    fn happen(&mut self, event: &Event, receipts: Vec<Receipt>) -> Result<(), StepError> {
+        self.take_up()?;
+        let mut next = self.state.clone();
+        next.apply(event.clone())?;
+        let beside = Beside { receipts, ..Beside::default() };
+        Ok(self.commit(event, &beside, |state| *state = next)?)
+    }
+
+    fn keep(&mut self, receipt: Receipt) -> Result<(), StepError> {
+        Ok(self.store.record(None, &Beside { receipts: vec![receipt], ..Beside::default() })?)
+    }
+
+    /// A receipt about the offer that was sent in this round.
+    fn check(&self, receipt: Envelope, round: RoundId, kinds: &[ReceiptKind]) -> Result<Receipt, StepError> {
+        self.membership.check_receipt(receipt, kinds, |_| self.offer_in(round))
+    }
+
+    /// What this agent knows about its offer in a round.
+    fn offer_in(&self, round: RoundId) -> Result<Option<Known>, FileError> {
+        let Some(SignedOffer { envelope, .. }) = self.store.offer(round)? else { return Ok(None) };
+        let content = offer_content(round, &envelope)?;
+        let promised = self.store.receipt(round, ReceiptKind::Won)?.and_then(|won| won.payment);
+        let OfferContent { context, ask_micros: ask, .. } = content;
+        Ok(Some(Known { context, offer: envelope.digest(), ask, promised }))
+    }
+
+    fn signed_offer(&self, round: RoundId) -> Result<SignedOffer, FileError> {
+        let missing = || FileError::Damaged(format!("the offer of round {round} is missing"));
+        self.store.offer(round)?.ok_or_else(missing)
+    }
+
+    fn sign(&self, round: RoundId, nonce: Nonce, offer: NewOffer) -> SignedOffer {
+        let NewOffer { body, moment } = offer;
+        let salt = Nonce::random();
+        let membership = &self.membership;
+        let context = Context {
+            federation: membership.federation,
+            round,
+            nonce,
+            terms: membership.agreement.hash(),
+            member: membership.member.clone(),
+        };
+        let content = OfferContent {
+            schema: OFFER_SCHEMA.to_owned(),
+            context,
+            gram: body.gram,
+            samples: body.samples,
+            ask_micros: body.ask,
+            commitment: commitment(salt, &moment),
+        };
+        SignedOffer { envelope: membership.signer.seal(OFFER_SCHEMA, &content), salt }
+    }
+
+    /// The delivery for an offer: always the same bytes, since nothing in it is drawn anew.
+    fn delivery(&self, round: RoundId, sent: &SignedOffer, moment: Vec<f64>) -> Result<Envelope, FileError> {
+        let context = offer_content(round, &sent.envelope)?.context;
+        let schema = DELIVERY_SCHEMA.to_owned();
+        let content = DeliveryContent { schema, context, offer: sent.envelope.digest(), moment, salt: sent.salt };
+        Ok(self.membership.signer.seal(DELIVERY_SCHEMA, &content))
+    }
+}
+
+fn offer_content(round: RoundId, envelope: &Envelope) -> Result<OfferContent, FileError> {
+    let problem = |error| FileError::Damaged(format!("the offer of round {round} cannot be read: {error}"));
+    serde_json::from_str(envelope.content.get()).map_err(problem)
+}

@@ -1,0 +1,113 @@
+//! The tables of an agent's file, and whether a file is one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, params};
+use truthfed::auction::ClientId;
+
+use super::{FileError, columns3, write};
+use crate::digest::Digest;
+
+/// Marks a file as an agent's: `tfag`.
+const APPLICATION: i64 = 0x7466_6167;
+const VERSION: i64 = 1;
+const TABLES: &str = "
+    CREATE TABLE owner (id INTEGER PRIMARY KEY CHECK (id = 1), federation TEXT NOT NULL, member TEXT NOT NULL,
+        terms TEXT NOT NULL) STRICT;
+    CREATE TABLE checkpoint (id INTEGER PRIMARY KEY CHECK (id = 1), event INTEGER NOT NULL, body TEXT NOT NULL,
+        hash BLOB NOT NULL) STRICT;
+    CREATE TABLE events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
+    CREATE TABLE decisions (number INTEGER PRIMARY KEY, tag BLOB NOT NULL, arm BLOB, reward REAL,
+        CHECK ((arm IS NULL) = (reward IS NOT NULL))) STRICT;
+    CREATE TABLE offers (round INTEGER PRIMARY KEY, envelope TEXT NOT NULL, salt BLOB NOT NULL) STRICT;
+    CREATE TABLE receipts (round INTEGER NOT NULL, kind TEXT NOT NULL, envelope TEXT NOT NULL, payment INTEGER,
+        PRIMARY KEY (round, kind)) STRICT, WITHOUT ROWID;
+";
+/// How long another agent is waited for that may just be ending.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Whose file it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::agent) struct Owner {
+    pub(in crate::agent) federation: Digest,
+    pub(in crate::agent) member: ClientId,
+    pub(in crate::agent) terms: Digest,
+}
+
+/// Opens an agent's file, or makes a new one that only its owner can read.
+pub(super) fn connect(path: &Path, owner: &Owner) -> Result<Connection, FileError> {
+    create(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    // Held until the connection ends: what is in memory is what is in the file.
+    connection.pragma_update(None, "locking_mode", "exclusive")?;
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(FileError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
+    }
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "fullfsync", "on")?;
+    prepare(&mut connection, owner)?;
+    Ok(connection)
+}
+
+/// Makes an empty file that only its owner can read, unless there is one. The files beside it take over its mode.
+fn create(path: &Path) -> Result<(), FileError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(FileError::Unusable(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// Makes the tables of an empty file, or checks that a file is of this version, whole, and this agent's.
+fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> {
+    let transaction = write(connection)?;
+    let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (pragma("application_id")?, pragma("user_version")?) {
+        (0, 0) if tables == 0 => {
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            let Owner { federation, member, terms } = owner;
+            let columns = params![federation.to_string(), member.as_str(), terms.to_string()];
+            transaction.execute("INSERT INTO owner VALUES (1, ?1, ?2, ?3)", columns)?;
+        }
+        (APPLICATION, VERSION) => check_whole(&transaction, owner)?,
+        (APPLICATION, found) => return Err(FileError::Version { found, expected: VERSION }),
+        _ => return Err(FileError::Unusable("the file belongs to another program".to_owned())),
+    }
+    Ok(transaction.commit()?)
+}
+
+fn check_whole(transaction: &Transaction<'_>, owner: &Owner) -> Result<(), FileError> {
+    let problem: String = transaction.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if problem != "ok" {
+        return Err(FileError::Damaged(problem));
+    }
+    let sql = "SELECT member, federation, terms FROM owner";
+    let (member, federation, terms) = transaction.query_row(sql, [], columns3::<String, String, String>)?;
+    let words = |member: &str, federation: &str, terms: &str| {
+        format!("{member} of federation {} under terms {}", short(federation), short(terms))
+    };
+    let expected = (owner.member.as_str(), &owner.federation.to_string(), &owner.terms.to_string());
+    if (member.as_str(), &federation, &terms) == expected {
+        return Ok(());
+    }
+    Err(FileError::Foreign {
+        found: words(&member, &federation, &terms),
+        expected: words(expected.0, expected.1, expected.2),
+    })
+}
+
+/// Enough of a hash to tell it from another.
+fn short(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
+}

@@ -1,0 +1,129 @@
+//! What monitoring sees: sums and times, never anything about one member.
+
+use std::fmt;
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+
+use super::stage::Stage;
+
+/// Upper ends of the classes of request times, in seconds; long polls wait up to 30.
+const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 31.0];
+
+/// How a request of which route ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    route: String,
+    code: String,
+}
+
+/// Which route.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Which {
+    route: String,
+}
+
+/// Everything that is counted.
+pub(super) struct Metrics {
+    registry: Registry,
+    requests: Family<Request, Counter>,
+    times: Family<Which, Histogram, fn() -> Histogram>,
+    in_flight: Gauge,
+    /// Connections of members and the operator that are open.
+    pub(super) connections: Gauge,
+}
+
+/// A request that is not answered yet, and counted until this is dropped.
+pub(super) struct UnderWay(Gauge);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    pub(super) fn new(stage: watch::Receiver<Stage>) -> Metrics {
+        let mut registry = Registry::with_prefix("truthfed");
+        let requests = Family::default();
+        registry.register("requests", "Requests by route and code", requests.clone());
+        let times: Family<Which, Histogram, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(SECONDS));
+        registry.register("request_seconds", "Time until a request was answered", times.clone());
+        let in_flight = Gauge::default();
+        registry.register("requests_in_flight", "Requests that are not answered yet", in_flight.clone());
+        let connections = Gauge::default();
+        registry.register("connections", "Open connections of members and the operator", connections.clone());
+        registry.register_collector(Box::new(Engine(stage)));
+        Metrics { registry, requests, times, in_flight, connections }
+    }
+
+    /// A request came.
+    pub(super) fn under_way(&self) -> UnderWay {
+        self.in_flight.inc();
+        UnderWay(self.in_flight.clone())
+    }
+
+    /// A request was answered.
+    pub(super) fn request(&self, route: &str, code: &str, took: Duration) {
+        self.requests.get_or_create(&Request { route: route.to_owned(), code: code.to_owned() }).inc();
+        self.times.get_or_create(&Which { route: route.to_owned() }).observe(took.as_secs_f64());
+    }
+
+    /// In the text format of Prometheus.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a String takes everything");
+        text
+    }
+}
+
+/// What the engine counts, read when it is asked for.
+struct Engine(watch::Receiver<Stage>);
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Engine")
+    }
+}
+
+impl Collector for Engine {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let stage = self.0.borrow().clone();
+        let is_healthy = stage.health().1;
+        let mut gauge = |name: &str, help: &str, value: i64| write(&mut encoder, name, help, &ConstGauge::new(value));
+        gauge("healthy", "1 when the coordinator is at work and its last commit worked", i64::from(is_healthy))?;
+        let Stage::Active(engine) = stage else { return Ok(()) };
+        let (published, counts) = (engine.published(), engine.published().counts());
+        let members = published.members().values().filter(|member| !member.is_revoked).count();
+        gauge("lease_epoch", "Epoch of the lease", engine.epoch() as i64)?;
+        gauge("members", "Members that may take part", members as i64)?;
+        gauge("journal_entries", "Entries of the journal", published.version() as i64)?;
+        gauge("closed_round", "The last round that ended", published.closed().0 as i64)?;
+        gauge("open_round", "The round that is open, or 0", published.open_round().map_or(0, |round| round.0 as i64))?;
+        for (name, help, count) in [
+            ("rounds_settled", "Rounds settled since the start", counts.settled),
+            ("rounds_aborted", "Rounds that ended without an auction since the start", counts.aborted),
+            ("offers", "Offers taken since the start", counts.offers),
+            ("deliveries", "Deliveries taken since the start", counts.deliveries),
+            ("defaults", "Winners that did not deliver since the start", counts.defaults),
+            ("payments", "Payments posted since the start", counts.payments),
+            ("commits", "Transactions committed since the start", counts.commits),
+            ("commit_microseconds", "Time spent in commits since the start", counts.commit_us),
+        ] {
+            write(&mut encoder, name, help, &ConstCounter::new(count))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, metric: &impl EncodeMetric) -> fmt::Result {
+    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
+}

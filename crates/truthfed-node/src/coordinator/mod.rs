@@ -1,0 +1,325 @@
+//! The coordinator's server: routes over mutual TLS for members and the operator, and a plain listener for monitoring.
+//!
+//! [`start`] binds both listeners and starts the [`engine`]. While another coordinator holds the store's lease, this one
+//! stands by: it refuses members with `not-leader` and takes over when the lease is free. [`Running::stop`] ends it in order:
+//! no new connections, waiting members are told, requests under way are answered, the engine ends, the lease is given back.
+//!
+//! Promises: a member is known by its certificate alone, and sees nothing of any other member; every route is in the OpenAPI
+//! document; neither logs nor metrics hold an ask, a price, a key or a body.
+//!
+//! Not here: what requests do ([`engine`]), connections and their limits ([`crate::net`]).
+
+mod admin;
+mod counted;
+pub mod logging;
+mod member;
+mod metrics;
+mod openapi;
+pub mod operator;
+mod route;
+mod service;
+mod stage;
+mod table;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use truthfed::auction::ClientId;
+
+use self::counted::Counted;
+use self::metrics::Metrics;
+use self::service::Service;
+use self::stage::Stage;
+use crate::digest::{Digest, PublicKey};
+use crate::engine::{self, EngineError, Setup};
+use crate::federation::{Federation, StoreSetting};
+use crate::identity::{Certificate, Identity};
+use crate::net::{Intake, Limits, Listen, Revocations, ServerTls, TlsError, serve, serve_plain};
+use crate::store::{self, Sqlite, Store, StoreError};
+use crate::terms::Agreement;
+
+/// Opens the store of a federation; called again for every attempt to get its lease.
+pub type OpenStore = Arc<dyn Fn() -> Result<Box<dyn Store>, StoreError> + Send + Sync>;
+
+/// The file of the last signed checkpoint, in the folder of a federation.
+pub const CHECKPOINT: &str = "checkpoint.json";
+/// Longest wait for a view.
+const MAX_POLL: Duration = Duration::from_secs(30);
+
+/// What a coordinator is started with.
+pub struct Config {
+    /// Where members and the operator call.
+    pub listen: SocketAddr,
+    /// Where health and metrics are shown: on this machine only.
+    pub admin: SocketAddr,
+    /// How it runs, wherever it listens.
+    pub plan: Plan,
+}
+
+/// How a coordinator runs.
+pub struct Plan {
+    /// The server's certificate; its key also signs receipts.
+    pub server: Identity,
+    /// The certificate that all others are issued by.
+    pub authority: Certificate,
+    /// The hash of the operator's certificate.
+    pub operator: Digest,
+    /// What the federation agreed on.
+    pub agreement: Agreement,
+    /// Who takes part from the beginning.
+    pub members: Vec<(ClientId, PublicKey, Digest)>,
+    /// Where signed checkpoints are written.
+    pub checkpoint: PathBuf,
+    /// How long the lease lasts without renewal.
+    pub lease_ms: u64,
+    /// Bounds of the listeners.
+    pub limits: Limits,
+    /// The longest that a request for a view waits for a change, at most 30 s.
+    pub poll: Duration,
+    /// The store.
+    pub store: OpenStore,
+}
+
+impl Config {
+    /// As the folder of a federation says, with a lease that lasts so long without renewal.
+    pub fn of(federation: &Federation, lease_ms: u64) -> Config {
+        let settings = federation.settings();
+        let store = federation.store();
+        let open = move || match &store {
+            StoreSetting::File(path) => Ok(Box::new(Sqlite::open(path)?) as Box<dyn Store>),
+            StoreSetting::Postgres(address) => store::open(address),
+        };
+        let members = federation.roster().iter();
+        let plan = Plan {
+            server: federation.server().clone(),
+            authority: federation.authority().clone(),
+            operator: federation.operator(),
+            agreement: settings.agreement.clone(),
+            members: members.map(|member| (member.member.clone(), member.key, member.certificate)).collect(),
+            checkpoint: federation.folder().join(CHECKPOINT),
+            lease_ms,
+            limits: settings.limits,
+            poll: settings.poll,
+            store: Arc::new(open),
+        };
+        Config { listen: settings.listen, admin: settings.admin, plan }
+    }
+}
+
+impl Plan {
+    /// What its engine is started with.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            federation: self.authority.digest(),
+            agreement: self.agreement.clone(),
+            signer: self.server.signer().clone(),
+            members: self.members.clone(),
+            checkpoint: self.checkpoint.clone(),
+            lease_ms: self.lease_ms,
+        }
+    }
+}
+
+/// Why a coordinator does not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// Operator: the address is taken, or not of this machine.
+    #[error("cannot listen on {address}: {problem}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        problem: String,
+    },
+    /// Operator: health and metrics are in plain text, for this machine only.
+    #[error("the admin address {0} is not of this machine alone: use 127.0.0.1 or ::1")]
+    NotLoopback(SocketAddr),
+    /// Operator: the certificates.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Where a coordinator listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// For members and the operator.
+    pub members: SocketAddr,
+    /// For monitoring.
+    pub admin: SocketAddr,
+}
+
+/// A coordinator that runs, or stands by.
+#[derive(Debug)]
+pub struct Running {
+    addresses: Addresses,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<Result<(), ServerError>>,
+}
+
+/// Starts a coordinator.
+///
+/// # Errors
+/// When an address cannot be had, the certificates are not right, or the engine does not start for another reason than that
+/// another coordinator is at work.
+pub async fn start(config: Config) -> Result<Running, ServerError> {
+    let Config { listen, admin, plan } = config;
+    if !admin.ip().is_loopback() {
+        return Err(ServerError::NotLoopback(admin));
+    }
+    let ((members, members_at), (admin, admin_at)) = (bind(listen).await?, bind(admin).await?);
+    start_on(plan, members, admin, Addresses { members: members_at, admin: admin_at }).await
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let problem = |error: std::io::Error| ServerError::Listen { address, problem: error.to_string() };
+    let listener = TcpListener::bind(address).await.map_err(problem)?;
+    let bound = listener.local_addr().map_err(problem)?;
+    Ok((listener, bound))
+}
+
+/// Starts a coordinator on listeners of any kind.
+///
+/// # Errors
+/// As [`start`].
+pub async fn start_on(
+    plan: Plan,
+    members: impl Listen,
+    admin: impl Listen,
+    addresses: Addresses,
+) -> Result<Running, ServerError> {
+    let revocations = Revocations::default();
+    let tls = ServerTls::new(&plan.server, &plan.authority, revocations.clone())?;
+    let dimension = plan.agreement.terms().dimension;
+    let limits = service::bounded(plan.limits, dimension);
+    let engine = stage::attempt(&plan).await?;
+    let (stop, stopped) = watch::channel(false);
+    let (stage_sender, stage) = watch::channel(Stage::Standby);
+    let metrics = Arc::new(Metrics::new(stage.clone()));
+    let service = Arc::new(Service {
+        terms: plan.agreement.text(),
+        document: openapi::text(),
+        operator: plan.operator,
+        revocations: revocations.clone(),
+        metrics: metrics.clone(),
+        stage: stage.clone(),
+        stop: stopped.clone(),
+        intake: Intake::new(&limits),
+        small: service::small(dimension),
+        within: limits.body,
+        poll: plan.poll.min(MAX_POLL),
+        started: Instant::now(),
+    });
+    let (admin_stop, admin_stopped) = watch::channel(false);
+    let admin_router = admin::router(&service);
+    let work = Work { plan, stage: stage_sender, revocations, stop: stop.clone() };
+    let members = Counted::new(members, metrics.connections.clone());
+    tracing::info!(members = %addresses.members, admin = %addresses.admin, "listening");
+    let task = tokio::spawn(async move {
+        let router = service::router(&service);
+        let members = tokio::spawn(serve(members, tls, router, limits, stopped));
+        let admin = tokio::spawn(serve_plain(admin, admin_router, limits, admin_stopped));
+        let ended = work.run(engine, members).await;
+        // Monitoring is told until the end.
+        admin_stop.send_replace(true);
+        let _ = admin.await;
+        ended
+    });
+    Ok(Running { addresses, stop, task })
+}
+
+/// What runs beside the listeners.
+struct Work {
+    plan: Plan,
+    stage: watch::Sender<Stage>,
+    revocations: Revocations,
+    stop: watch::Sender<bool>,
+}
+
+impl Work {
+    /// Until told to stop, or until the engine ends.
+    async fn run(self, engine: Option<engine::Running>, members: JoinHandle<()>) -> Result<(), ServerError> {
+        let engine = match engine {
+            Some(engine) => Ok(Some(engine)),
+            None => {
+                tracing::warn!("standing by: another coordinator holds the lease");
+                stage::stand_by(&self.plan, self.stop.subscribe()).await
+            }
+        };
+        if let Ok(Some(engine)) = &engine {
+            self.activate(engine);
+            let mut stop = self.stop.subscribe();
+            let handle = engine.handle();
+            tokio::select! {
+                () = handle.ended() => tracing::error!("the engine ended"),
+                _ = stop.wait_for(|stop| *stop) => tracing::info!("stopping"),
+            }
+        }
+        self.stop.send_replace(true);
+        let _ = members.await;
+        self.stage.send_replace(Stage::Ended);
+        let ended = match engine {
+            Ok(Some(engine)) => stop_engine(engine).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match &ended {
+            Ok(()) => tracing::info!("stopped"),
+            Err(error) => tracing::error!(%error, "stopped"),
+        }
+        ended
+    }
+
+    fn activate(&self, engine: &engine::Running) {
+        let handle = engine.handle();
+        let published = handle.published();
+        let revoked = published.members().values().filter(|member| member.is_revoked);
+        revoked.for_each(|member| self.revocations.revoke(member.certificate));
+        let (epoch, entries, members) = (handle.epoch(), published.version(), published.members().len());
+        tracing::info!(epoch, entries, members, "active");
+        self.stage.send_replace(Stage::Active(handle));
+    }
+}
+
+async fn stop_engine(engine: engine::Running) -> Result<(), ServerError> {
+    let stopped = tokio::task::spawn_blocking(move || engine.stop()).await;
+    Ok(stopped.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?)
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
+    /// Ends it in order.
+    ///
+    /// # Errors
+    /// Why it had ended before.
+    pub async fn stop(self) -> Result<(), ServerError> {
+        self.run_until(std::future::ready(())).await
+    }
+
+    /// Lets it run until something happens, or it ends by itself; then ends it in order.
+    ///
+    /// # Errors
+    /// Why it ended by itself: another coordinator took over, or the store is damaged.
+    pub async fn run_until(mut self, event: impl Future<Output = ()>) -> Result<(), ServerError> {
+        let ended = tokio::select! {
+            ended = &mut self.task => ended,
+            () = event => {
+                self.stop.send_replace(true);
+                self.task.await
+            }
+        };
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+}

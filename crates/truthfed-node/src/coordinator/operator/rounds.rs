@@ -1,0 +1,370 @@
+//! Rounds as the journal has them. The journal is sought and read in chunks, so that no question takes the engine long.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::super::route::{Call, Nothing, Query, Reply};
+use crate::digest::Digest;
+use crate::engine::Handle;
+use crate::error::{Code, Refusal};
+use crate::journal::{Award, Entry, Row};
+use crate::schema;
+use crate::store::{Store, StoreError};
+use crate::wire::{Envelope, OfferContent};
+
+/// Rows read at once.
+const CHUNK: usize = 64;
+/// Rows read for one question, unless a single round has more.
+const MAX_ROWS: usize = 8192;
+/// Rounds in one answer.
+const MAX_ROUNDS: usize = 500;
+
+/// Which rounds.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(in super::super) struct After {
+    /// Those after this one.
+    after: u64,
+}
+
+/// Some rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundsReply {
+    /// In their order.
+    pub rounds: Vec<RoundSummary>,
+    /// Ask again for those after this one; null when there are no more.
+    #[schemars(with = "Option<schema::Round>")]
+    pub next: Option<RoundId>,
+}
+
+/// A round in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundSummary {
+    /// Its number.
+    #[schemars(with = "schema::Round")]
+    pub round: RoundId,
+    /// Who asked for it.
+    #[schemars(with = "schema::Member")]
+    pub asked_by: ClientId,
+    /// The entry of the journal that opened it.
+    pub entry: u64,
+    /// How far it is, or how it ended.
+    pub state: RoundState,
+    /// Offers taken.
+    pub offers: u64,
+    /// Members that declined.
+    pub declined: u64,
+    /// Winners.
+    pub winners: u64,
+    /// Winners that delivered and were paid.
+    pub paid: u64,
+    /// Winners that did not deliver.
+    pub defaulted: u64,
+    /// Why it was aborted.
+    pub reason: Option<String>,
+}
+
+/// How far a round is, or how it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundState {
+    /// It takes offers.
+    Offers,
+    /// It waits for what the winners offered.
+    Deliveries,
+    /// It ended with an auction.
+    Settled,
+    /// It ended without one.
+    Aborted,
+}
+
+/// A round with what each member did in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundReply {
+    /// In a line.
+    pub summary: RoundSummary,
+    /// Offers, in the order they came.
+    pub offers: Vec<OfferLine>,
+    /// Who declined.
+    #[schemars(with = "Vec<schema::Member>")]
+    pub declined: Vec<ClientId>,
+    /// The hash of all offers, once no more are taken.
+    pub sealed: Option<Digest>,
+    /// Winners, by name.
+    pub awards: Vec<AwardLine>,
+    /// Deliveries, in the order they came.
+    pub deliveries: Vec<DeliveryLine>,
+    /// Winners that delivered and were paid.
+    #[schemars(with = "Vec<schema::Member>")]
+    pub paid: Vec<ClientId>,
+    /// Winners that did not deliver.
+    #[schemars(with = "Vec<schema::Member>")]
+    pub defaulted: Vec<ClientId>,
+    /// The hash of all statistics settled so far, once it is settled.
+    pub aggregate: Option<Digest>,
+}
+
+/// An offer in a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfferLine {
+    /// Whose.
+    #[schemars(with = "schema::Member")]
+    pub member: ClientId,
+    /// The entry of the journal.
+    pub entry: u64,
+    /// The hash of its content.
+    pub offer: Digest,
+    /// How many observations.
+    pub samples: u64,
+    /// The price.
+    #[schemars(with = "schema::Micros")]
+    pub ask_micros: Amount,
+}
+
+/// A winner in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AwardLine {
+    /// Who.
+    #[schemars(with = "schema::Member")]
+    pub member: ClientId,
+    /// What it asked.
+    #[schemars(with = "schema::Micros")]
+    pub ask_micros: Amount,
+    /// What it is paid on delivery.
+    #[schemars(with = "schema::Micros")]
+    pub payment_micros: Amount,
+    /// Whether the target could not be met without it.
+    pub essential: bool,
+}
+
+/// A delivery in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryLine {
+    /// Whose.
+    #[schemars(with = "schema::Member")]
+    pub member: ClientId,
+    /// The entry of the journal.
+    pub entry: u64,
+    /// The hash of its content.
+    pub delivery: Digest,
+}
+
+pub(in super::super) async fn rounds(call: Call, query: Query<After>) -> Result<Reply<RoundsReply>, Refusal> {
+    let Query(After { after }) = query;
+    let mut journal = Reader::at(&call.engine, RoundId(after.saturating_add(1))).await?;
+    let (mut rounds, mut next): (Vec<RoundSummary>, Option<RoundId>) = (Vec::new(), None);
+    while let Some(round) = journal.next_round().await? {
+        if rounds.len() == MAX_ROUNDS || (journal.rows_read > MAX_ROWS && !rounds.is_empty()) {
+            next = rounds.last().map(|last| last.round);
+            break;
+        }
+        rounds.push(round.summary);
+    }
+    Ok(Reply::new(&RoundsReply { rounds, next }))
+}
+
+pub(in super::super) async fn round(call: Call, _: Nothing) -> Result<Reply<RoundReply>, Refusal> {
+    let round = call.parameter("round").map(RoundId)?;
+    let found = Reader::at(&call.engine, round).await?.next_round().await?;
+    let found = found.filter(|found| found.summary.round == round);
+    let found = found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no round {round}")))?;
+    Ok(Reply::new(&found))
+}
+
+/// All rounds of a store, read without its coordinator.
+///
+/// # Errors
+/// When the store does not answer, or an entry cannot be read.
+pub fn read_rounds(store: &mut dyn Store) -> Result<Vec<RoundReply>, StoreError> {
+    let mut found: Vec<RoundReply> = Vec::new();
+    let mut last = 0;
+    loop {
+        let rows = store.rows(last, CHUNK)?;
+        if rows.is_empty() {
+            return Ok(found);
+        }
+        for row in rows {
+            last = row.number;
+            let damaged = |refusal: Refusal| StoreError::Damaged(refusal.message);
+            match (found.last_mut(), row.entry()?) {
+                (_, Entry::Opened { round, asked_by, .. }) => found.push(begin(row.number, round, asked_by)),
+                (Some(round), entry) => follow(round, row.number, entry).map_err(damaged)?,
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+/// Reads the journal from some round on.
+struct Reader<'a> {
+    engine: &'a Handle,
+    from: RoundId,
+    ahead: VecDeque<(u64, Entry)>,
+    /// The last row read.
+    last: u64,
+    rows_read: usize,
+}
+
+impl Reader<'_> {
+    /// From this round on, or the first one after it.
+    async fn at(engine: &Handle, from: RoundId) -> Result<Reader<'_>, Refusal> {
+        // Rounds follow each other in the journal: no entry up to `low` is of `from` or later.
+        let (mut low, mut high) = (0, engine.published().version());
+        while high > low + CHUNK as u64 {
+            let middle = low + (high - low) / 2;
+            match first_after(engine, middle).await? {
+                Some((number, round)) if round < from => low = number,
+                _ => high = middle,
+            }
+        }
+        Ok(Reader { engine, from, ahead: VecDeque::new(), last: low, rows_read: 0 })
+    }
+
+    /// The next round, whole.
+    async fn next_round(&mut self) -> Result<Option<RoundReply>, Refusal> {
+        let mut found: Option<RoundReply> = None;
+        while let Some((number, entry)) = self.ahead().await? {
+            match (&mut found, entry) {
+                (Some(_), opened @ Entry::Opened { .. }) => {
+                    self.ahead.push_front((number, opened));
+                    break;
+                }
+                (None, Entry::Opened { round, asked_by, .. }) if round >= self.from => {
+                    found = Some(begin(number, round, asked_by));
+                }
+                (None, _) => {}
+                (Some(found), entry) => follow(found, number, entry)?,
+            }
+        }
+        Ok(found)
+    }
+
+    async fn ahead(&mut self) -> Result<Option<(u64, Entry)>, Refusal> {
+        if self.ahead.is_empty() {
+            let rows = self.engine.rows(self.last, CHUNK).await?;
+            self.rows_read += rows.len();
+            for row in &rows {
+                self.ahead.push_back((row.number, read(row)?));
+                self.last = row.number;
+            }
+        }
+        Ok(self.ahead.pop_front())
+    }
+}
+
+/// The first entry after some number that is of a round.
+async fn first_after(engine: &Handle, mut number: u64) -> Result<Option<(u64, RoundId)>, Refusal> {
+    loop {
+        let rows = engine.rows(number, CHUNK).await?;
+        let Some(last) = rows.last() else { return Ok(None) };
+        number = last.number;
+        for row in &rows {
+            if let Some(round) = round_of(&read(row)?) {
+                return Ok(Some((row.number, round)));
+            }
+        }
+    }
+}
+
+fn read(row: &Row) -> Result<Entry, Refusal> {
+    row.entry().map_err(|error| Refusal::new(Code::Internal, error.to_string()))
+}
+
+fn round_of(entry: &Entry) -> Option<RoundId> {
+    match entry {
+        Entry::Opened { round, .. }
+        | Entry::Offered { round, .. }
+        | Entry::Declined { round, .. }
+        | Entry::Sealed { round, .. }
+        | Entry::Awarded { round, .. }
+        | Entry::Delivered { round, .. }
+        | Entry::Settled { round, .. }
+        | Entry::Aborted { round, .. } => Some(*round),
+        Entry::Genesis { .. } | Entry::Enrolled { .. } | Entry::Revoked { .. } | Entry::Checkpoint { .. } => None,
+    }
+}
+
+fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
+    let summary = RoundSummary {
+        round,
+        asked_by,
+        entry,
+        state: RoundState::Offers,
+        offers: 0,
+        declined: 0,
+        winners: 0,
+        paid: 0,
+        defaulted: 0,
+        reason: None,
+    };
+    RoundReply {
+        summary,
+        offers: Vec::new(),
+        declined: Vec::new(),
+        sealed: None,
+        awards: Vec::new(),
+        deliveries: Vec::new(),
+        paid: Vec::new(),
+        defaulted: Vec::new(),
+        aggregate: None,
+    }
+}
+
+/// What a later entry adds to a round.
+fn follow(found: &mut RoundReply, number: u64, entry: Entry) -> Result<(), Refusal> {
+    let summary = &mut found.summary;
+    match entry {
+        Entry::Offered { member, offer, .. } => {
+            found.offers.push(offer_line(member, number, &offer)?);
+            summary.offers += 1;
+        }
+        Entry::Declined { member, .. } => {
+            found.declined.push(member);
+            summary.declined += 1;
+        }
+        Entry::Sealed { offers, .. } => found.sealed = Some(offers),
+        Entry::Awarded { winners, .. } => {
+            (summary.state, summary.winners) = (RoundState::Deliveries, winners.len() as u64);
+            found.awards = winners.into_iter().map(AwardLine::from).collect();
+        }
+        Entry::Delivered { member, delivery, .. } => {
+            found.deliveries.push(DeliveryLine { member, entry: number, delivery: delivery.digest() });
+        }
+        Entry::Settled { paid, defaulted, aggregate, .. } => {
+            summary.state = RoundState::Settled;
+            (summary.paid, summary.defaulted) = (paid.len() as u64, defaulted.len() as u64);
+            (found.paid, found.defaulted, found.aggregate) = (paid, defaulted, Some(aggregate));
+        }
+        Entry::Aborted { reason, .. } => (summary.state, summary.reason) = (RoundState::Aborted, Some(reason)),
+        Entry::Genesis { .. }
+        | Entry::Enrolled { .. }
+        | Entry::Revoked { .. }
+        | Entry::Opened { .. }
+        | Entry::Checkpoint { .. } => {}
+    }
+    Ok(())
+}
+
+fn offer_line(member: ClientId, entry: u64, offer: &Envelope) -> Result<OfferLine, Refusal> {
+    let content: OfferContent = serde_json::from_str(offer.content.get())
+        .map_err(|error| Refusal::new(Code::Internal, format!("entry {entry} cannot be read: {error}")))?;
+    let OfferContent { samples, ask_micros, .. } = content;
+    Ok(OfferLine { member, entry, offer: offer.digest(), samples, ask_micros })
+}
+
+impl From<Award> for AwardLine {
+    fn from(Award { member, ask_micros, payment_micros, essential }: Award) -> AwardLine {
+        AwardLine { member, ask_micros, payment_micros, essential }
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether a coordinator is at work: it is from when it has the lease until its engine ends.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::{Plan, ServerError};
+use crate::engine::{self, EngineError, Handle};
+use crate::error::{Code, Refusal};
+use crate::store::StoreError;
+
+/// What a coordinator is doing.
+#[derive(Clone)]
+pub(super) enum Stage {
+    /// Another coordinator holds the lease.
+    Standby,
+    /// The engine runs.
+    Active(Handle),
+    /// The engine has ended, or is about to.
+    Ended,
+}
+
+impl Stage {
+    /// The engine, if it runs.
+    pub(super) fn engine(&self) -> Result<Handle, Refusal> {
+        match self {
+            Stage::Standby => Err(Code::NotLeader.into()),
+            Stage::Active(engine) => Ok(engine.clone()),
+            Stage::Ended => Err(Code::ShuttingDown.into()),
+        }
+    }
+
+    /// In one word, and whether that is good.
+    pub(super) fn health(&self) -> (&'static str, bool) {
+        match self {
+            Stage::Standby => ("standby", false),
+            Stage::Active(engine) if engine.is_healthy() => ("active", true),
+            Stage::Active(_) => ("failing", false),
+            Stage::Ended => ("stopping", false),
+        }
+    }
+}
+
+/// Tries to start the engine; `None` while another coordinator holds the lease.
+pub(super) async fn attempt(plan: &Plan) -> Result<Option<engine::Running>, ServerError> {
+    let (setup, open) = (plan.setup(), plan.store.clone());
+    // Stores wait for their database: not on a thread that serves requests.
+    let started = tokio::task::spawn_blocking(move || engine::start(setup, open()?)).await;
+    match started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
+        Ok(running) => Ok(Some(running)),
+        Err(EngineError::Store(StoreError::Held)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits for the lease; `None` when told to stop first.
+pub(super) async fn stand_by(
+    plan: &Plan,
+    mut stop: watch::Receiver<bool>,
+) -> Result<Option<engine::Running>, ServerError> {
+    let pause = Duration::from_millis((plan.lease_ms / 4).clamp(50, 1000));
+    loop {
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => return Ok(None),
+            () = tokio::time::sleep(pause) => {}
+        }
+        match attempt(plan).await {
+            Ok(None) => {}
+            Ok(Some(running)) => return Ok(Some(running)),
+            // A database that is away may come back; all else does not mend itself.
+            Err(ServerError::Engine(EngineError::Store(StoreError::Unavailable(problem)))) => {
+                tracing::warn!(%problem, "the store does not answer");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

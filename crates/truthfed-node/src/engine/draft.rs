@@ -1,0 +1,69 @@
+//! What will be committed next: entries are chained and turned into postings as they are recorded.
+
+use crate::journal::{Entry, Head, JournalError, Row};
+use crate::ledger::Ledger;
+use crate::store::{Batch, StandingRow, StoredReply};
+
+/// A batch that grows.
+pub(super) struct Draft {
+    head: Head,
+    ledger: Ledger,
+    batch: Batch,
+}
+
+impl Draft {
+    /// Nothing yet, after the end of a journal whose ledger is this.
+    pub(super) fn new(head: Head, ledger: Ledger) -> Draft {
+        Draft { head, ledger, batch: Batch::default() }
+    }
+
+    /// Adds an entry, with the postings that follow from it.
+    pub(super) fn record(&mut self, entry: &Entry) {
+        let row = self.head.append(entry);
+        let postings = self.ledger.follow(row.number, entry);
+        // R6: a bug of ours must never pay.
+        self.batch.postings.extend(postings.expect("the engine records only what the ledger allows"));
+        self.batch.rows.push(row);
+    }
+
+    /// Follows an entry that is committed already.
+    pub(super) fn follow(&mut self, row: &Row) -> Result<Entry, JournalError> {
+        let entry = self.head.follow(row)?;
+        let followed = self.ledger.follow(row.number, &entry);
+        followed.map_err(|error| JournalError::Unreadable { number: row.number, problem: error.to_string() })?;
+        Ok(entry)
+    }
+
+    /// Keeps a reply.
+    pub(super) fn keep(&mut self, reply: StoredReply) {
+        self.batch.replies.push(reply);
+    }
+
+    /// Keeps what the coordinator is now.
+    pub(super) fn stand(&mut self, body: String) {
+        self.batch.standing = Some(StandingRow { entry: self.head.number, body });
+    }
+
+    /// The end of the journal with this batch.
+    pub(super) fn head(&self) -> Head {
+        self.head
+    }
+
+    /// The ledger with this batch.
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(super) fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.rows.is_empty()
+    }
+
+    /// It is committed: begin the next.
+    pub(super) fn clear(&mut self) {
+        self.batch = Batch::default();
+    }
+}

@@ -1,0 +1,149 @@
+//! Looks at signed messages before they reach the engine: form, context, signature. All of it costs the sender's turn,
+//! not the engine's.
+//!
+//! A message for a round that is not open passes without a look at its nonce, which is known for the open round only: the
+//! engine answers it with the stored reply, or as stale.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::{OfferBody, RoundId};
+use truthfed::statistics::{Gram, GramError};
+
+use super::published::Published;
+use crate::digest::Digest;
+use crate::error::{Code, Refusal};
+use crate::reading::read_json;
+use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA};
+
+/// An offer whose form, context and signature are right.
+pub(super) struct CheckedOffer {
+    pub(super) member: ClientId,
+    pub(super) round: RoundId,
+    pub(super) body: OfferBody,
+    pub(super) commitment: Digest,
+    pub(super) digest: Digest,
+    pub(super) envelope: Envelope,
+}
+
+/// A delivery whose form, context and signature are right.
+pub(super) struct CheckedDelivery {
+    pub(super) member: ClientId,
+    pub(super) round: RoundId,
+    pub(super) content: DeliveryContent,
+    pub(super) digest: Digest,
+    pub(super) envelope: Envelope,
+}
+
+pub(super) fn offer(
+    published: &Published,
+    member: &ClientId,
+    round: RoundId,
+    envelope: Envelope,
+) -> Result<CheckedOffer, Refusal> {
+    let content: RawOffer = read_json(envelope.content.get().as_bytes())?;
+    check_schema(&content.schema, OFFER_SCHEMA)?;
+    check(published, member, round, &content.context, &envelope, OFFER_SCHEMA)?;
+    let RawOffer { gram, samples, ask_micros, commitment, .. } = content;
+    let body = OfferBody { gram: read_gram(published.dimension, gram)?, samples, ask: read_ask(ask_micros.get())? };
+    Ok(CheckedOffer { member: member.clone(), round, body, commitment, digest: envelope.digest(), envelope })
+}
+
+pub(super) fn delivery(
+    published: &Published,
+    member: &ClientId,
+    round: RoundId,
+    envelope: Envelope,
+) -> Result<CheckedDelivery, Refusal> {
+    let content: DeliveryContent = read_json(envelope.content.get().as_bytes())?;
+    check_schema(&content.schema, DELIVERY_SCHEMA)?;
+    check(published, member, round, &content.context, &envelope, DELIVERY_SCHEMA)?;
+    Ok(CheckedDelivery { member: member.clone(), round, content, digest: envelope.digest(), envelope })
+}
+
+/// An offer as it is read, so that each number can be refused with its own code.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawOffer {
+    schema: String,
+    context: Context,
+    gram: Vec<f64>,
+    samples: u64,
+    ask_micros: Box<RawValue>,
+    commitment: Digest,
+}
+
+fn read_gram(dimension: usize, lower: Vec<f64>) -> Result<Gram, Refusal> {
+    Gram::from_lower(dimension, lower).map_err(|error| {
+        let code = match error {
+            GramError::OutOfRange { .. } => Code::OutOfRange,
+            _ => Code::WrongDimension,
+        };
+        Refusal::new(code, format!("gram: {error}"))
+    })
+}
+
+fn read_ask(text: &str) -> Result<Amount, Refusal> {
+    let refuse = |code, problem: &str| Err(Refusal::new(code, format!("ask_micros: {problem}")));
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return refuse(Code::WrongType, "must be a whole number");
+    }
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return refuse(Code::AskFractional, "must be a whole number of micro-units, without point or exponent");
+    }
+    if digits != text && digits.bytes().any(|byte| byte != b'0') {
+        return refuse(Code::AskNegative, "must not be negative");
+    }
+    match digits.parse().ok().and_then(Amount::from_micros) {
+        Some(ask) => Ok(ask),
+        None => refuse(Code::AskAboveCap, "must be at most 1000000000000000000, a million million units"),
+    }
+}
+
+fn check_schema(got: &str, expected: &str) -> Result<(), Refusal> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::UnknownVersion, format!("schema: is `{got}`, this coordinator reads `{expected}`")))
+}
+
+fn check(
+    published: &Published,
+    member: &ClientId,
+    round: RoundId,
+    context: &Context,
+    envelope: &Envelope,
+    schema: &str,
+) -> Result<(), Refusal> {
+    let info = published.check_member(member)?;
+    let refuse = |code, message: String| Err(Refusal::new(code, message));
+    if context.member != *member {
+        return refuse(
+            Code::OtherMember,
+            format!("context.member: is {}, the certificate is of {member}", context.member),
+        );
+    }
+    if context.federation != published.federation {
+        return refuse(Code::OtherFederation, "context.federation: is another federation".to_owned());
+    }
+    if context.terms != published.terms {
+        return refuse(Code::OtherTerms, "context.terms: are not the terms of this federation".to_owned());
+    }
+    if context.round != round {
+        return refuse(
+            Code::StaleRound,
+            format!("context.round: is {}, the message was sent to {round}", context.round),
+        );
+    }
+    if let Some(open) = published.open.as_ref().filter(|open| open.round == round)
+        && open.nonce != context.nonce
+    {
+        return refuse(Code::BadNonce, format!("context.nonce: is not the nonce of round {round}"));
+    }
+    if !envelope.is_signed_by(&info.key, schema) {
+        return refuse(Code::BadSignature, format!("signature: is not {member}'s over this content"));
+    }
+    Ok(())
+}

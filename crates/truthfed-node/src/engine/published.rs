@@ -1,0 +1,174 @@
+//! What the engine shows after every commit: all that requests need which write nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use crate::digest::{Digest, Nonce, PublicKey};
+use crate::error::{Code, Refusal};
+use crate::wire::{Envelope, OpenRound, Phase, View};
+
+/// The state after a commit.
+#[derive(Debug, Clone)]
+pub struct Published {
+    pub(super) federation: Digest,
+    pub(super) terms: Digest,
+    pub(super) dimension: usize,
+    pub(super) version: u64,
+    pub(super) closed: RoundId,
+    pub(super) members: Arc<Members>,
+    pub(super) open: Option<PublishedRound>,
+    pub(super) counts: Counts,
+}
+
+/// All members, present and past, by name and by certificate.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Members {
+    by_name: BTreeMap<ClientId, MemberInfo>,
+    by_certificate: BTreeMap<Digest, ClientId>,
+}
+
+impl Members {
+    pub(super) fn new(by_name: BTreeMap<ClientId, MemberInfo>) -> Members {
+        let by_certificate = by_name.iter().map(|(name, info)| (info.certificate, name.clone())).collect();
+        Members { by_name, by_certificate }
+    }
+
+    pub(super) fn by_name(&self) -> &BTreeMap<ClientId, MemberInfo> {
+        &self.by_name
+    }
+
+    /// Whose certificate that is or was.
+    pub(super) fn holder(&self, certificate: &Digest) -> Option<&ClientId> {
+        self.by_certificate.get(certificate)
+    }
+
+    pub(super) fn enrol(&mut self, member: ClientId, info: MemberInfo) {
+        self.by_certificate.insert(info.certificate, member.clone());
+        self.by_name.insert(member, info);
+    }
+
+    pub(super) fn revoke(&mut self, member: &ClientId) {
+        if let Some(info) = self.by_name.get_mut(member) {
+            info.is_revoked = true;
+        }
+    }
+
+    /// A member that may take part.
+    pub(super) fn check(&self, member: &ClientId) -> Result<&MemberInfo, Refusal> {
+        match self.by_name.get(member) {
+            None => Err(Refusal::new(Code::NotAMember, format!("{member} is not a member of this federation"))),
+            Some(info) if info.is_revoked => {
+                Err(Refusal::new(Code::MemberRevoked, format!("{member} was revoked and may not take part any more")))
+            }
+            Some(info) => Ok(info),
+        }
+    }
+}
+
+/// A member, present or past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberInfo {
+    /// Signs its offers.
+    pub key: PublicKey,
+    /// The hash of its certificate.
+    pub certificate: Digest,
+    /// May not take part any more.
+    pub is_revoked: bool,
+}
+
+/// The round that is open.
+#[derive(Debug, Clone)]
+pub(super) struct PublishedRound {
+    pub(super) round: RoundId,
+    pub(super) nonce: Nonce,
+    pub(super) phase: Phase,
+    pub(super) deadline: Instant,
+    pub(super) answered: BTreeSet<ClientId>,
+    pub(super) decisions: Arc<BTreeMap<ClientId, Envelope>>,
+}
+
+/// Sums since the engine started, for monitoring: never about one member.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rounds settled.
+    pub settled: u64,
+    /// Rounds that ended without an auction.
+    pub aborted: u64,
+    /// Offers taken.
+    pub offers: u64,
+    /// Deliveries taken.
+    pub deliveries: u64,
+    /// Winners that did not deliver.
+    pub defaults: u64,
+    /// Payments posted.
+    pub payments: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Microseconds spent in commits.
+    pub commit_us: u64,
+}
+
+impl Published {
+    /// Number of the last entry of the journal.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The last round that ended.
+    pub fn closed(&self) -> RoundId {
+        self.closed
+    }
+
+    /// The round that is open.
+    pub fn open_round(&self) -> Option<RoundId> {
+        self.open.as_ref().map(|open| open.round)
+    }
+
+    /// Sums for monitoring.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// All members, present and past.
+    pub fn members(&self) -> &BTreeMap<ClientId, MemberInfo> {
+        self.members.by_name()
+    }
+
+    /// Whose certificate that is.
+    pub fn member_of(&self, certificate: &Digest) -> Option<(&ClientId, &MemberInfo)> {
+        let name = self.members.holder(certificate)?;
+        self.members.by_name.get_key_value(name)
+    }
+
+    /// Whether a certificate belongs to somebody who was revoked.
+    pub fn is_revoked(&self, certificate: &Digest) -> bool {
+        self.member_of(certificate).is_some_and(|(_, info)| info.is_revoked)
+    }
+
+    /// A member that may take part.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check_member(&self, member: &ClientId) -> Result<&MemberInfo, Refusal> {
+        self.members.check(member)
+    }
+
+    /// What a member sees.
+    pub fn view(&self, member: &ClientId) -> View {
+        let open = self.open.as_ref().map(|open| OpenRound {
+            round: open.round,
+            nonce: open.nonce,
+            phase: open.phase,
+            remaining_ms: open.deadline.saturating_duration_since(Instant::now()).as_millis() as u64,
+            answered: open.answered.contains(member),
+            decision: open.decisions.get(member).cloned(),
+        });
+        View { version: self.version, closed: self.closed, open }
+    }
+}

@@ -1,0 +1,44 @@
+//! What the coordinator signs.
+
+use truthfed::Amount;
+use truthfed::protocol::RoundId;
+
+use crate::digest::{Digest, Hex, Nonce, Signature};
+use crate::journal::Head;
+use crate::ledger::{CHECKPOINT_SCHEMA, Checkpoint, SEAL_SCHEMA, checkpoint_bytes, sealed_bytes};
+use crate::signature::Signer;
+use crate::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
+
+/// Schema of the signature a nonce is made of.
+const NONCE_SCHEMA: &str = "truthfed.nonce/1";
+/// A receipt for a member.
+pub(super) fn receipt(
+    signer: &Signer,
+    context: Context,
+    kind: ReceiptKind,
+    offer: Digest,
+    payment: Option<Amount>,
+) -> Envelope {
+    let schema = RECEIPT_SCHEMA.to_owned();
+    signer.seal(RECEIPT_SCHEMA, &ReceiptContent { schema, context, kind, offer, payment_micros: payment })
+}
+
+/// The nonce of a round. Nobody can know it before the round is opened, and a round that is opened again after a crash
+/// has the same one.
+pub(super) fn nonce(signer: &Signer, federation: Digest, round: RoundId, head: Digest) -> Nonce {
+    let signature = signer.sign(NONCE_SCHEMA, format!("{federation} {round} {head}").as_bytes());
+    let mut nonce = [0; 16];
+    nonce.copy_from_slice(&Digest::of(&signature.0).0[..16]);
+    Hex(nonce)
+}
+
+/// Signs the offers of a round.
+pub(super) fn seal(signer: &Signer, federation: Digest, round: RoundId, offers: Digest) -> Signature {
+    signer.sign(SEAL_SCHEMA, &sealed_bytes(federation, round, offers))
+}
+
+/// Vouches for the journal up to its end.
+pub(super) fn vouch(signer: &Signer, federation: Digest, Head { number, hash }: Head) -> Checkpoint {
+    let signature = signer.sign(CHECKPOINT_SCHEMA, &checkpoint_bytes(federation, number, hash));
+    Checkpoint { entry: number, head: hash, signature }
+}

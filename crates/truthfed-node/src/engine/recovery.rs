@@ -1,0 +1,295 @@
+//! Taking up where the store ends: the last standing, then the entries after it, handed to the machine again.
+//!
+//! A round that was open goes on from its last committed step, with the whole time of its phase before it. What the
+//! machine decides again is compared with what is recorded: if they differ, the engine does not start.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use truthfed::auction::ClientId;
+use truthfed::protocol::{Accepted, Coordinator, Input, OfferBody, Output, Request, RoundId, Standing, Time};
+use truthfed::statistics::Statistics;
+
+use super::draft::Draft;
+use super::published::{Counts, MemberInfo, Members};
+use super::state::{Open, State, Taken, awards};
+use super::{EngineError, Setup};
+use crate::journal::{Award, Entry, Head, JournalError};
+use crate::ledger::{Checkpoint, Ledger};
+use crate::store::{RequestKey, RequestKind, Store, StoreError};
+use crate::wire::{DeliveryContent, Envelope, OfferContent, Phase};
+
+/// Rows read at once.
+const CHUNK: usize = 1024;
+
+/// What is kept after a round ended: all that is needed to go on.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StandingBody {
+    pub(super) standing: Standing,
+    pub(super) members: BTreeMap<ClientId, MemberInfo>,
+    /// Postings so far.
+    pub(super) postings: u64,
+}
+
+/// Reads the checkpoint beside a store, if it is there.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_checkpoint(path: &Path) -> Result<Option<Checkpoint>, EngineError> {
+    let fail = |problem: String| EngineError::Checkpoint { path: path.display().to_string(), problem };
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(fail(error.to_string())),
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| fail(error.to_string())),
+    }
+}
+
+/// Replaces the checkpoint: the whole of it, or nothing.
+pub(super) fn write_checkpoint(path: &Path, checkpoint: &Checkpoint) -> Result<(), EngineError> {
+    let text = serde_json::to_string_pretty(checkpoint).expect("a checkpoint is JSON");
+    let beside = path.with_extension("new");
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().map_err(|error| EngineError::Checkpoint { path: path.display().to_string(), problem: error.to_string() })
+}
+
+impl State {
+    /// The state that a store holds; of an empty one, the beginning of a federation as a draft.
+    pub(super) fn recover(setup: Setup, store: &mut dyn Store) -> Result<State, EngineError> {
+        let terms = setup.agreement.hash();
+        let start = Instant::now();
+        let nothing = Statistics::new(setup.agreement.terms().dimension).expect("checked terms have a valid dimension");
+        let standing =
+            Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
+        let beginning = StandingBody { standing, members: BTreeMap::new(), postings: 0 };
+        let mut state = State {
+            machine: machine(&setup, beginning.standing),
+            terms,
+            start,
+            clock: Time(0),
+            members: Arc::default(),
+            open: None,
+            draft: Draft::new(Head::START, Ledger::after(0)),
+            counts: Counts::default(),
+            checkpoint: None,
+            setup,
+        };
+        state.reload(store)?;
+        Ok(state)
+    }
+
+    /// Takes up the state of the store; what was not committed is forgotten.
+    pub(super) fn reload(&mut self, store: &mut dyn Store) -> Result<(), EngineError> {
+        let end = store.head()?;
+        self.check_belongs(store, end)?;
+        self.checkpoint = None;
+        self.open = None;
+        let mut head = Head::START;
+        let mut ledger = Ledger::after(0);
+        if let Some(row) = store.standing()? {
+            let damaged =
+                |error: serde_json::Error| StoreError::Damaged(format!("the standing cannot be read: {error}"));
+            let body: StandingBody = serde_json::from_str(&row.body).map_err(damaged)?;
+            self.machine = machine(&self.setup, body.standing);
+            self.members = Arc::new(Members::new(body.members));
+            ledger = Ledger::after(body.postings);
+            let last = store.rows(row.entry - 1, 1)?;
+            let last = last.first().ok_or(JournalError::BrokenChain(row.entry))?;
+            head = Head { number: last.number, hash: last.hash };
+        } else {
+            let nothing = Statistics::new(self.setup.agreement.terms().dimension).expect("a valid dimension");
+            let standing =
+                Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
+            self.machine = machine(&self.setup, standing);
+            self.members = Arc::default();
+        }
+        self.draft = Draft::new(head, ledger);
+        loop {
+            let rows = store.rows(self.draft.head().number, CHUNK)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows {
+                let entry = self.draft.follow(&row)?;
+                self.replay(row.number, entry, store)?;
+            }
+        }
+        if self.draft.head() != end {
+            return Err(JournalError::BrokenChain(end.number).into());
+        }
+        self.machine.grant_time(self.now());
+        if end == Head::START {
+            self.begin();
+        }
+        Ok(())
+    }
+
+    /// The first entries of a federation.
+    fn begin(&mut self) {
+        let federation = self.setup.federation;
+        let (coordinator, terms) = (self.setup.signer.public(), self.setup.agreement.document().clone());
+        self.draft.record(&Entry::Genesis { federation, coordinator, terms });
+        for (member, key, certificate) in std::mem::take(&mut self.setup.members) {
+            self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
+            self.take_in(member, key, certificate);
+        }
+        self.vouch();
+    }
+
+    /// The store is of this federation and its terms, and not older than its checkpoint.
+    fn check_belongs(&self, store: &mut dyn Store, end: Head) -> Result<(), EngineError> {
+        let foreign = |problem: &str| Err(EngineError::Foreign(problem.to_owned()));
+        if let Some(first) = store.rows(0, 1)?.first() {
+            let Entry::Genesis { federation, coordinator, terms } = first.entry()? else {
+                return foreign("its journal does not begin with a genesis");
+            };
+            if federation != self.setup.federation {
+                return foreign("it has another authority");
+            }
+            if coordinator != self.setup.signer.public() {
+                return foreign("its receipts are signed by another key than the server's");
+            }
+            if terms != *self.setup.agreement.document() {
+                return foreign("the terms in federation.toml are not those the federation began with");
+            }
+        }
+        let Some(Checkpoint { entry, head, .. }) = read_checkpoint(&self.setup.checkpoint)? else { return Ok(()) };
+        if entry > end.number {
+            return Err(EngineError::CheckpointAhead { head: end.number, checkpoint: entry });
+        }
+        match store.rows(entry.saturating_sub(1), 1)?.first() {
+            Some(row) if row.hash == head => Ok(()),
+            _ => foreign("its journal is not the one that the checkpoint vouches for"),
+        }
+    }
+
+    /// One committed step again.
+    fn replay(&mut self, number: u64, entry: Entry, store: &mut dyn Store) -> Result<(), EngineError> {
+        let inconsistent = |problem: &str| EngineError::Inconsistent { entry: number, problem: problem.to_owned() };
+        match entry {
+            Entry::Genesis { .. } if number == 1 => {}
+            Entry::Checkpoint { .. } => {}
+            Entry::Enrolled { member, key, certificate } => self.take_in(member, key, certificate),
+            Entry::Revoked { member } => self.take_out(&member, Time(0)),
+            Entry::Opened { round, nonce, asked_by } => {
+                self.again(number, &asked_by, Request::Ask)?;
+                if self.machine.open_round() != Some(round) {
+                    return Err(inconsistent("it opens another round than is next"));
+                }
+                self.open = Some(Open::new(round, nonce));
+            }
+            Entry::Offered { round, member, offer } => {
+                let content: OfferContent = read(number, &offer)?;
+                let OfferContent { gram, samples, ask_micros, commitment, .. } = content;
+                self.again(number, &member, Request::Offer(round, OfferBody { gram, samples, ask: ask_micros }))?;
+                self.answered(round, &member, RequestKind::Offer, store)?;
+                let taken = Taken { digest: offer.digest(), commitment, envelope: offer };
+                self.open_of(number)?.offers.insert(member, taken);
+            }
+            Entry::Declined { round, member } => {
+                self.again(number, &member, Request::Decline(round))?;
+                self.answered(round, &member, RequestKind::Offer, store)?;
+            }
+            Entry::Sealed { .. } => self.seal_again(number)?,
+            Entry::Awarded { round, winners } => self.award_again(number, round, winners, store)?,
+            Entry::Delivered { round, member, delivery } => {
+                let content: DeliveryContent = read(number, &delivery)?;
+                self.again(number, &member, Request::Deliver(round, content.moment))?;
+                self.answered(round, &member, RequestKind::Delivery, store)?;
+            }
+            Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } => {
+                return Err(inconsistent("it should be in the standing"));
+            }
+        }
+        Ok(())
+    }
+
+    fn again(&mut self, number: u64, member: &ClientId, request: Request) -> Result<(), EngineError> {
+        let problem = match self.machine.handle(Time(0), Input::Request(member.clone(), request)) {
+            Ok(Accepted::New) => return Ok(()),
+            Ok(Accepted::Repeated) => "it was taken before".to_owned(),
+            Err(rejection) => rejection.to_string(),
+        };
+        Err(EngineError::Inconsistent { entry: number, problem })
+    }
+
+    /// The reply that was given is given again when it is asked for.
+    fn answered(
+        &mut self,
+        round: RoundId,
+        member: &ClientId,
+        kind: RequestKind,
+        store: &mut dyn Store,
+    ) -> Result<(), EngineError> {
+        let key = RequestKey { member: member.clone(), round, kind };
+        let reply = store.reply(&key)?;
+        let missing =
+            || StoreError::Damaged(format!("the reply to {member}'s {} in round {round} is missing", kind.name()));
+        let open = self.open.as_mut().filter(|open| open.round == round).ok_or_else(missing)?;
+        open.replies.insert(key, reply.ok_or_else(missing)?);
+        open.answered.insert(member.clone());
+        Ok(())
+    }
+
+    /// If not all had answered, time had run out.
+    fn seal_again(&mut self, number: u64) -> Result<(), EngineError> {
+        self.open_of(number)?.phase = Phase::Deliveries;
+        let is_awarded = self.machine.is_awarded();
+        if let (false, Some(deadline)) = (is_awarded, self.machine.deadline()) {
+            self.machine.handle(deadline, Input::Tick).expect("time can always pass");
+        }
+        Ok(())
+    }
+
+    fn award_again(
+        &mut self,
+        number: u64,
+        round: RoundId,
+        winners: Vec<Award>,
+        store: &mut dyn Store,
+    ) -> Result<(), EngineError> {
+        let outcome = std::iter::from_fn(|| self.machine.poll()).find_map(|output| match output {
+            Output::Awarded(awarded, outcome) if awarded == round => Some(outcome),
+            _ => None,
+        });
+        if outcome.is_none_or(|outcome| awards(&outcome) != winners) {
+            let problem = "the mechanism decides otherwise on the recorded offers".to_owned();
+            return Err(EngineError::Inconsistent { entry: number, problem });
+        }
+        let mut decisions = BTreeMap::new();
+        let offered: Vec<ClientId> = self.open_of(number)?.offers.keys().cloned().collect();
+        for member in offered {
+            self.answered(round, &member, RequestKind::Decision, store)?;
+            let key = RequestKey { member: member.clone(), round, kind: RequestKind::Decision };
+            let body = &self.open_of(number)?.replies[&key].body;
+            let damaged = |error: serde_json::Error| StoreError::Damaged(format!("a receipt cannot be read: {error}"));
+            decisions.insert(member, serde_json::from_str::<Envelope>(body).map_err(damaged)?);
+        }
+        let open = self.open_of(number)?;
+        (open.awards, open.decisions) = (winners, Arc::new(decisions));
+        Ok(())
+    }
+
+    fn open_of(&mut self, number: u64) -> Result<&mut Open, EngineError> {
+        let problem = || EngineError::Inconsistent { entry: number, problem: "no round is open".to_owned() };
+        self.open.as_mut().ok_or_else(problem)
+    }
+}
+
+fn machine(setup: &Setup, standing: Standing) -> Coordinator {
+    Coordinator::resume(setup.agreement.terms(), setup.agreement.mechanism(), standing)
+}
+
+fn read<T: serde::de::DeserializeOwned>(number: u64, envelope: &Envelope) -> Result<T, EngineError> {
+    let problem = |error: serde_json::Error| EngineError::Inconsistent { entry: number, problem: error.to_string() };
+    serde_json::from_str(envelope.content.get()).map_err(problem)
+}

@@ -1,0 +1,52 @@
+//! What the machine and the store refuse, under the codes that members are told.
+
+use truthfed::protocol::{DeliveryError, OfferError, Rejection};
+
+use crate::error::{Code, Refusal};
+use crate::store::StoreError;
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Refusal {
+        let code = match &rejection {
+            Rejection::NotAMember(_) => Code::NotAMember,
+            Rejection::StaleRound { .. } => Code::StaleRound,
+            Rejection::WrongPhase { .. } => Code::WrongPhase,
+            Rejection::ConflictingRetry { .. } => Code::ConflictingRetry,
+            Rejection::Offer(error) => code_of(error),
+            Rejection::Delivery(error) => code_of_delivery(error),
+        };
+        Refusal::new(code, rejection.to_string())
+    }
+}
+
+fn code_of(error: &OfferError) -> Code {
+    match error {
+        OfferError::WrongDimension { .. } => Code::WrongDimension,
+        OfferError::NotPositive { .. } => Code::NotPositive,
+        OfferError::TraceTooLarge { .. } => Code::TraceTooLarge,
+        OfferError::TooManySamples { .. } => Code::TooManySamples,
+        OfferError::NoSamples { .. } => Code::DataWithoutSamples,
+        OfferError::RankTooHigh { .. } => Code::RankTooHigh,
+    }
+}
+
+fn code_of_delivery(error: &DeliveryError) -> Code {
+    match error {
+        DeliveryError::WrongDimension { .. } => Code::WrongDimension,
+        DeliveryError::OutOfRange { .. } => Code::OutOfRange,
+        DeliveryError::OutsideGram { .. } => Code::MomentOutOfRange,
+        DeliveryError::EnergyTooLarge { .. } => Code::MomentEnergy,
+    }
+}
+
+/// Members are told no details of the store.
+impl From<&StoreError> for Refusal {
+    fn from(error: &StoreError) -> Refusal {
+        Refusal::from(match error {
+            StoreError::Full => Code::StorageFull,
+            StoreError::Unavailable(_) | StoreError::InDoubt(_) | StoreError::Held => Code::Busy,
+            StoreError::NotLeader(_) => Code::NotLeader,
+            _ => Code::Internal,
+        })
+    }
+}

@@ -1,0 +1,454 @@
+//! The engine's state between two commits, and what a request does to it.
+//!
+//! Whatever happens here is provisional until the draft is committed; if that fails, the state is read from the store again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use truthfed::Amount;
+use truthfed::auction::{ClientId, Outcome};
+use truthfed::protocol::{Coordinator, Ending, Input, Output, Rejection, Request, RoundId, RoundRecord, Time};
+
+use super::draft::Draft;
+use super::intake::{CheckedDelivery, CheckedOffer};
+use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
+use super::recovery::{StandingBody, write_checkpoint};
+use super::{Command, EngineError, Setup, receipts};
+use crate::digest::{Digest, Nonce, PublicKey};
+use crate::error::{Code, Refusal};
+use crate::journal::{Award, Entry, seal};
+use crate::ledger::{Checkpoint, aggregate_digest};
+use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
+use crate::wire::{
+    AskReply, Context, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
+};
+
+/// Everything the engine knows.
+pub(super) struct State {
+    pub(super) setup: Setup,
+    pub(super) terms: Digest,
+    pub(super) start: Instant,
+    /// The time of this batch: all that is in it happens at once, after what time itself brings about.
+    pub(super) clock: Time,
+    pub(super) machine: Coordinator,
+    pub(super) members: Arc<Members>,
+    pub(super) open: Option<Open>,
+    pub(super) draft: Draft,
+    pub(super) counts: Counts,
+    /// To be written beside the store once the draft is committed.
+    pub(super) checkpoint: Option<Checkpoint>,
+}
+
+/// The round that is open.
+pub(super) struct Open {
+    pub(super) round: RoundId,
+    pub(super) nonce: Nonce,
+    pub(super) phase: Phase,
+    pub(super) offers: BTreeMap<ClientId, Taken>,
+    pub(super) answered: BTreeSet<ClientId>,
+    pub(super) awards: Vec<Award>,
+    pub(super) decisions: Arc<BTreeMap<ClientId, Envelope>>,
+    pub(super) replies: BTreeMap<RequestKey, StoredReply>,
+}
+
+/// An offer that binds.
+pub(super) struct Taken {
+    pub(super) digest: Digest,
+    pub(super) commitment: Digest,
+    pub(super) envelope: Envelope,
+}
+
+impl Open {
+    pub(super) fn new(round: RoundId, nonce: Nonce) -> Open {
+        Open {
+            round,
+            nonce,
+            phase: Phase::Offers,
+            offers: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            awards: Vec::new(),
+            decisions: Arc::default(),
+            replies: BTreeMap::new(),
+        }
+    }
+}
+
+impl State {
+    /// Milliseconds since this engine started.
+    pub(super) fn now(&self) -> Time {
+        Time(self.start.elapsed().as_millis() as u64)
+    }
+
+    /// When the phase of the open round ends.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.machine.deadline()
+    }
+
+    pub(super) fn lease_ms(&self) -> u64 {
+        self.setup.lease_ms
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        !self.draft.is_empty()
+    }
+
+    pub(super) fn batch(&self) -> &Batch {
+        self.draft.batch()
+    }
+
+    /// The draft is in the store.
+    pub(super) fn committed(&mut self, took: Duration) -> Result<(), EngineError> {
+        self.draft.clear();
+        self.counts.commits += 1;
+        self.counts.commit_us += took.as_micros() as u64;
+        match self.checkpoint.take() {
+            Some(checkpoint) => write_checkpoint(&self.setup.checkpoint, &checkpoint),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn published(&self) -> Published {
+        let open = self.open.as_ref().map(|open| PublishedRound {
+            round: open.round,
+            nonce: open.nonce,
+            phase: open.phase,
+            deadline: self.start + Duration::from_millis(self.machine.deadline().map_or(0, |Time(ms)| ms)),
+            answered: open.answered.clone(),
+            decisions: open.decisions.clone(),
+        });
+        Published {
+            federation: self.setup.federation,
+            terms: self.terms,
+            dimension: self.setup.agreement.terms().dimension,
+            version: self.draft.head().number,
+            closed: self.machine.closed(),
+            members: self.members.clone(),
+            open,
+            counts: self.counts,
+        }
+    }
+
+    /// Lets time pass.
+    pub(super) fn tick(&mut self) {
+        self.clock = self.now();
+        self.handle_input(Input::Tick).expect("time can always pass");
+        self.drain();
+    }
+
+    /// What a command does, and the reply to it.
+    pub(super) fn apply(&mut self, command: Command, store: &mut dyn Store) -> Result<String, Refusal> {
+        match command {
+            Command::Ask { member } => self.ask(member),
+            Command::Offer(offer) => self.offer(*offer, store),
+            Command::Decline { member, round } => self.decline(member, round, store),
+            Command::Deliver(delivery) => self.deliver(*delivery, store),
+            Command::Sync { member, have } => self.sync(&member, have, store),
+            Command::Statement { member } => self.statement(&member, store),
+            Command::Enrol { member, key, certificate } => self.enrol(member, key, certificate),
+            Command::Revoke { member } => self.revoke(&member),
+            Command::Read(read) => {
+                read(store);
+                Ok(String::new())
+            }
+        }
+    }
+
+    fn handle_input(&mut self, input: Input) -> Result<truthfed::protocol::Accepted, Rejection> {
+        self.machine.handle(self.clock, input)
+    }
+
+    fn request(&mut self, member: &ClientId, request: Request) -> Result<(), Refusal> {
+        self.members.check(member)?;
+        self.handle_input(Input::Request(member.clone(), request))?;
+        Ok(())
+    }
+
+    fn ask(&mut self, member: ClientId) -> Result<String, Refusal> {
+        self.request(&member, Request::Ask)?;
+        let round = self.machine.open_round().expect("a member's ask opens a round, or one is open");
+        if self.open.is_none() {
+            let nonce = receipts::nonce(&self.setup.signer, self.setup.federation, round, self.draft.head().hash);
+            self.draft.record(&Entry::Opened { round, nonce, asked_by: member });
+            self.open = Some(Open::new(round, nonce));
+        }
+        self.drain();
+        Ok(json(&AskReply { round }))
+    }
+
+    fn offer(&mut self, offer: CheckedOffer, store: &mut dyn Store) -> Result<String, Refusal> {
+        let CheckedOffer { member, round, body, commitment, digest, envelope } = offer;
+        let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
+        if let Some(reply) = self.earlier(&key, digest, store)? {
+            return Ok(reply);
+        }
+        self.request(&member, Request::Offer(round, body))?;
+        self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope.clone() });
+        self.counts.offers += 1;
+        let receipt = self.receipt(&member, ReceiptKind::OfferTaken, digest, None);
+        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
+        let open = self.open_mut();
+        open.offers.insert(member.clone(), Taken { digest, commitment, envelope });
+        open.answered.insert(member);
+        self.drain();
+        Ok(reply)
+    }
+
+    fn decline(&mut self, member: ClientId, round: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
+        // A decline takes the place of an offer: whichever came first stands.
+        let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
+        let digest = Digest::of(b"decline");
+        if let Some(reply) = self.earlier(&key, digest, store)? {
+            return Ok(reply);
+        }
+        self.request(&member, Request::Decline(round))?;
+        self.draft.record(&Entry::Declined { round, member: member.clone() });
+        let reply = self.keep(key, digest, json(&DeclineReply { round }));
+        self.open_mut().answered.insert(member);
+        self.drain();
+        Ok(reply)
+    }
+
+    fn deliver(&mut self, delivery: CheckedDelivery, store: &mut dyn Store) -> Result<String, Refusal> {
+        let CheckedDelivery { member, round, content, digest, envelope } = delivery;
+        let key = RequestKey { member: member.clone(), round, kind: RequestKind::Delivery };
+        if let Some(reply) = self.earlier(&key, digest, store)? {
+            return Ok(reply);
+        }
+        let taken = self.open.as_ref().filter(|open| open.round == round && open.phase == Phase::Deliveries);
+        let taken = taken.and_then(|open| open.offers.get(&member));
+        let offer = match taken {
+            Some(taken) if content.offer != taken.digest => {
+                let message = "offer: is not the hash of the offer that was taken".to_owned();
+                return Err(Refusal::new(Code::OtherOffer, message));
+            }
+            Some(taken) if commitment(content.salt, &content.moment) != taken.commitment => {
+                let message = "moment: is not the one the offer committed to".to_owned();
+                return Err(Refusal::new(Code::MomentNotCommitted, message));
+            }
+            taken => taken.map(|taken| taken.digest),
+        };
+        self.request(&member, Request::Deliver(round, content.moment))?;
+        let offer = offer.expect("the machine takes deliveries of winners only, and winners have offered");
+        self.draft.record(&Entry::Delivered { round, member: member.clone(), delivery: envelope });
+        self.counts.deliveries += 1;
+        let receipt = self.receipt(&member, ReceiptKind::DeliveryTaken, offer, None);
+        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
+        self.drain();
+        Ok(reply)
+    }
+
+    fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
+        self.members.check(member)?;
+        let snapshot = self.machine.snapshot(member);
+        let receipts = self.receipts_of(member, RequestKind::Settlement, have, store)?;
+        Ok(json(&SyncReply { snapshot: (snapshot.closed > have).then_some(snapshot), receipts }))
+    }
+
+    fn statement(&mut self, member: &ClientId, store: &mut dyn Store) -> Result<String, Refusal> {
+        let mut of = |kind| self.receipts_of(member, kind, RoundId(0), store);
+        let (decisions, settlements) = (of(RequestKind::Decision)?, of(RequestKind::Settlement)?);
+        Ok(json(&StatementReply { member: member.clone(), decisions, settlements }))
+    }
+
+    fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Result<String, Refusal> {
+        if self.members.by_name().contains_key(&member) {
+            let message = format!("{member} is or was a member already: take another name");
+            return Err(Refusal::new(Code::MemberExists, message));
+        }
+        if let Some(holder) = self.members.holder(&certificate) {
+            let message = format!("the certificate is or was {holder}'s: issue another");
+            return Err(Refusal::new(Code::MemberExists, message));
+        }
+        self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
+        self.take_in(member, key, certificate);
+        Ok("{}".to_owned())
+    }
+
+    /// A member from now on.
+    pub(super) fn take_in(&mut self, member: ClientId, key: PublicKey, certificate: Digest) {
+        self.machine.enrol(member.clone());
+        Arc::make_mut(&mut self.members).enrol(member, MemberInfo { key, certificate, is_revoked: false });
+    }
+
+    fn revoke(&mut self, member: &ClientId) -> Result<String, Refusal> {
+        self.members.check(member)?;
+        self.draft.record(&Entry::Revoked { member: member.clone() });
+        self.take_out(member, self.clock);
+        self.drain();
+        Ok("{}".to_owned())
+    }
+
+    /// No member any more.
+    pub(super) fn take_out(&mut self, member: &ClientId, now: Time) {
+        Arc::make_mut(&mut self.members).revoke(member);
+        if let Some(open) = self.open.as_mut().filter(|open| open.phase == Phase::Offers) {
+            open.offers.remove(member);
+        }
+        self.machine.revoke(now, member);
+    }
+
+    /// Does what the machine wants done.
+    fn drain(&mut self) {
+        while let Some(output) = self.machine.poll() {
+            match output {
+                // Members see it in their views and snapshots.
+                Output::Notice(..) => {}
+                Output::Awarded(round, outcome) => self.awarded(round, &outcome),
+                Output::Ended(record) => self.ended(*record),
+            }
+        }
+    }
+
+    fn awarded(&mut self, round: RoundId, outcome: &Outcome) {
+        let federation = self.setup.federation;
+        let open = self.open_mut();
+        let offers = seal(open.offers.iter().map(|(member, taken)| (member, &taken.envelope)));
+        let signature = receipts::seal(&self.setup.signer, federation, round, offers);
+        self.draft.record(&Entry::Sealed { round, offers, signature });
+        let winners = awards(outcome);
+        self.draft.record(&Entry::Awarded { round, winners: winners.clone() });
+        let offered: Vec<(ClientId, Digest)> =
+            self.open_mut().offers.iter().map(|(member, taken)| (member.clone(), taken.digest)).collect();
+        let mut decisions = BTreeMap::new();
+        for (member, digest) in offered {
+            let payment = outcome.winner(&member).map(|winner| winner.payment);
+            let kind = if payment.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
+            let decision = self.receipt(&member, kind, digest, payment);
+            let key = RequestKey { member: member.clone(), round, kind: RequestKind::Decision };
+            self.keep(key, digest, json(&decision));
+            decisions.insert(member, decision);
+        }
+        let open = self.open_mut();
+        (open.phase, open.awards, open.decisions) = (Phase::Deliveries, winners, Arc::new(decisions));
+    }
+
+    fn ended(&mut self, record: RoundRecord) {
+        let round = record.round;
+        match record.ending {
+            Ending::Settled { paid, defaulted, .. } => {
+                let aggregate = aggregate_digest(self.machine.settled());
+                for (member, payment) in &paid {
+                    self.settle(member, ReceiptKind::Paid, *payment);
+                }
+                let awards = std::mem::take(&mut self.open_mut().awards);
+                for award in awards.iter().filter(|award| defaulted.contains(&award.member)) {
+                    self.settle(&award.member, ReceiptKind::Voided, award.payment_micros);
+                }
+                self.counts.settled += 1;
+                self.counts.payments += paid.len() as u64;
+                self.counts.defaults += defaulted.len() as u64;
+                let paid = paid.into_iter().map(|(member, _)| member).collect();
+                self.draft.record(&Entry::Settled { round, paid, defaulted, aggregate });
+            }
+            Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned()),
+            Ending::Invalid(error) => self.aborted(round, error.to_string()),
+            Ending::Refused(refusal) => self.aborted(round, refusal.to_string()),
+        }
+        self.open = None;
+        self.vouch();
+        let body = StandingBody {
+            standing: self.machine.standing(),
+            members: self.members.by_name().clone(),
+            postings: self.draft.ledger().postings(),
+        };
+        self.draft.stand(json(&body));
+    }
+
+    fn aborted(&mut self, round: RoundId, reason: String) {
+        self.counts.aborted += 1;
+        self.draft.record(&Entry::Aborted { round, reason });
+    }
+
+    fn settle(&mut self, member: &ClientId, kind: ReceiptKind, payment: Amount) {
+        let open = self.open.as_ref().expect("only an open round ends");
+        let (round, digest) = (open.round, open.offers[member].digest);
+        let receipt = self.receipt(member, kind, digest, Some(payment));
+        let key = RequestKey { member: member.clone(), round, kind: RequestKind::Settlement };
+        self.keep(key, digest, json(&receipt));
+    }
+
+    /// Signs everything so far.
+    pub(super) fn vouch(&mut self) {
+        let checkpoint = receipts::vouch(&self.setup.signer, self.setup.federation, self.draft.head());
+        let Checkpoint { entry, head, signature } = checkpoint;
+        self.draft.record(&Entry::Checkpoint { entry, head, signature });
+        self.checkpoint = Some(checkpoint);
+    }
+
+    fn receipt(&self, member: &ClientId, kind: ReceiptKind, offer: Digest, payment: Option<Amount>) -> Envelope {
+        let open = self.open.as_ref().expect("receipts are given in an open round");
+        let context = Context {
+            federation: self.setup.federation,
+            round: open.round,
+            nonce: open.nonce,
+            terms: self.terms,
+            member: member.clone(),
+        };
+        receipts::receipt(&self.setup.signer, context, kind, offer, payment)
+    }
+
+    /// The reply to the same request before, if there was one.
+    fn earlier(&mut self, key: &RequestKey, digest: Digest, store: &mut dyn Store) -> Result<Option<String>, Refusal> {
+        self.members.check(&key.member)?;
+        let known = match &self.open {
+            Some(open) if open.round == key.round => open.replies.get(key).cloned(),
+            _ => match self.draft.batch().replies.iter().find(|reply| reply.key == *key) {
+                Some(reply) => Some(reply.clone()),
+                None => store.reply(key).map_err(|error| Refusal::from(&error))?,
+            },
+        };
+        match known {
+            None => Ok(None),
+            Some(known) if known.request == digest => Ok(Some(known.body)),
+            Some(_) => {
+                let RequestKey { member, round, kind } = key;
+                let message =
+                    format!("{member} already sent another {} in round {round}: the first stands", kind.name());
+                Err(Refusal::new(Code::ConflictingRetry, message))
+            }
+        }
+    }
+
+    /// The receipts of one kind that a member was given after a round, with those that are about to be committed.
+    fn receipts_of(
+        &self,
+        member: &ClientId,
+        kind: RequestKind,
+        after: RoundId,
+        store: &mut dyn Store,
+    ) -> Result<Vec<Envelope>, Refusal> {
+        let mut replies = store.replies(member, kind, after).map_err(|error| Refusal::from(&error))?;
+        let is_meant = |key: &RequestKey| key.member == *member && key.kind == kind && key.round > after;
+        replies.extend(self.draft.batch().replies.iter().filter(|reply| is_meant(&reply.key)).cloned());
+        let read = |reply: StoredReply| serde_json::from_str(&reply.body);
+        let receipts: Result<_, _> = replies.into_iter().map(read).collect();
+        receipts.map_err(|error| Refusal::new(Code::Internal, format!("a stored receipt cannot be read: {error}")))
+    }
+
+    fn keep(&mut self, key: RequestKey, request: Digest, body: String) -> String {
+        let reply = StoredReply { key: key.clone(), request, body: body.clone() };
+        self.open_mut().replies.insert(key, reply.clone());
+        self.draft.keep(reply);
+        body
+    }
+
+    fn open_mut(&mut self) -> &mut Open {
+        self.open.as_mut().expect("the machine and the engine agree on the open round")
+    }
+}
+
+/// The winners of an outcome as they are recorded.
+pub(super) fn awards(outcome: &Outcome) -> Vec<Award> {
+    let award = |winner: &truthfed::auction::Winner| Award {
+        member: winner.client.clone(),
+        ask_micros: winner.ask,
+        payment_micros: winner.payment,
+        essential: winner.essential,
+    };
+    outcome.winners().iter().map(award).collect()
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("our own structs are JSON")
+}

@@ -1,0 +1,269 @@
+//! Refusals: everything a coordinator says no with, each under a name that does not change.
+//!
+//! A refusal travels as `{"error": {"code": "...", "message": "..."}}` with the HTTP status of its [`Code`]. Programs go by
+//! the code; the message is for people. Every code has an entry in `docs/errors.md`.
+//!
+//! Not here: errors that stay inside one process (each verb has its own enum).
+
+use std::fmt;
+use std::str::FromStr;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// Who can mend a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The member that sent the request, or whoever wrote its agent.
+    Member,
+    /// The operator of the federation.
+    Operator,
+    /// Nobody needs to: the same request is taken later.
+    Time,
+}
+
+/// Defines [`Code`] by one row for each: variant, name, HTTP status, who mends it, what to do.
+macro_rules! codes {
+    ($($variant:ident $name:literal $status:literal $whose:ident $advice:literal)*) => {
+        /// Why a request is refused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub enum Code {
+            $(#[doc = $advice] $variant,)*
+        }
+
+        impl Code {
+            /// All of them, in the order of `docs/errors.md`.
+            pub const ALL: &[Code] = &[$(Code::$variant),*];
+
+            /// As it is sent: lower-case words with hyphens. It never changes.
+            pub const fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name),* }
+            }
+
+            /// The HTTP status it is sent with.
+            pub const fn status(self) -> u16 {
+                match self { $(Code::$variant => $status),* }
+            }
+
+            /// Who can mend it.
+            pub const fn whose(self) -> Whose {
+                match self { $(Code::$variant => Whose::$whose),* }
+            }
+
+            /// What happened and what to do, in a sentence.
+            pub const fn advice(self) -> &'static str {
+                match self { $(Code::$variant => $advice),* }
+            }
+        }
+    };
+}
+
+codes! {
+    // The form of a message.
+    Malformed "malformed" 400 Member "The body is not JSON: write one JSON value."
+    Truncated "truncated" 400 Member "The body ends before its JSON value does: send all of it."
+    TrailingBytes "trailing-bytes" 400 Member "Something follows the JSON value: send one value only."
+    WrongType "wrong-type" 400 Member "A field has another type or form than the protocol says: look up the field."
+    UnknownField "unknown-field" 400 Member "The message has a field the protocol does not know: remove it."
+    MissingField "missing-field" 400 Member "The message lacks a field of the protocol: add it."
+    UnknownVersion "unknown-version" 400 Member "The schema is of another version: use an agent of the coordinator's version."
+    TooLarge "too-large" 413 Member "The body is larger than any honest message of this dimension: send less."
+    TooSlow "too-slow" 408 Member "The body did not arrive in time: send it again, faster."
+    NotFound "not-found" 404 Member "There is no such path, round or receipt: look up the path."
+    MethodNotAllowed "method-not-allowed" 405 Member "The path does not take this HTTP method: use the one in the protocol."
+
+    // Numbers of an offer or a delivery.
+    WrongDimension "wrong-dimension" 422 Member "Gram or moment has another dimension than the terms: use the terms' dimension."
+    NotFinite "not-finite" 422 Member "A number is not finite: repair the statistics it comes from."
+    OutOfRange "out-of-range" 422 Member "A number is larger than the protocol admits: scale contexts and rewards to the terms."
+    NotPositive "not-positive" 422 Member "No data has this gram, it is not positive semi-definite: repair the statistics."
+    TraceTooLarge "trace-too-large" 422 Member "The gram is larger than so many contexts of admitted length give: scale the contexts."
+    RankTooHigh "rank-too-high" 422 Member "The gram has more directions than samples: count every sample."
+    DataWithoutSamples "data-without-samples" 422 Member "The gram is not zero and the number of samples is: count every sample."
+    TooManySamples "too-many-samples" 422 Member "More samples than the terms allow in one offer: offer them over several rounds."
+    MomentOutOfRange "moment-out-of-range" 422 Member "The moment has a part that no data with the offered gram gives: deliver what was offered."
+    MomentEnergy "moment-energy" 422 Member "The moment needs rewards beyond the terms: scale the rewards."
+    MomentNotCommitted "moment-not-committed" 422 Member "Moment and salt are not what the offer committed to: deliver what was offered."
+    AskNegative "ask-negative" 422 Member "The ask is below zero: ask zero or more."
+    AskFractional "ask-fractional" 422 Member "The ask is not a whole number of micro-units: round it."
+    AskAboveCap "ask-above-cap" 422 Member "The ask is above the largest amount of money, 10^12 units: ask less."
+
+    // Where a signed content counts.
+    OtherFederation "other-federation" 409 Member "The content is signed for another federation: use this federation's bundle."
+    OtherTerms "other-terms" 409 Member "The content is signed under other terms: fetch the terms and decide anew."
+    OtherMember "other-member" 403 Member "The content names another member than the certificate: send one's own only."
+    BadSignature "bad-signature" 403 Member "The signature does not belong to the content and the member's key: sign the very bytes sent."
+    BadNonce "bad-nonce" 409 Member "The content is signed with another nonce than the round's: sign for the open round."
+    StaleRound "stale-round" 409 Member "The round is over or was never opened: ask for the present view."
+    WrongPhase "wrong-phase" 409 Member "The round does not wait for this now: ask for the present view."
+    OtherOffer "other-offer" 409 Member "The delivery belongs to another offer than the one that won: deliver for that one."
+    ConflictingRetry "conflicting-retry" 409 Member "Another message of this kind was taken in this round, and it stands: send no second one."
+
+    // Who asks.
+    NotAMember "not-a-member" 403 Operator "The certificate is genuine but not enrolled: the operator adds the member."
+    MemberRevoked "member-revoked" 403 Operator "The member was revoked: the operator issues a new bundle if it may come back."
+    NotOperator "not-operator" 403 Member "Only the operator's certificate may do this: use the operator's folder."
+
+    // What only the operator sees.
+    BadName "bad-name" 422 Operator "Not a name of a member: letters, digits, dot, underscore and hyphen, at most 64."
+    MemberExists "member-exists" 409 Operator "A member of this name or certificate is enrolled already: choose another name."
+    UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
+
+    // The state of the coordinator.
+    RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait as long as Retry-After says."
+    TooManyConnections "too-many-connections" 429 Time "The member has too many connections open: reuse one, or wait."
+    Busy "busy" 503 Time "The coordinator or its database has too much to do: try again."
+    StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator makes room, then try again."
+    NotLeader "not-leader" 503 Time "Another coordinator has taken over: try again."
+    ShuttingDown "shutting-down" 503 Time "The coordinator is about to stop: try again when it is back."
+    Internal "internal" 500 Operator "The coordinator found an error of its own: its log says more."
+}
+
+impl Code {
+    /// Whether the same request may be taken later, unchanged.
+    pub const fn is_passing(self) -> bool {
+        matches!(self.status(), 408 | 429 | 503 | 507)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text is not the name of a refusal: the other side speaks a newer version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a code of this version")]
+pub struct UnknownCode(String);
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    fn from_str(name: &str) -> Result<Code, UnknownCode> {
+        let code = Code::ALL.iter().find(|code| code.name() == name);
+        code.copied().ok_or_else(|| UnknownCode(name.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Code {
+    type Error = UnknownCode;
+
+    fn try_from(name: String) -> Result<Code, UnknownCode> {
+        name.parse()
+    }
+}
+
+impl From<Code> for String {
+    fn from(code: Code) -> String {
+        code.name().to_owned()
+    }
+}
+
+/// A refusal as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(into = "Wire", from = "Wire")]
+#[error("{code}: {message}")]
+pub struct Refusal {
+    /// Which.
+    pub code: Code,
+    /// What exactly, for people.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal that says what exactly is wrong.
+    pub fn new(code: Code, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into() }
+    }
+}
+
+/// A refusal that says no more than its code.
+impl From<Code> for Refusal {
+    fn from(code: Code) -> Refusal {
+        Refusal::new(code, code.advice())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.code.status()).expect("the status of every code is valid");
+        (status, Json(self)).into_response()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    error: Body,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    code: Code,
+    message: String,
+}
+
+impl From<Refusal> for Wire {
+    fn from(Refusal { code, message }: Refusal) -> Wire {
+        Wire { error: Body { code, message } }
+    }
+}
+
+impl From<Wire> for Refusal {
+    fn from(Wire { error: Body { code, message } }: Wire) -> Refusal {
+        Refusal { code, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_sent_under_its_code_and_read_back() {
+        let refusal = Refusal::new(Code::StaleRound, "round 3 is over");
+        let text = serde_json::to_string(&refusal).unwrap();
+        assert_eq!(text, r#"{"error":{"code":"stale-round","message":"round 3 is over"}}"#);
+        assert_eq!(serde_json::from_str::<Refusal>(&text).unwrap(), refusal);
+        assert_eq!(refusal.into_response().status(), StatusCode::CONFLICT);
+    }
+
+    #[test]
+    fn names_are_words_with_hyphens_and_each_is_used_once() {
+        for code in Code::ALL {
+            assert_eq!(code.name().parse(), Ok(*code));
+            assert!(code.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{code}");
+            assert!(StatusCode::from_u16(code.status()).is_ok_and(|s| s.is_client_error() || s.is_server_error()));
+            assert!(code.advice().ends_with('.'), "{code}");
+        }
+        assert_eq!("nothing".parse::<Code>(), Err(UnknownCode("nothing".to_owned())));
+    }
+
+    #[test]
+    fn what_passes_by_itself_can_be_sent_again() {
+        assert!(Code::ALL.iter().filter(|code| code.whose() == Whose::Time).all(|code| code.is_passing()));
+        assert!(!Code::ConflictingRetry.is_passing());
+    }
+
+    #[test]
+    fn the_page_of_errors_has_every_code_with_its_status_and_who_mends_it() {
+        let page = include_str!("../../../docs/errors.md");
+        let entries: Vec<&str> = page.split("\n### ").skip(1).collect();
+        let heading = |code: &Code| format!("`{code}` ({})", code.status());
+        let headings: Vec<&str> = entries.iter().filter_map(|entry| entry.lines().next()).collect();
+        assert_eq!(headings, Code::ALL.iter().map(heading).collect::<Vec<_>>());
+        for (entry, code) in entries.iter().zip(Code::ALL) {
+            let mender = match code.whose() {
+                Whose::Member => "**Member:**",
+                Whose::Operator => "**Operator:**",
+                Whose::Time => "**Nobody:**",
+            };
+            assert!(entry.contains(mender), "{code} says {mender}");
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Making the folder of a federation, and adding members to it.
+//!
+//! Whatever is made is made beside its place, written through to disk and then renamed: it is whole or not there. Nothing that
+//! exists is overwritten.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use truthfed::auction::ClientId;
+
+use super::bundle::{BundleFile, Contents, MEMBER, write_bundle, write_identity};
+use super::open::{
+    AUTHORITY, Enrolment, MEMBERS, OPERATOR, OpenError, ROSTER, SERVER, SETTINGS, file, read_authority,
+    read_certificate, read_identity, read_settings,
+};
+use super::settings::{Settings, SettingsError};
+use super::{DEFAULT_TOML, lines};
+use crate::digest::{Digest, Nonce, PublicKey};
+use crate::identity::{
+    Authority, Certificate, IssueError, NameError, Validity, check_name, create_private_folder, write_private,
+    write_public,
+};
+
+/// Most members that are made at once.
+const MAX_MEMBERS: usize = 10_000;
+
+/// What to make.
+#[derive(Debug, Clone, Default)]
+pub struct InitOptions {
+    /// The name of the federation; by default that of the folder.
+    pub name: Option<String>,
+    /// Names of the first members.
+    pub members: Vec<String>,
+    /// Settings that differ from [`DEFAULT_TOML`], as `key=value`, such as `terms.reserve=500`.
+    pub changes: Vec<String>,
+}
+
+impl InitOptions {
+    /// Members `m1` to `mN`.
+    pub fn with_members(count: usize) -> InitOptions {
+        InitOptions { members: (1..=count).map(|number| format!("m{number}")).collect(), ..InitOptions::default() }
+    }
+}
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The federation: the hash of its authority's certificate.
+    pub federation: Digest,
+    /// Its members.
+    pub members: Vec<Enrolment>,
+}
+
+/// Why no federation is made. All are the operator's to mend; nothing was left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// There is something already: choose another place.
+    #[error("{} exists already and is not an empty folder: choose another name, or remove it", .0.display())]
+    Exists(PathBuf),
+    /// A folder without a name of its own.
+    #[error("{} does not name a new folder: give it a name, such as `fed`", .0.display())]
+    Unnamed(PathBuf),
+    /// A name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Two members of the same name; folders may not tell capitals apart.
+    #[error("two members are named {0}, if capitals do not count: give each its own name")]
+    Twice(String),
+    /// Too many at once.
+    #[error("{0} members are too many at once: at most {MAX_MEMBERS}, add the others later")]
+    TooMany(usize),
+    /// A change to the settings is not one.
+    #[error("`{0}` changes no setting: write key=value with a key of federation.toml, such as terms.reserve=500")]
+    Change(String),
+    /// The settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A certificate.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// The file system refuses.
+    #[error("cannot make {}: {error}", path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Why a member is not added. All are the operator's to mend.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// The folder.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The certificate.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// There is one already.
+    #[error("{0} was added already: choose another name")]
+    Exists(ClientId),
+    /// The file system refuses.
+    #[error("cannot write {}: {error}", path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Makes the folder of a new federation.
+///
+/// # Errors
+/// When the place is taken, a name or a setting is wrong, or the file system refuses. Nothing is left behind then.
+pub fn init(folder: &Path, options: &InitOptions) -> Result<Created, InitError> {
+    let place = folder.file_name().and_then(|name| name.to_str());
+    let place = place.ok_or_else(|| InitError::Unnamed(folder.to_owned()))?;
+    if is_taken(folder) {
+        return Err(InitError::Exists(folder.to_owned()));
+    }
+    let members = check_members(&options.members)?;
+    let text = settings_text(place, options)?;
+    let settings = Settings::read(&text)?;
+    let authority = Authority::create(&settings.name, Validity::authority())?;
+
+    let io = |error| InitError::Io { path: folder.to_owned(), error };
+    let scratch = Scratch::beside(folder).map_err(io)?;
+    create_private_folder(&scratch.path).map_err(io)?;
+    let members = fill(&scratch.path, &text, &settings, &authority, &members)?;
+    scratch.move_to(folder).map_err(|error| match is_taken(folder) {
+        true => InitError::Exists(folder.to_owned()),
+        false => io(error),
+    })?;
+    Ok(Created { folder: folder.to_owned(), federation: authority.federation(), members })
+}
+
+/// Issues the bundle of another member. The coordinator must still be told to enrol it.
+///
+/// # Errors
+/// When the name is taken or unusable, or the authority's key is not here.
+pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
+    let member = check_name(name)?;
+    let on_roster = folder.join(ROSTER).join(format!("{member}.pem"));
+    if on_roster.exists() {
+        return Err(AddError::Exists(member));
+    }
+    let bundle = folder.join(MEMBERS).join(name);
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |error| AddError::Io { path, error }
+    };
+    // A bundle that is not on the roster is what a crash left of an earlier attempt: it is whole.
+    if !bundle.exists() {
+        let (settings, authority) = (read_settings(folder)?, read_authority(folder)?);
+        let coordinator = read_certificate(&file(folder, SERVER, "pem"))?.key();
+        fs::create_dir_all(folder.join(MEMBERS)).map_err(io(&bundle))?;
+        let scratch = Scratch::beside(&bundle).map_err(io(&bundle))?;
+        issue_bundle(&scratch.path, &member, &settings, &authority, coordinator)?.map_err(io(&bundle))?;
+        scratch.move_to(&bundle).map_err(io(&bundle))?;
+    }
+    let certificate = read_certificate(&file(&bundle, MEMBER, "pem"))?;
+    let scratch = Scratch::beside(&on_roster).map_err(io(&on_roster))?;
+    write_public(&scratch.path, certificate.pem()).map_err(io(&on_roster))?;
+    scratch.move_to(&on_roster).map_err(io(&on_roster))?;
+    Ok(Enrolment::new(member, &certificate))
+}
+
+/// Certifies the coordinator anew, under the names of the present settings and with the key it has.
+///
+/// # Errors
+/// When a key is not here, or a file cannot be written.
+pub fn renew_server(folder: &Path) -> Result<Certificate, AddError> {
+    let (settings, authority) = (read_settings(folder)?, read_authority(folder)?);
+    let key = read_identity(folder, SERVER)?.signer().clone();
+    let renewed = authority.renew_server(key, &settings.names, Validity::leaf())?;
+    let path = file(folder, SERVER, "pem");
+    let io = |error| AddError::Io { path: path.clone(), error };
+    let scratch = Scratch::beside(&path).map_err(io)?;
+    write_public(&scratch.path, renewed.certificate().pem()).map_err(io)?;
+    scratch.move_to(&path).map_err(io)?;
+    Ok(renewed.certificate().clone())
+}
+
+/// Whether a new folder cannot be put there.
+fn is_taken(folder: &Path) -> bool {
+    let empty = |mut entries: fs::ReadDir| entries.next().is_none();
+    folder.symlink_metadata().is_ok() && !fs::read_dir(folder).is_ok_and(empty)
+}
+
+fn check_members(names: &[String]) -> Result<Vec<ClientId>, InitError> {
+    if names.len() > MAX_MEMBERS {
+        return Err(InitError::TooMany(names.len()));
+    }
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name.to_ascii_lowercase()) {
+            return Err(InitError::Twice(name.clone()));
+        }
+    }
+    names.iter().map(|name| check_name(name).map_err(InitError::from)).collect()
+}
+
+/// The commented defaults with the name and the changes put in.
+fn settings_text(place: &str, options: &InitOptions) -> Result<String, InitError> {
+    let name = match &options.name {
+        Some(name) => check_name(name)?.to_string(),
+        None => check_name(place).map_or("federation".to_owned(), String::from),
+    };
+    let mut text = lines::set(DEFAULT_TOML, "name", &quoted(&name)).expect("the defaults have a name");
+    for change in &options.changes {
+        let wrong = || InitError::Change(change.clone());
+        let (key, value) = change.split_once('=').ok_or_else(wrong)?;
+        text = set(&text, key.trim(), value.trim()).ok_or_else(wrong)?;
+    }
+    Ok(text)
+}
+
+/// Changes a setting; the value is TOML, or else plain text.
+fn set(text: &str, key: &str, value: &str) -> Option<String> {
+    let table = toml::from_str::<toml::Table>(text).ok()?;
+    let present = key.split('.').try_fold(&toml::Value::from(table), |value, part| value.get(part)).cloned()?;
+    if value.contains('\n') {
+        return None;
+    }
+    let written = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+    let written = written.and_then(|mut table| table.remove("value"));
+    match written {
+        // Amounts are text in the file, and numbers to everybody who types them.
+        Some(typed) if typed.is_str() || !present.is_str() => lines::set(text, key, value),
+        _ => lines::set(text, key, &quoted(value)),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// Writes everything into an empty folder.
+fn fill(
+    folder: &Path,
+    text: &str,
+    settings: &Settings,
+    authority: &Authority,
+    members: &[ClientId],
+) -> Result<Vec<Enrolment>, InitError> {
+    let io = |error| InitError::Io { path: folder.to_owned(), error };
+    let server = authority.issue_server(&settings.names, Validity::leaf())?;
+    let operator = authority.issue_operator(Validity::leaf());
+    // Private: it may come to have the password of a database.
+    write_private(&folder.join(SETTINGS), text).map_err(io)?;
+    for (stem, identity) in [(AUTHORITY, authority.identity()), (SERVER, &server), (OPERATOR, &operator)] {
+        let inner = folder.join(stem).parent().map(Path::to_owned).expect("a stem has a folder");
+        create_private_folder(&inner).and_then(|()| write_identity(folder, stem, identity)).map_err(io)?;
+    }
+    for name in [ROSTER, MEMBERS] {
+        create_private_folder(&folder.join(name)).map_err(io)?;
+    }
+    let coordinator = server.certificate().key();
+    let mut enrolments = Vec::with_capacity(members.len());
+    for member in members {
+        let bundle = folder.join(MEMBERS).join(member.as_str());
+        let certificate = issue_bundle(&bundle, member, settings, authority, coordinator)?.map_err(io)?;
+        write_public(&folder.join(ROSTER).join(format!("{member}.pem")), certificate.pem()).map_err(io)?;
+        enrolments.push(Enrolment::new(member.clone(), &certificate));
+    }
+    Ok(enrolments)
+}
+
+/// Issues a certificate and writes a bundle into a new folder. The outer error is about the name, the inner one of the
+/// file system.
+fn issue_bundle(
+    folder: &Path,
+    member: &ClientId,
+    settings: &Settings,
+    authority: &Authority,
+    coordinator_key: PublicKey,
+) -> Result<io::Result<Certificate>, IssueError> {
+    let identity = authority.issue_member(member, Validity::leaf())?;
+    let file = BundleFile {
+        member: member.to_string(),
+        coordinator: settings.address.clone(),
+        server_name: settings.server_name.clone(),
+        federation: authority.federation(),
+        coordinator_key,
+        terms: settings.agreement.hash(),
+    };
+    let authority = authority.identity().certificate();
+    let contents = Contents { file, agreement: &settings.agreement, authority, identity: &identity };
+    Ok(write_bundle(folder, &contents).map(|()| identity.certificate().clone()))
+}
+
+/// A file or folder that is being made beside its place. It is removed unless it is moved there.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn beside(place: &Path) -> io::Result<Scratch> {
+        let name = place.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Scratch { path: place.with_file_name(format!(".{name}.{}", Nonce::random())) })
+    }
+
+    /// Writes it through and moves it to its place in one step.
+    fn move_to(self, place: &Path) -> io::Result<()> {
+        sync(&self.path)?;
+        fs::rename(&self.path, place)?;
+        let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // After it was moved there is nothing to remove; and if it cannot be, it is only litter.
+        let _ = match self.path.is_dir() {
+            true => fs::remove_dir_all(&self.path),
+            false => fs::remove_file(&self.path),
+        };
+    }
+}
+
+/// Waits until a file, or a folder with all that is in it, is on disk.
+fn sync(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            sync(&entry?.path())?;
+        }
+    }
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,35 @@
+//! The folder of a federation, and the bundle of each member.
+//!
+//! ```text
+//! fed/federation.toml                      settings and terms
+//!     authority/authority.{pem,key}        the certificate authority; the key is needed to add members only
+//!     server/server.{pem,key}              the coordinator
+//!     operator/operator.{pem,key}          who may enrol and revoke
+//!     roster/NAME.pem                      the certificate of every member that was added
+//!     members/NAME/                        a bundle, to be moved to the member
+//!         member.toml, terms.json, authority.pem, member.{pem,key}
+//! ```
+//!
+//! [`init`] makes a folder whole or not at all; [`open`] and [`open_bundle`] read strictly and say what to do about what is
+//! wrong. A checked [`Federation`] or [`Bundle`] need not be checked again.
+//!
+//! Not here: the ledger, and who is enrolled at present (the journal's).
+
+mod bundle;
+mod create;
+mod lines;
+mod open;
+mod raw;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub use bundle::{Bundle, BundleFile, open_bundle};
+pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew_server};
+pub use open::{Enrolment, Federation, OpenError, open};
+pub use raw::{RawFederation, RawLimits, RawMechanism, RawTerms};
+pub use settings::{Settings, SettingsError, StoreSetting};
+
+/// Commented settings: the defaults.
+pub const DEFAULT_TOML: &str = include_str!("federation.toml");

@@ -1,0 +1,101 @@
+//! What `federation.toml` says. The meaning of each key stands in the commented file.
+
+use serde::{Deserialize, Serialize};
+use truthfed::bandit;
+use truthfed::protocol::Trigger;
+
+use crate::terms::CoverageSetting;
+
+/// Settings as they are written down; all keys are needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawFederation {
+    /// Its name.
+    pub name: String,
+    /// Where the coordinator listens.
+    pub listen: String,
+    /// Where members reach it, `host:port`.
+    pub address: String,
+    /// What its certificate is issued for.
+    pub names: Vec<String>,
+    /// Where it answers in plain text.
+    pub admin: String,
+    /// A file, or the address of a PostgreSQL database.
+    pub store: String,
+    /// What the federation agrees on.
+    pub terms: RawTerms,
+    /// How much the coordinator gives.
+    pub limits: RawLimits,
+}
+
+/// Terms as they are written down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawTerms {
+    /// A determinant ratio, or `monopoly-free`.
+    pub coverage: CoverageSetting,
+    /// Highest ask, a decimal in units.
+    pub reserve: String,
+    /// Longest context.
+    pub norm: f64,
+    /// Largest reward, in size.
+    pub reward: f64,
+    /// Most observations in one offer.
+    pub samples: u64,
+    /// How long offers are taken.
+    pub offers_ms: u64,
+    /// How long deliveries are taken.
+    pub deliveries_ms: u64,
+    /// How members decide.
+    pub bandit: bandit::RawConfig,
+    /// When members ask for a round.
+    pub trigger: Trigger,
+    /// Who wins.
+    pub mechanism: RawMechanism,
+}
+
+/// A mechanism as it is written down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawMechanism {
+    /// As `truthfed mechanisms` lists it.
+    pub name: String,
+    /// Growth of the budgets.
+    pub epsilon: f64,
+    /// First budget, a decimal in units.
+    pub first_budget: String,
+    /// Tolerance, a decimal in units.
+    pub gamma: String,
+    /// Whether data counts as payment.
+    pub data_incentive: bool,
+    /// Most nodes of a search.
+    pub node_limit: u64,
+}
+
+/// Limits as they are written down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawLimits {
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections of one address before it is authenticated.
+    pub connections_per_address: usize,
+    /// Connections of one member.
+    pub connections_per_member: usize,
+    /// Requests of one member in the long run.
+    pub requests_per_second: u32,
+    /// Requests of one member at once.
+    pub burst: u32,
+    /// Time for a handshake.
+    pub handshake_ms: u64,
+    /// Time for headers, and longest idle time.
+    pub header_ms: u64,
+    /// Time for a body.
+    pub body_ms: u64,
+    /// Time that a response may be left unread.
+    pub stall_ms: u64,
+    /// Longest wait for news.
+    pub poll_ms: u64,
+    /// Time for requests under way at the end.
+    pub grace_ms: u64,
+}

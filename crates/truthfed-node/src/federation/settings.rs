@@ -1,0 +1,352 @@
+//! From what `federation.toml` says to what is valid.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use truthfed::Amount;
+use truthfed::auction::{RatchetError, TruthFedBanError};
+use truthfed::bandit::ConfigError;
+use truthfed::protocol::TermsError;
+
+use super::lines;
+use super::raw::{RawFederation, RawLimits, RawTerms};
+use crate::identity::check_name;
+use crate::net::{Limits, body_bytes};
+use crate::terms::{Agreement, AgreementError, MechanismSetting, TermsDocument};
+
+/// Valid settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The name of the federation.
+    pub name: String,
+    /// Where the coordinator listens.
+    pub listen: SocketAddr,
+    /// Where members reach it, `host:port`.
+    pub address: String,
+    /// The host of that address: what its certificate is checked against.
+    pub server_name: String,
+    /// What its certificate is issued for.
+    pub names: Vec<String>,
+    /// Where it answers in plain text: on this machine.
+    pub admin: SocketAddr,
+    /// Where the ledger is kept.
+    pub store: StoreSetting,
+    /// What the federation agrees on.
+    pub agreement: Agreement,
+    /// How much the coordinator gives.
+    pub limits: Limits,
+    /// The longest that a request for news waits for some.
+    pub poll: Duration,
+}
+
+/// Where the ledger is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreSetting {
+    /// A file of SQLite; relative to the folder.
+    File(PathBuf),
+    /// The address of a PostgreSQL database, with its password.
+    Postgres(String),
+}
+
+/// Why settings are refused. All are the operator's to mend.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SettingsError {
+    /// Not TOML, an unknown or missing key, or a wrong type; the message points at the place.
+    #[error("{0}")]
+    Toml(String),
+    /// A value is not allowed.
+    #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
+    Value {
+        /// The key, such as `terms.reserve`.
+        key: &'static str,
+        /// What it is, and what is allowed.
+        problem: String,
+        /// The line of the file.
+        line: Option<usize>,
+    },
+}
+
+impl Settings {
+    /// Reads and checks the text of a `federation.toml`.
+    ///
+    /// # Errors
+    /// Names the key, what is allowed, and the line.
+    pub fn read(text: &str) -> Result<Settings, SettingsError> {
+        let raw: RawFederation = toml::from_str(text).map_err(|error| SettingsError::Toml(error.to_string()))?;
+        Settings::try_from(raw).map_err(|error| match error {
+            SettingsError::Value { key, problem, .. } => {
+                SettingsError::Value { key, problem, line: lines::find(text, key).map(|index| index + 1) }
+            }
+            other => other,
+        })
+    }
+}
+
+impl TryFrom<RawFederation> for Settings {
+    type Error = SettingsError;
+
+    fn try_from(raw: RawFederation) -> Result<Settings, SettingsError> {
+        check_name(&raw.name).map_err(|error| wrong("name", format!("is unusable: {error}")))?;
+        let admin = socket("admin", &raw.admin)?;
+        if !admin.ip().is_loopback() {
+            return Err(wrong(
+                "admin",
+                format!("is {admin}: plain text is for this machine only, such as 127.0.0.1:7480"),
+            ));
+        }
+        check_names(&raw.names)?;
+        let server_name = host(&raw.address, &raw.names)?;
+        let agreement = agreement(&raw.terms)?;
+        Ok(Settings {
+            listen: socket("listen", &raw.listen)?,
+            store: store(&raw.store)?,
+            limits: limits(&raw.limits, agreement.terms().dimension)?,
+            poll: milliseconds("limits.poll_ms", raw.limits.poll_ms)?,
+            name: raw.name,
+            address: raw.address,
+            names: raw.names,
+            server_name,
+            admin,
+            agreement,
+        })
+    }
+}
+
+fn socket(key: &'static str, text: &str) -> Result<SocketAddr, SettingsError> {
+    text.parse()
+        .map_err(|_| wrong(key, format!("is `{text}`: it must be an IP address and a port, such as 127.0.0.1:7443")))
+}
+
+fn check_names(names: &[String]) -> Result<(), SettingsError> {
+    if names.is_empty() {
+        return Err(wrong("names", "is empty: a server needs at least one name".to_owned()));
+    }
+    match names.iter().find(|name| ServerName::try_from(name.as_str()).is_err()) {
+        Some(name) => Err(wrong("names", format!("has `{name}`, which is neither a DNS name nor an IP address"))),
+        None => Ok(()),
+    }
+}
+
+/// The host of `host:port`, which must be certified.
+fn host(address: &str, names: &[String]) -> Result<String, SettingsError> {
+    let form = || wrong("address", format!("is `{address}`: it must be host:port, such as 127.0.0.1:7443"));
+    let (host, port) = address.rsplit_once(':').ok_or_else(form)?;
+    port.parse::<u16>().map_err(|_| form())?;
+    let host = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host);
+    let same = |name: &&String| match (name.parse::<IpAddr>(), host.parse::<IpAddr>()) {
+        (Ok(name), Ok(host)) => name == host,
+        _ => name.eq_ignore_ascii_case(host),
+    };
+    let certified = names.iter().find(same);
+    certified
+        .cloned()
+        .ok_or_else(|| wrong("address", format!("is at `{host}`, which is not among names: add it there")))
+}
+
+fn store(text: &str) -> Result<StoreSetting, SettingsError> {
+    match text {
+        "" => Err(wrong("store", "is empty: it must be a file or postgres://...".to_owned())),
+        _ if text.starts_with("postgres://") || text.starts_with("postgresql://") => {
+            Ok(StoreSetting::Postgres(text.to_owned()))
+        }
+        // The value itself is not shown: it may have a password.
+        _ if text.contains("://") => Err(wrong("store", "is an address, but not a postgres:// one".to_owned())),
+        _ => Ok(StoreSetting::File(text.into())),
+    }
+}
+
+fn agreement(raw: &RawTerms) -> Result<Agreement, SettingsError> {
+    for (key, value) in [("terms.norm", raw.norm), ("terms.reward", raw.reward)] {
+        if !(value > 0.0 && value <= 1e9) {
+            return Err(wrong(key, format!("is {value}: it must be above 0 and at most 1e9")));
+        }
+    }
+    whole("terms.samples", raw.samples, 1, 1_000_000_000_000)?;
+    let mechanism = &raw.mechanism;
+    let document = TermsDocument {
+        bandit: raw.bandit,
+        trigger: raw.trigger,
+        coverage: raw.coverage.clone(),
+        reserve_micros: amount("terms.reserve", &raw.reserve)?,
+        norm: raw.norm,
+        reward: raw.reward,
+        samples: raw.samples,
+        offers_ms: raw.offers_ms,
+        deliveries_ms: raw.deliveries_ms,
+        mechanism: MechanismSetting {
+            name: mechanism.name.clone(),
+            epsilon: mechanism.epsilon,
+            first_budget_micros: amount("terms.mechanism.first_budget", &mechanism.first_budget)?,
+            gamma_micros: amount("terms.mechanism.gamma", &mechanism.gamma)?,
+            data_incentive: mechanism.data_incentive,
+            node_limit: mechanism.node_limit,
+        },
+    };
+    Agreement::try_from(document).map_err(|error| refused_terms(&error))
+}
+
+/// Puts the key in front of what is wrong with it.
+fn refused_terms(error: &AgreementError) -> SettingsError {
+    let key = match error {
+        AgreementError::Bandit(error) => match error {
+            ConfigError::Dimension(_) => "terms.bandit.dimension",
+            ConfigError::Lambda(_) => "terms.bandit.lambda",
+            ConfigError::Sigma(_) => "terms.bandit.sigma",
+            ConfigError::Delta(_) => "terms.bandit.delta",
+        },
+        AgreementError::Terms(TermsError::Dimension(_)) => "terms.bandit.dimension",
+        AgreementError::Terms(TermsError::OutOfRange { what: "norm", .. }) => "terms.norm",
+        AgreementError::Terms(TermsError::OutOfRange { what: "reward", .. }) => "terms.reward",
+        AgreementError::Terms(TermsError::OutOfRange { .. }) => "terms.bandit.lambda",
+        AgreementError::Terms(TermsError::Samples(_) | TermsError::OfferTooLarge { .. }) => "terms.samples",
+        AgreementError::Coverage(_) | AgreementError::CoverageRule(_) => "terms.coverage",
+        AgreementError::Mechanism(_) => "terms.mechanism.name",
+        AgreementError::Ratchet(RatchetError::FirstBudget) => "terms.mechanism.first_budget",
+        AgreementError::Ratchet(RatchetError::Epsilon(_))
+        | AgreementError::TruthFedBan(TruthFedBanError::Epsilon(_)) => "terms.mechanism.epsilon",
+        AgreementError::TruthFedBan(TruthFedBanError::Gamma) => "terms.mechanism.gamma",
+        AgreementError::Threshold(_) => "terms.trigger.threshold",
+        AgreementError::Phase { what: "offers_ms", .. } => "terms.offers_ms",
+        AgreementError::Phase { .. } => "terms.deliveries_ms",
+    };
+    let message = error.to_string();
+    // The message names the key in its own way: what follows it is the same everywhere.
+    let problem = message.split_once(" is ").map_or(message.clone(), |(_, rest)| format!("is {rest}"));
+    wrong(key, problem)
+}
+
+fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
+    let count = |key, value: usize, most| whole(key, value as u64, 1, most).map(|()| value);
+    let rate = |key, value: u32| whole(key, u64::from(value), 1, 1_000_000).map(|()| value);
+    Ok(Limits {
+        connections: count("limits.connections", raw.connections, 1_000_000)?,
+        connections_per_address: count("limits.connections_per_address", raw.connections_per_address, 1_000_000)?,
+        connections_per_member: count("limits.connections_per_member", raw.connections_per_member, 1_000_000)?,
+        requests_per_second: rate("limits.requests_per_second", raw.requests_per_second)?,
+        burst: rate("limits.burst", raw.burst)?,
+        handshake: milliseconds("limits.handshake_ms", raw.handshake_ms)?,
+        header: milliseconds("limits.header_ms", raw.header_ms)?,
+        body: milliseconds("limits.body_ms", raw.body_ms)?,
+        stall: milliseconds("limits.stall_ms", raw.stall_ms)?,
+        grace: milliseconds("limits.grace_ms", raw.grace_ms)?,
+        body_bytes: body_bytes(dimension),
+        body_bytes_in_all: Limits::default().body_bytes_in_all,
+    })
+}
+
+fn milliseconds(key: &'static str, value: u64) -> Result<Duration, SettingsError> {
+    whole(key, value, 1, 3_600_000).map(|()| Duration::from_millis(value))
+}
+
+fn amount(key: &'static str, text: &str) -> Result<Amount, SettingsError> {
+    text.parse().map_err(|error: truthfed::AmountError| wrong(key, format!("is no amount: {error}")))
+}
+
+fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), SettingsError> {
+    match (low..=high).contains(&value) {
+        true => Ok(()),
+        false => Err(wrong(key, format!("is {value}: it must lie between {low} and {high}"))),
+    }
+}
+
+fn wrong(key: &'static str, problem: String) -> SettingsError {
+    SettingsError::Value { key, problem, line: None }
+}
+
+impl fmt::Debug for StoreSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreSetting::File(path) => f.debug_tuple("File").field(path).finish(),
+            StoreSetting::Postgres(_) => f.write_str("Postgres([redacted])"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DEFAULT_TOML;
+    use super::*;
+
+    fn check_refused(key: &str, value: &str, expected: &str) {
+        let text = lines::set(DEFAULT_TOML, key, value).unwrap();
+        let line = lines::find(DEFAULT_TOML, key).unwrap() + 1;
+        let error = Settings::read(&text).unwrap_err().to_string();
+        assert!(error.contains(&format!("line {line}")) && error.contains(expected), "{key} = {value}: {error}");
+    }
+
+    #[test]
+    fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code() {
+        let settings = Settings::read(DEFAULT_TOML).unwrap();
+        assert_eq!(settings.limits, Limits { body_bytes: body_bytes(5), ..Limits::default() });
+        assert_eq!(settings.agreement.document().mechanism, MechanismSetting::default());
+        assert_eq!(settings.agreement.document().bandit, truthfed::bandit::RawConfig::default());
+        assert_eq!((settings.server_name.as_str(), settings.listen.port()), ("127.0.0.1", 7443));
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_their_line_and_what_is_allowed() {
+        check_refused("name", "\"a/b\"", "name is unusable");
+        check_refused(
+            "listen",
+            "\"localhost:7443\"",
+            "listen is `localhost:7443`: it must be an IP address and a port",
+        );
+        check_refused("admin", "\"0.0.0.0:7480\"", "plain text is for this machine only");
+        check_refused("names", "[]", "names is empty");
+        check_refused("names", "[\"a b\"]", "names has `a b`");
+        check_refused("address", "\"example.org:7443\"", "address is at `example.org`, which is not among names");
+        check_refused("address", "\"localhost\"", "it must be host:port");
+        check_refused("store", "\"mysql://x:secret@y\"", "store is an address, but not a postgres:// one");
+        check_refused("terms.coverage", "2", "terms.coverage is 2: it must be above 0 and at most 1");
+        check_refused("terms.coverage", "\"x\"", "terms.coverage is `x`: it must be a number");
+        check_refused("terms.reserve", "\"-1\"", "terms.reserve is no amount: `-1` is negative");
+        check_refused("terms.reserve", "\"0.0000001\"", "more than 6 decimal places");
+        check_refused("terms.norm", "0.0", "terms.norm is 0: it must be above 0");
+        check_refused("terms.reward", "nan", "terms.reward is NaN");
+        check_refused("terms.samples", "0", "terms.samples is 0: it must lie between 1");
+        check_refused("terms.offers_ms", "0", "terms.offers_ms is 0: it must lie in 1..=86400000");
+        check_refused("terms.deliveries_ms", "86400001", "terms.deliveries_ms is 86400001");
+        check_refused("terms.bandit.dimension", "0", "terms.bandit.dimension is 0: it must lie in 1..=512");
+        check_refused("terms.bandit.lambda", "0.0", "terms.bandit.lambda is 0");
+        check_refused("terms.bandit.sigma", "-1.0", "terms.bandit.sigma is -1");
+        check_refused("terms.bandit.delta", "1.0", "terms.bandit.delta is 1");
+        check_refused("terms.trigger.threshold", "-1.0", "terms.trigger.threshold is -1");
+        check_refused("terms.trigger.since", "\"x\"", "unknown variant `x`");
+        check_refused("terms.mechanism.name", "\"x\"", "terms.mechanism.name is `x`: it must be one of everyone");
+        check_refused("terms.mechanism.epsilon", "0.0", "terms.mechanism.epsilon is 0");
+        check_refused("terms.mechanism.gamma", "\"0\"", "terms.mechanism.gamma is 0: it must be above 0");
+        check_refused("terms.mechanism.first_budget", "\"0\"", "terms.mechanism.first_budget is 0");
+        check_refused("limits.connections", "0", "limits.connections is 0: it must lie between 1 and 1000000");
+        check_refused("limits.poll_ms", "3600001", "limits.poll_ms is 3600001");
+        check_refused("limits.burst", "\"many\"", "invalid type");
+    }
+
+    #[test]
+    fn unknown_and_missing_keys_are_refused() {
+        let refused = |text: &str| Settings::read(text).unwrap_err().to_string();
+        assert!(refused(&DEFAULT_TOML.replace("[terms]\n", "[terms]\nprice = 3\n")).contains("unknown field `price`"));
+        assert!(refused(&DEFAULT_TOML.replace("norm = 1.0\n", "")).contains("missing field `norm`"));
+        assert!(refused(&DEFAULT_TOML[..600]).contains("line"));
+    }
+
+    #[test]
+    fn a_password_is_not_printed() {
+        let text = lines::set(DEFAULT_TOML, "store", "\"postgres://me:secret@host/db\"").unwrap();
+        let settings = Settings::read(&text).unwrap();
+        assert_eq!(settings.store, StoreSetting::Postgres("postgres://me:secret@host/db".to_owned()));
+        assert!(!format!("{settings:?}").contains("secret"));
+    }
+
+    #[test]
+    fn an_address_may_be_a_name_or_an_ip_address_of_either_kind() {
+        let names = ["localhost", "::1", "a.example.org"].map(str::to_owned);
+        let host = |address| host(address, &names).ok();
+        assert_eq!(host("[::1]:7443").as_deref(), Some("::1"));
+        assert_eq!(host("[0:0::1]:7443").as_deref(), Some("::1"));
+        assert_eq!(host("A.example.org:1").as_deref(), Some("a.example.org"));
+        assert_eq!(host("localhost:99999"), None);
+    }
+}

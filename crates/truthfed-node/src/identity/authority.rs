@@ -1,0 +1,363 @@
+//! The federation's own certificate authority.
+//!
+//! It signs the coordinator's certificate (names and addresses, for servers only) and those of members and operator (for
+//! clients only). All keys are Ed25519. Nothing of it is needed while a federation runs: its private key can be kept
+//! elsewhere and is needed to add members only.
+
+use std::time::{Duration, SystemTime};
+
+use ed25519_dalek::pkcs8::DecodePrivateKey;
+use ed25519_dalek::{Signer as _, SigningKey};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyUsagePurpose, PKCS_ED25519,
+    PublicKeyData, SerialNumber, SignatureAlgorithm,
+};
+use rustls::RootCertStore;
+use truthfed::auction::ClientId;
+
+use super::{Certificate, Identity, IdentityError, NameError, check_name};
+use crate::digest::{Digest, Nonce};
+use crate::signature::Signer;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const YEAR: Duration = Duration::from_secs(31_556_952);
+
+/// Common name of the operator. No member has it: it has a space.
+const OPERATOR: &str = "truthfed operator";
+
+/// When a certificate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    /// From when on.
+    pub from: SystemTime,
+    /// Until when.
+    pub until: SystemTime,
+}
+
+/// The federation's certificate authority: who holds it decides who takes part.
+#[derive(Debug)]
+pub struct Authority {
+    name: String,
+    identity: Identity,
+}
+
+/// Why no certificate is issued. Operator: mend the name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IssueError {
+    /// Not a name of a federation or a member.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Not a name of a server.
+    #[error("`{0}` is neither a DNS name nor an IP address")]
+    ServerName(String),
+    /// A server without names is never found.
+    #[error("a server needs at least one DNS name or IP address")]
+    NoNames,
+}
+
+/// Why files are not an authority. Operator: take those that were made with the federation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorityError {
+    /// Certificate or key.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// A certificate that this program did not make.
+    #[error("the certificate is not one of a federation's authority")]
+    Foreign,
+}
+
+impl Validity {
+    /// From a day ago, against clocks that are behind, for that long from now.
+    pub fn lasting(duration: Duration) -> Validity {
+        let now = SystemTime::now();
+        Validity { from: now - DAY, until: now + duration }
+    }
+
+    /// Of an authority: ten years.
+    pub fn authority() -> Validity {
+        Validity::lasting(10 * YEAR)
+    }
+
+    /// Of everybody else: two years.
+    pub fn leaf() -> Validity {
+        Validity::lasting(2 * YEAR)
+    }
+}
+
+impl Authority {
+    /// A new authority with a new key.
+    ///
+    /// # Errors
+    /// When the name cannot stand in a certificate.
+    pub fn create(name: &str, validity: Validity) -> Result<Authority, IssueError> {
+        check_name(name)?;
+        let signer = Signer::random();
+        let key = IssuingKey::of(&signer);
+        let mut params = within(validity, parameters(name));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let issued = params.self_signed(&key).expect("a checked name can be certified");
+        Ok(Authority { name: name.to_owned(), identity: identity(&issued, signer) })
+    }
+
+    /// Reads an authority in PEM form.
+    ///
+    /// # Errors
+    /// When it is not one that [`Authority::create`] made.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, AuthorityError> {
+        let identity = Identity::from_pem(certificate, key)?;
+        let name = subject(identity.certificate()).ok_or(AuthorityError::Foreign)?;
+        Ok(Authority { name, identity })
+    }
+
+    /// The name it was created with.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The certificate that everybody of the federation trusts, and its key.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The federation: the hash of the authority's certificate.
+    pub fn federation(&self) -> Digest {
+        self.identity.certificate().digest()
+    }
+
+    /// A certificate for the coordinator under DNS names and IP addresses.
+    ///
+    /// # Errors
+    /// When one is neither, or there are none.
+    pub fn issue_server(&self, names: &[String], validity: Validity) -> Result<Identity, IssueError> {
+        self.renew_server(Signer::random(), names, validity)
+    }
+
+    /// Another certificate for a coordinator that keeps its key: receipts it signed before stay valid.
+    ///
+    /// # Errors
+    /// Those of [`Authority::issue_server`].
+    pub fn renew_server(&self, key: Signer, names: &[String], validity: Validity) -> Result<Identity, IssueError> {
+        let first = names.first().ok_or(IssueError::NoNames)?;
+        for name in names {
+            let known = rustls::pki_types::ServerName::try_from(name.as_str());
+            known.map_err(|_| IssueError::ServerName(name.clone()))?;
+        }
+        let named = CertificateParams::new(names).map_err(|_| IssueError::ServerName(names.join(", ")))?;
+        // The names proper are the alternative ones: a common name must be short.
+        let common: String = first.chars().take(64).collect();
+        let mut params = parameters(&common);
+        params.subject_alt_names = named.subject_alt_names;
+        Ok(self.issue(key, params, validity, ExtendedKeyUsagePurpose::ServerAuth))
+    }
+
+    /// A certificate for a member.
+    ///
+    /// # Errors
+    /// When the name cannot stand in a certificate.
+    pub fn issue_member(&self, member: &ClientId, validity: Validity) -> Result<Identity, IssueError> {
+        check_name(member.as_str())?;
+        Ok(self.issue(Signer::random(), parameters(member.as_str()), validity, ExtendedKeyUsagePurpose::ClientAuth))
+    }
+
+    /// A certificate for the operator.
+    pub fn issue_operator(&self, validity: Validity) -> Identity {
+        self.issue(Signer::random(), parameters(OPERATOR), validity, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    fn issue(
+        &self,
+        signer: Signer,
+        params: CertificateParams,
+        validity: Validity,
+        purpose: ExtendedKeyUsagePurpose,
+    ) -> Identity {
+        let mut params = within(validity, params);
+        params.serial_number = Some(serial_number());
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![purpose];
+        params.use_authority_key_identifier_extension = true;
+        let issuer = Issuer::new(parameters(&self.name), IssuingKey::of(self.identity.signer()));
+        let issued = params.signed_by(&IssuingKey::of(&signer), &issuer).expect("a checked name can be certified");
+        identity(&issued, signer)
+    }
+}
+
+/// A certificate under a common name, and nothing else yet.
+fn parameters(common_name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params
+}
+
+fn within(validity: Validity, mut params: CertificateParams) -> CertificateParams {
+    params.not_before = validity.from.into();
+    params.not_after = validity.until.into();
+    params
+}
+
+/// Random, so that two certificates for one key differ too; positive, as a serial number must be.
+fn serial_number() -> SerialNumber {
+    let mut bytes = Nonce::random().0;
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    SerialNumber::from_slice(&bytes)
+}
+
+fn identity(issued: &rcgen::Certificate, signer: Signer) -> Identity {
+    let certificate = Certificate::from_pem(&issued.pem()).expect("what was just issued is a certificate");
+    Identity::new(certificate, signer).expect("it was issued for this key")
+}
+
+/// The common name of an authority, if its certificate says nothing else of it.
+fn subject(certificate: &Certificate) -> Option<String> {
+    let mut store = RootCertStore::empty();
+    store.add(certificate.der().clone()).ok()?;
+    let subject = store.roots.first()?.subject.to_vec();
+    // One set of one pair: the identifier 2.5.4.3, then text whose length fits a byte.
+    let [0x31, _, 0x30, _, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0c, length, name @ ..] = subject.as_slice() else {
+        return None;
+    };
+    let name = std::str::from_utf8(name).ok().filter(|name| name.len() == usize::from(*length))?;
+    check_name(name).ok().map(String::from)
+}
+
+/// A key as certificates are signed with.
+struct IssuingKey {
+    secret: SigningKey,
+    public: [u8; 32],
+}
+
+impl IssuingKey {
+    fn of(signer: &Signer) -> IssuingKey {
+        let secret = SigningKey::from_pkcs8_pem(&signer.to_pem()).expect("a key that we wrote is a key");
+        IssuingKey { public: secret.verifying_key().to_bytes(), secret }
+    }
+}
+
+impl PublicKeyData for IssuingKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ED25519
+    }
+}
+
+impl rcgen::SigningKey for IssuingKey {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        Ok(self.secret.sign(message).to_bytes().to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Purpose;
+    use crate::signature::is_signed_by;
+
+    fn authority() -> Authority {
+        Authority::create("test", Validity::authority()).unwrap()
+    }
+
+    fn member(authority: &Authority) -> Identity {
+        authority.issue_member(&"m1".parse().unwrap(), Validity::leaf()).unwrap()
+    }
+
+    #[test]
+    fn an_authority_survives_its_files_and_issues_as_before() {
+        let authority = authority();
+        let identity = authority.identity();
+        let read = Authority::from_pem(identity.certificate().pem(), &identity.signer().to_pem()).unwrap();
+        assert_eq!((read.name(), read.federation()), ("test", authority.federation()));
+        assert_eq!(read.federation(), Digest::of(identity.certificate().der()));
+        for issuing in [&authority, &read] {
+            check_genuine(&member(issuing), &authority);
+        }
+    }
+
+    fn check_genuine(identity: &Identity, authority: &Authority) {
+        let (leaf, root) = (identity.certificate(), authority.identity().certificate());
+        assert!(!leaf.is_foreign_to(root, Purpose::Client));
+        assert!(leaf.is_foreign_to(root, Purpose::Server));
+    }
+
+    #[test]
+    fn a_certificate_of_another_authority_is_told_apart_and_an_expired_one_is_left_to_the_handshake() {
+        let (own, other) = (authority(), authority());
+        let [own_root, other_root] = [&own, &other].map(|authority| authority.identity().certificate());
+        let past = Validity { from: SystemTime::UNIX_EPOCH, until: SystemTime::UNIX_EPOCH + DAY };
+        for (validity, told_apart) in [(Validity::leaf(), true), (past, false)] {
+            let server = own.issue_server(&["localhost".to_owned()], validity).unwrap();
+            let operator = own.issue_operator(validity);
+            for (identity, purpose) in [(server, Purpose::Server), (operator, Purpose::Client)] {
+                assert!(!identity.certificate().is_foreign_to(own_root, purpose), "{purpose:?}");
+                assert_eq!(identity.certificate().is_foreign_to(other_root, purpose), told_apart, "{purpose:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_authority_is_not_read_from_files_that_are_not_one() {
+        let (authority, other) = (authority(), authority());
+        let (own, foreign, operator) =
+            (authority.identity(), other.identity(), authority.issue_operator(Validity::leaf()));
+        let read = |identity: &Identity, key: &Identity| {
+            Authority::from_pem(identity.certificate().pem(), &key.signer().to_pem()).unwrap_err()
+        };
+        assert_eq!(read(own, foreign), AuthorityError::Identity(IdentityError::Mismatch));
+        assert_eq!(read(&operator, &operator), AuthorityError::Foreign);
+    }
+
+    #[test]
+    fn one_key_serves_tls_and_signatures() {
+        let member = member(&authority());
+        let key = rustls::crypto::ring::sign::any_eddsa_type(&match member.tls_key() {
+            rustls::pki_types::PrivateKeyDer::Pkcs8(key) => key,
+            other => panic!("{other:?}"),
+        })
+        .unwrap();
+        let signer = key.choose_scheme(&[rustls::SignatureScheme::ED25519]).unwrap();
+        let signature = signer.sign(b"schema/1\ncontent").unwrap();
+        let signature = crate::digest::Hex(signature.try_into().unwrap());
+        assert!(is_signed_by(&member.certificate().key(), "schema/1", b"content", &signature));
+    }
+
+    #[test]
+    fn a_key_is_written_in_the_form_that_all_libraries_read() {
+        let member = member(&authority());
+        // RFC 8410, section 7: version 0, the algorithm, and the 32 bytes of the key; nothing after.
+        let key = member.tls_key();
+        let (head, seed) = key.secret_der().split_at(16);
+        assert_eq!(head, [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]);
+        assert_eq!(seed.len(), 32);
+        assert_eq!(Signer::from_pem(&member.key_pem()).unwrap().public(), member.signer().public());
+    }
+
+    #[test]
+    fn every_certificate_is_another_and_no_key_is_printed() {
+        let authority = authority();
+        let (first, second) = (member(&authority), member(&authority));
+        assert_ne!(first.certificate().digest(), second.certificate().digest());
+        assert!(format!("{first:?} {authority:?}").contains("Signer([redacted])"));
+        assert!(!format!("{first:?} {authority:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn names_that_cannot_be_certified_are_refused() {
+        let authority = authority();
+        assert!(Authority::create("", Validity::authority()).is_err());
+        assert!(authority.issue_member(&"a/b".parse().unwrap(), Validity::leaf()).is_err());
+        let server = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            authority.issue_server(&names, Validity::leaf()).map(drop)
+        };
+        assert_eq!(server(&["localhost", "127.0.0.1", "::1", "a.example.org"]), Ok(()));
+        assert_eq!(server(&[]), Err(IssueError::NoNames));
+        for wrong in ["a b", "", "https://a", "a:7443", "Köln.example"] {
+            assert_eq!(server(&["localhost", wrong]), Err(IssueError::ServerName(wrong.to_owned())));
+        }
+    }
+}

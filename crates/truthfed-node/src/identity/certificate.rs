@@ -1,0 +1,178 @@
+//! A certificate, and a certificate with its private key.
+
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey, KeypairBytes};
+use rustls::RootCertStore;
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use zeroize::Zeroizing;
+
+use crate::digest::{Digest, Hex, PublicKey};
+use crate::signature::{KeyError, Signer};
+
+/// What the public key of an Ed25519 certificate begins with: algorithm 1.3.101.112 and the length of the key.
+const ED25519_KEY: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// A certificate with an Ed25519 key. Whether it is genuine is found out in a handshake, not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    pem: String,
+    der: CertificateDer<'static>,
+    key: PublicKey,
+}
+
+/// Why a text is not a certificate. Operator or member: take the file that was issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// Not PEM, truncated, or several certificates.
+    #[error("not one certificate in PEM form")]
+    Pem,
+    /// Not X.509, or not with an Ed25519 key.
+    #[error("not a certificate with an Ed25519 key")]
+    Content,
+}
+
+impl Certificate {
+    /// Reads a certificate in PEM form: exactly one, and nothing else.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn from_pem(pem: &str) -> Result<Certificate, CertificateError> {
+        let sections: Result<Vec<CertificateDer<'static>>, _> =
+            CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+        let [der] =
+            <[_; 1]>::try_from(sections.map_err(|_| CertificateError::Pem)?).map_err(|_| CertificateError::Pem)?;
+        let key = public_key(&der).ok_or(CertificateError::Content)?;
+        Ok(Certificate { pem: pem.to_owned(), der, key })
+    }
+
+    /// In PEM form.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// In DER form.
+    pub fn der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+
+    /// The hash of its DER form: who the holder is, on a connection and in the journal.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.der)
+    }
+
+    /// The key that its holder signs with.
+    pub fn key(&self) -> PublicKey {
+        self.key
+    }
+
+    /// Whether an authority certainly did not issue it for this use. Of a certificate whose time is over, or has not come,
+    /// this says no: the handshake refuses it anyway, by the other side's clock.
+    pub(crate) fn is_foreign_to(&self, authority: &Certificate, purpose: Purpose) -> bool {
+        let mut roots = RootCertStore::empty();
+        if roots.add(authority.der.clone()).is_err() {
+            return true;
+        }
+        let (provider, now) = (rustls::crypto::ring::default_provider(), UnixTime::now());
+        let verified = match purpose {
+            Purpose::Server => ParsedCertificate::try_from(&self.der).and_then(|leaf| {
+                let algorithms = provider.signature_verification_algorithms.all;
+                verify_server_cert_signed_by_trust_anchor(&leaf, &roots, &[], now, algorithms)
+            }),
+            Purpose::Client => {
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.into()).build();
+                let verifier = verifier.expect("there is a root");
+                verifier.verify_client_cert(&self.der, &[], now).map(drop)
+            }
+        };
+        verified.is_err_and(|error| !is_about_time(&error))
+    }
+}
+
+/// What a certificate is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    /// To be called.
+    Server,
+    /// To call.
+    Client,
+}
+
+fn is_about_time(error: &rustls::Error) -> bool {
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    let rustls::Error::InvalidCertificate(reason) = error else { return false };
+    matches!(reason, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })
+}
+
+fn public_key(der: &CertificateDer<'static>) -> Option<PublicKey> {
+    let info = ParsedCertificate::try_from(der).ok()?.subject_public_key_info();
+    let key = info.strip_prefix(&ED25519_KEY)?;
+    key.try_into().ok().map(Hex)
+}
+
+/// A certificate and the private key that belongs to it.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    certificate: Certificate,
+    signer: Signer,
+}
+
+/// Why a certificate and a key are not an identity. Operator or member: take the files that were issued together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// The certificate.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Both are right, and of different parties.
+    #[error("the private key belongs to another certificate")]
+    Mismatch,
+}
+
+impl Identity {
+    /// Puts both together.
+    ///
+    /// # Errors
+    /// When they do not belong together.
+    pub fn new(certificate: Certificate, signer: Signer) -> Result<Identity, IdentityError> {
+        match certificate.key() == signer.public() {
+            true => Ok(Identity { certificate, signer }),
+            false => Err(IdentityError::Mismatch),
+        }
+    }
+
+    /// Reads both in PEM form.
+    ///
+    /// # Errors
+    /// When one is not what it should be, or they do not belong together.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Identity, IdentityError> {
+        Identity::new(Certificate::from_pem(certificate)?, Signer::from_pem(key)?)
+    }
+
+    /// The public half.
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// The private half.
+    pub fn signer(&self) -> &Signer {
+        &self.signer
+    }
+
+    /// The private half in PKCS#8 PEM form, without the public key beside it: OpenSSL, and so curl, reads no other.
+    pub fn key_pem(&self) -> Zeroizing<String> {
+        let mut pair = KeypairBytes::from_pkcs8_pem(&self.signer.to_pem()).expect("a key that we wrote is a key");
+        pair.public_key = None;
+        pair.to_pkcs8_pem(LineEnding::LF).expect("an Ed25519 key has a PEM form")
+    }
+
+    /// The private half as TLS wants it.
+    pub(crate) fn tls_key(&self) -> PrivateKeyDer<'static> {
+        let pem = self.key_pem();
+        PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a key that we wrote is a key")
+    }
+}

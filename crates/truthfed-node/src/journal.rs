@@ -1,0 +1,257 @@
+//! The journal: every durable step of a federation, in order, each chained to the one before by its hash.
+//!
+//! An entry is one step. Its body is JSON, kept and hashed as the very bytes that were written. The hash of an entry
+//! covers its number, its body and the hash of the entry before: nothing can be changed, dropped, added or reordered
+//! without changing every later hash. All else a coordinator knows follows from the journal.
+//!
+//! Not here: where it is kept ([`crate::store`]), what its payments come to ([`crate::ledger`]).
+
+use serde::{Deserialize, Serialize};
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use crate::digest::{Digest, Nonce, PublicKey, Signature};
+use crate::terms::TermsDocument;
+use crate::wire::Envelope;
+
+/// One durable step.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Entry {
+    /// The federation exists: the first entry, and only the first.
+    Genesis {
+        /// Its name: the hash of its authority's certificate.
+        federation: Digest,
+        /// Signs receipts and checkpoints.
+        coordinator: PublicKey,
+        /// What it agreed on.
+        terms: TermsDocument,
+    },
+    /// A member may take part from now on.
+    Enrolled {
+        /// Its name.
+        member: ClientId,
+        /// Signs its offers and deliveries.
+        key: PublicKey,
+        /// The hash of its certificate.
+        certificate: Digest,
+    },
+    /// A member may not take part any more.
+    Revoked {
+        /// Its name.
+        member: ClientId,
+    },
+    /// A round is open.
+    Opened {
+        /// Its number.
+        round: RoundId,
+        /// Signed in every offer and delivery.
+        nonce: Nonce,
+        /// Who asked for it.
+        asked_by: ClientId,
+    },
+    /// An offer is taken.
+    Offered {
+        /// The round.
+        round: RoundId,
+        /// Whose.
+        member: ClientId,
+        /// As it was signed.
+        offer: Envelope,
+    },
+    /// A member has nothing to offer.
+    Declined {
+        /// The round.
+        round: RoundId,
+        /// Who.
+        member: ClientId,
+    },
+    /// No more offers are taken.
+    Sealed {
+        /// The round.
+        round: RoundId,
+        /// [`seal`] of the offers, in the order of members.
+        offers: Digest,
+        /// The coordinator's, over the round's number and that hash.
+        signature: Signature,
+    },
+    /// The auction is decided, and payments are pending.
+    Awarded {
+        /// The round.
+        round: RoundId,
+        /// By member.
+        winners: Vec<Award>,
+    },
+    /// What a winner offered is here.
+    Delivered {
+        /// The round.
+        round: RoundId,
+        /// Whose.
+        member: ClientId,
+        /// As it was signed.
+        delivery: Envelope,
+    },
+    /// The round ended: pending payments are posted or void, and what was delivered is shared.
+    Settled {
+        /// The round.
+        round: RoundId,
+        /// Winners that delivered.
+        paid: Vec<ClientId>,
+        /// Winners that did not.
+        defaulted: Vec<ClientId>,
+        /// The hash of all statistics settled so far.
+        aggregate: Digest,
+    },
+    /// The round ended without an auction: nobody is paid.
+    Aborted {
+        /// The round.
+        round: RoundId,
+        /// Why.
+        reason: String,
+    },
+    /// The coordinator vouches for everything up to here.
+    Checkpoint {
+        /// Number of the last entry it covers: the one before.
+        entry: u64,
+        /// The hash of that entry.
+        head: Digest,
+        /// The coordinator's, over both.
+        signature: Signature,
+    },
+}
+
+/// One winner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Award {
+    /// Who.
+    pub member: ClientId,
+    /// What it asked.
+    pub ask_micros: Amount,
+    /// What it is paid on delivery.
+    pub payment_micros: Amount,
+    /// Whether the target could not be met without it.
+    pub essential: bool,
+}
+
+/// An entry as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its number; the first is 1.
+    pub number: u64,
+    /// The entry as JSON.
+    pub body: String,
+    /// Over number, body and the hash before.
+    pub hash: Digest,
+}
+
+/// The end of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Number of the last entry; 0 before the first.
+    pub number: u64,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+/// Why rows are not a journal. Operator: the store was altered, or a backup is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// The hash does not belong to the entry and the one before.
+    #[error("entry {0} does not fit the chain: it, or an entry before it, was altered, removed or moved")]
+    BrokenChain(u64),
+    /// The body is not an entry.
+    #[error("entry {number} cannot be read: {problem}")]
+    Unreadable {
+        /// Which.
+        number: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Head {
+    /// The end of an empty chain.
+    pub const START: Head = Head { number: 0, hash: crate::digest::Hex([0; 32]) };
+
+    /// Adds an entry.
+    pub fn append(&mut self, entry: &Entry) -> Row {
+        let body = serde_json::to_string(entry).expect("an entry is JSON");
+        let number = self.number + 1;
+        let hash = link(self.hash, number, &body);
+        *self = Head { number, hash };
+        Row { number, body, hash }
+    }
+
+    /// Follows a row that is next in the chain, and reads it.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn follow(&mut self, row: &Row) -> Result<Entry, JournalError> {
+        let number = self.number + 1;
+        if row.number != number || row.hash != link(self.hash, number, &row.body) {
+            return Err(JournalError::BrokenChain(row.number));
+        }
+        *self = Head { number, hash: row.hash };
+        row.entry()
+    }
+}
+
+impl Row {
+    /// The entry itself.
+    ///
+    /// # Errors
+    /// When the body is not one.
+    pub fn entry(&self) -> Result<Entry, JournalError> {
+        let unreadable =
+            |error: serde_json::Error| JournalError::Unreadable { number: self.number, problem: error.to_string() };
+        serde_json::from_str(&self.body).map_err(unreadable)
+    }
+}
+
+fn link(before: Digest, number: u64, body: &str) -> Digest {
+    Digest::of_parts([before.0.as_slice(), &number.to_be_bytes(), body.as_bytes()])
+}
+
+/// The hash of the offers of a round, in the order of members.
+pub fn seal<'a>(offers: impl IntoIterator<Item = (&'a ClientId, &'a Envelope)>) -> Digest {
+    let lines: Vec<String> = offers.into_iter().map(|(member, offer)| format!("{} {member}", offer.digest())).collect();
+    Digest::of_parts(lines.iter().map(String::as_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(members: &[&str]) -> Vec<Row> {
+        let mut head = Head::START;
+        members.iter().map(|member| head.append(&Entry::Revoked { member: member.parse().unwrap() })).collect()
+    }
+
+    fn check_broken(change: impl FnOnce(&mut Vec<Row>), expected: u64) {
+        let mut rows = chain(&["a", "b", "c", "d"]);
+        change(&mut rows);
+        let mut head = Head::START;
+        let first = rows.iter().find_map(|row| head.follow(row).err());
+        assert_eq!(first, Some(JournalError::BrokenChain(expected)));
+    }
+
+    #[test]
+    fn a_chain_that_was_not_touched_is_followed_to_its_end() {
+        let mut head = Head::START;
+        for row in chain(&["a", "b", "c"]) {
+            head.follow(&row).unwrap();
+        }
+        assert_eq!(head.number, 3);
+    }
+
+    #[test]
+    fn whatever_is_changed_breaks_the_chain_there() {
+        check_broken(|rows| rows[1].body = rows[1].body.replace('b', "x"), 2);
+        check_broken(|rows| drop(rows.remove(1)), 3);
+        check_broken(|rows| rows.swap(1, 2), 3);
+        check_broken(|rows| rows[3].number = 5, 5);
+        check_broken(|rows| rows.insert(2, rows[1].clone()), 2);
+    }
+}

@@ -1,0 +1,286 @@
+//! Follows the journal and says what each entry moves.
+//!
+//! Promises: every entry's postings sum to zero; a payment is pending once, and resolved once.
+
+use std::collections::BTreeMap;
+
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::{Account, Posting};
+use crate::journal::{Award, Entry};
+
+/// What is pending, and how many postings there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    postings: u64,
+    last_award: RoundId,
+    pending: Option<Pending>,
+}
+
+/// Payments of a round that is awarded and not settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pending {
+    round: RoundId,
+    payments: BTreeMap<ClientId, Amount>,
+}
+
+/// Why an entry moves no money. The coordinator's bug, or an altered journal; nothing is changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// Something else ended, or was awarded, before a round was settled.
+    #[error("payments of round {pending} are pending while round {round} is awarded or ends")]
+    StillPending {
+        /// The round of the entry.
+        round: RoundId,
+        /// The round that waits.
+        pending: RoundId,
+    },
+    /// A round is awarded a second time.
+    #[error("round {round} is awarded after round {last}")]
+    AwardedBefore {
+        /// The round of the entry.
+        round: RoundId,
+        /// The last one awarded.
+        last: RoundId,
+    },
+    /// A winner is named twice.
+    #[error("{member} wins round {round} twice")]
+    WinsTwice {
+        /// The round.
+        round: RoundId,
+        /// Who.
+        member: ClientId,
+    },
+    /// A round is settled that is not awarded, or a second time.
+    #[error("round {0} is settled, but nothing of it is pending")]
+    NothingPending(RoundId),
+    /// A payment is posted or voided that is not pending, or a second time.
+    #[error("no payment to {member} is pending in round {round}")]
+    NotPending {
+        /// The round.
+        round: RoundId,
+        /// Who.
+        member: ClientId,
+    },
+    /// A payment is neither posted nor voided.
+    #[error("round {round} is settled, but the payment to {member} is neither posted nor voided")]
+    Unresolved {
+        /// The round.
+        round: RoundId,
+        /// Who.
+        member: ClientId,
+    },
+}
+
+impl Ledger {
+    /// After that many postings, with nothing pending.
+    pub fn after(postings: u64) -> Ledger {
+        Ledger { postings, ..Ledger::default() }
+    }
+
+    /// Postings so far.
+    pub fn postings(&self) -> u64 {
+        self.postings
+    }
+
+    /// Payments that are neither posted nor voided, with their round.
+    pub fn pending(&self) -> impl Iterator<Item = (RoundId, &ClientId, Amount)> {
+        self.pending
+            .iter()
+            .flat_map(|Pending { round, payments }| payments.iter().map(|(member, payment)| (*round, member, *payment)))
+    }
+
+    /// Follows the next entry of the journal, and gives the postings that follow from it.
+    ///
+    /// # Errors
+    /// When no money can move that way.
+    pub fn follow(&mut self, entry: u64, step: &Entry) -> Result<Vec<Posting>, LedgerError> {
+        let moves = match step {
+            Entry::Awarded { round, winners } => self.award(*round, winners)?,
+            Entry::Settled { round, paid, defaulted, .. } => self.settle(*round, paid, defaulted)?,
+            Entry::Aborted { round, .. } => {
+                self.check_nothing_pending(*round)?;
+                return Ok(Vec::new());
+            }
+            _ => return Ok(Vec::new()),
+        };
+        let mut postings = Vec::with_capacity(2 * moves.len());
+        for Move { round, member, from, to, payment } in moves {
+            for (account, micros) in [(from, -payment.micros()), (to, payment.micros())] {
+                self.postings += 1;
+                postings.push(Posting { number: self.postings, entry, round, member: member.clone(), account, micros });
+            }
+        }
+        Ok(postings)
+    }
+
+    fn award(&mut self, round: RoundId, winners: &[Award]) -> Result<Vec<Move>, LedgerError> {
+        self.check_nothing_pending(round)?;
+        if round <= self.last_award {
+            return Err(LedgerError::AwardedBefore { round, last: self.last_award });
+        }
+        let mut payments = BTreeMap::new();
+        let mut moves = Vec::with_capacity(winners.len());
+        for Award { member, payment_micros: payment, .. } in winners {
+            if payments.insert(member.clone(), *payment).is_some() {
+                return Err(LedgerError::WinsTwice { round, member: member.clone() });
+            }
+            let (from, to) = (Account::Treasury, Account::Escrow);
+            moves.push(Move { round, member: member.clone(), from, to, payment: *payment });
+        }
+        self.last_award = round;
+        self.pending = Some(Pending { round, payments });
+        Ok(moves)
+    }
+
+    fn settle(&mut self, round: RoundId, paid: &[ClientId], defaulted: &[ClientId]) -> Result<Vec<Move>, LedgerError> {
+        let pending = self.pending.as_ref().filter(|pending| pending.round == round);
+        let mut payments = pending.ok_or(LedgerError::NothingPending(round))?.payments.clone();
+        let posted = paid.iter().map(|member| (member, Account::Member(member.clone())));
+        let voided = defaulted.iter().map(|member| (member, Account::Treasury));
+        let mut moves = Vec::with_capacity(payments.len());
+        for (member, to) in posted.chain(voided) {
+            let not_pending = || LedgerError::NotPending { round, member: member.clone() };
+            let payment = payments.remove(member).ok_or_else(not_pending)?;
+            moves.push(Move { round, member: member.clone(), from: Account::Escrow, to, payment });
+        }
+        if let Some((member, _)) = payments.pop_first() {
+            return Err(LedgerError::Unresolved { round, member });
+        }
+        self.pending = None;
+        Ok(moves)
+    }
+
+    fn check_nothing_pending(&self, round: RoundId) -> Result<(), LedgerError> {
+        match &self.pending {
+            Some(pending) => Err(LedgerError::StillPending { round, pending: pending.round }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Money from one account to another.
+struct Move {
+    round: RoundId,
+    member: ClientId,
+    from: Account,
+    to: Account,
+    payment: Amount,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    fn id(name: &str) -> ClientId {
+        name.parse().unwrap()
+    }
+
+    fn awarded(round: u64, winners: &[(&str, i64)]) -> Entry {
+        let award = |&(name, micros): &(&str, i64)| {
+            let payment_micros = Amount::from_micros(micros).unwrap();
+            Award { member: id(name), ask_micros: Amount::ZERO, payment_micros, essential: false }
+        };
+        Entry::Awarded { round: RoundId(round), winners: winners.iter().map(award).collect() }
+    }
+
+    fn settled(round: u64, paid: &[&str], defaulted: &[&str]) -> Entry {
+        let ids = |names: &[&str]| names.iter().map(|name| id(name)).collect();
+        let (paid, defaulted) = (ids(paid), ids(defaulted));
+        Entry::Settled { round: RoundId(round), paid, defaulted, aggregate: Digest::of(b"") }
+    }
+
+    fn aborted(round: u64) -> Entry {
+        Entry::Aborted { round: RoundId(round), reason: String::new() }
+    }
+
+    /// Follows entries, the last of which is refused and changes nothing.
+    fn check_refused(entries: &[Entry], expected: LedgerError) {
+        let mut ledger = Ledger::default();
+        let (last, before) = entries.split_last().unwrap();
+        for (number, entry) in (1..).zip(before) {
+            ledger.follow(number, entry).unwrap();
+        }
+        let unchanged = ledger.clone();
+        assert_eq!(ledger.follow(entries.len() as u64, last), Err(expected));
+        assert_eq!(ledger, unchanged);
+    }
+
+    #[test]
+    fn a_payment_is_pending_and_then_posted_or_void() {
+        let mut ledger = Ledger::after(10);
+        let award = ledger.follow(5, &awarded(1, &[("a", 7), ("b", 9)])).unwrap();
+        let short = |posting: &Posting| (posting.number, posting.account.clone(), posting.micros);
+        let expected = [
+            (11, Account::Treasury, -7),
+            (12, Account::Escrow, 7),
+            (13, Account::Treasury, -9),
+            (14, Account::Escrow, 9),
+        ];
+        assert_eq!(award.iter().map(short).collect::<Vec<_>>(), expected);
+        assert_eq!(ledger.pending().map(|(_, _, payment)| payment.micros()).sum::<i64>(), 16);
+        let settlement = ledger.follow(6, &settled(1, &["b"], &["a"])).unwrap();
+        let expected = [
+            (15, Account::Escrow, -9),
+            (16, Account::Member(id("b")), 9),
+            (17, Account::Escrow, -7),
+            (18, Account::Treasury, 7),
+        ];
+        assert_eq!(settlement.iter().map(short).collect::<Vec<_>>(), expected);
+        assert_eq!((ledger.pending().count(), ledger.postings()), (0, 18));
+    }
+
+    #[test]
+    fn movements_sum_to_zero_on_every_prefix_and_escrow_is_what_is_pending() {
+        let mut ledger = Ledger::default();
+        let mut balances: BTreeMap<Account, i128> = BTreeMap::new();
+        let largest = Amount::MAX.micros();
+        for round in 1..=200 {
+            let winners = [("a", largest), ("b", round as i64), ("c", 0)];
+            for entry in [awarded(round, &winners), settled(round, &["a", "c"], &["b"])] {
+                for movement in ledger.follow(round, &entry).unwrap().chunks(2) {
+                    for posting in movement {
+                        *balances.entry(posting.account.clone()).or_default() += i128::from(posting.micros);
+                    }
+                    assert_eq!(balances.values().sum::<i128>(), 0);
+                }
+                let pending: i128 = ledger.pending().map(|(_, _, payment)| i128::from(payment.micros())).sum();
+                assert_eq!(balances[&Account::Escrow], pending);
+            }
+        }
+        assert_eq!(balances[&Account::Member(id("a"))], 200 * i128::from(largest));
+        assert_eq!(balances.get(&Account::Member(id("b"))), None);
+    }
+
+    #[test]
+    fn nothing_is_awarded_or_settled_twice_or_out_of_turn() {
+        let (r1, r2) = (RoundId(1), RoundId(2));
+        let award = awarded(1, &[("a", 7)]);
+        check_refused(&[award.clone(), award.clone()], LedgerError::StillPending { round: r1, pending: r1 });
+        check_refused(&[award.clone(), awarded(2, &[])], LedgerError::StillPending { round: r2, pending: r1 });
+        check_refused(&[award.clone(), aborted(2)], LedgerError::StillPending { round: r2, pending: r1 });
+        let settle = settled(1, &["a"], &[]);
+        let twice = [award.clone(), settle.clone(), award.clone()];
+        check_refused(&twice, LedgerError::AwardedBefore { round: r1, last: r1 });
+        check_refused(&[award.clone(), settle.clone(), settle.clone()], LedgerError::NothingPending(r1));
+        check_refused(&[settle], LedgerError::NothingPending(r1));
+        check_refused(&[award.clone(), settled(2, &["a"], &[])], LedgerError::NothingPending(r2));
+        check_refused(&[awarded(1, &[("a", 7), ("a", 7)])], LedgerError::WinsTwice { round: r1, member: id("a") });
+    }
+
+    #[test]
+    fn every_pending_payment_is_resolved_once_and_no_other() {
+        let award = awarded(1, &[("a", 7)]);
+        let (round, member) = (RoundId(1), id("a"));
+        for (paid, defaulted) in [(vec!["a", "a"], vec![]), (vec!["a"], vec!["a"]), (vec![], vec!["a", "a"])] {
+            let refused = LedgerError::NotPending { round, member: member.clone() };
+            check_refused(&[award.clone(), settled(1, &paid, &defaulted)], refused);
+        }
+        let stranger = LedgerError::NotPending { round, member: id("b") };
+        check_refused(&[award.clone(), settled(1, &["b"], &["a"])], stranger);
+        check_refused(&[award, settled(1, &[], &[])], LedgerError::Unresolved { round, member });
+    }
+}

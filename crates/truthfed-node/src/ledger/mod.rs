@@ -1,0 +1,54 @@
+//! The ledger: double entry, in whole micro-units, derived from the journal.
+//!
+//! A payment is pending at the award (treasury to escrow), then posted (escrow to the member) or voided (escrow back to the
+//! treasury) when the round is settled: once each. Every movement is two postings that sum to zero.
+//!
+//! - [`Ledger`] follows the journal and gives the postings; [`Statement`] is what it comes to for one member.
+//! - [`verify`] recomputes everything a journal says; [`receipts`] is the same from the side of one member.
+
+mod book;
+pub mod receipts;
+mod statement;
+mod verify;
+mod vouch;
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+use serde::Serialize;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+pub use self::book::{Ledger, LedgerError};
+pub use self::statement::{Line, LineState, Statement, StatementError, Totals};
+pub use self::verify::{Fault, Problem, Report, Trust, verify};
+pub use self::vouch::{CHECKPOINT_SCHEMA, Checkpoint, SEAL_SCHEMA, aggregate_digest, checkpoint_bytes, sealed_bytes};
+
+/// Whose money.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Account {
+    /// The operator's funds.
+    Treasury,
+    /// Promised, not yet delivered for.
+    Escrow,
+    /// Paid to a member.
+    Member(ClientId),
+}
+
+/// One side of a movement of money.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Posting {
+    /// Its number; the first is 1.
+    pub number: u64,
+    /// The journal entry it follows from.
+    pub entry: u64,
+    /// The round.
+    pub round: RoundId,
+    /// Whose payment it is about.
+    pub member: ClientId,
+    /// The account that changes.
+    pub account: Account,
+    /// By how much, in micro-units; negative when it loses.
+    pub micros: i64,
+}

@@ -1,0 +1,392 @@
+//! A member's own check, offline: what the coordinator signed for it, against itself and against a statement.
+//!
+//! A coordinator cannot deny what it gave a receipt for. Receipts that contradict each other, or a statement that says
+//! something else than a receipt, are proof against it that anybody can check.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::{Line, LineState, Statement};
+use crate::digest::{Digest, PublicKey};
+use crate::wire::{Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
+
+/// What a member knows from its own bundle.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// Who it is.
+    pub member: ClientId,
+    /// The federation.
+    pub federation: Digest,
+    /// Who signs for the coordinator.
+    pub coordinator: PublicKey,
+}
+
+/// What right receipts come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Summary {
+    /// Receipts that were checked.
+    pub receipts: u64,
+    /// Rounds they are about.
+    pub rounds: u64,
+    /// Payments that were posted.
+    pub payments: u64,
+    /// Posted, in micro-units.
+    pub posted_micros: i128,
+}
+
+/// Why receipts are not right; `receipt` counts from 0.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiptError {
+    /// Not a receipt.
+    #[error("receipt {receipt} cannot be read: {problem}")]
+    Unreadable {
+        /// Which.
+        receipt: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Not the coordinator's: it proves nothing.
+    #[error("receipt {0} is not signed by the coordinator")]
+    Signature(usize),
+    /// For another member or federation.
+    #[error("receipt {receipt} is of another {what}")]
+    Context {
+        /// Which.
+        receipt: usize,
+        /// What differs.
+        what: &'static str,
+    },
+    /// Coordinator: it signed two things that cannot both be true.
+    #[error("receipts of round {round} contradict each other: {one} and {other}")]
+    Contradiction {
+        /// The round.
+        round: RoundId,
+        /// What one says.
+        one: String,
+        /// What another says.
+        other: String,
+    },
+    /// The statement is somebody else's.
+    #[error("the statement is of {0}")]
+    OtherStatement(String),
+    /// Coordinator: the ledger says something else than it signed.
+    #[error("round {round}: the receipt says {receipt}, the statement says {statement}")]
+    Differs {
+        /// The round.
+        round: RoundId,
+        /// What was signed.
+        receipt: String,
+        /// What the statement says.
+        statement: String,
+    },
+}
+
+/// What receipts say of one round.
+#[derive(Default)]
+struct Told {
+    first: Option<ReceiptContent>,
+    taken: bool,
+    decision: Option<(ReceiptKind, Option<Amount>)>,
+    delivered: bool,
+    settlement: Option<(ReceiptKind, Option<Amount>)>,
+}
+
+/// Checks receipts against each other, and against a statement if there is one.
+///
+/// # Errors
+/// Names the first that is wrong.
+pub fn check(bundle: &Bundle, receipts: &[Envelope], statement: Option<&Statement>) -> Result<Summary, ReceiptError> {
+    let mut rounds: BTreeMap<RoundId, Told> = BTreeMap::new();
+    for (index, envelope) in receipts.iter().enumerate() {
+        let content = read(bundle, index, envelope)?;
+        let round = content.context.round;
+        rounds.entry(round).or_default().take(round, &content)?;
+    }
+    if let Some(statement) = statement {
+        check_whose(bundle, statement)?;
+    }
+    let mut summary = Summary { receipts: receipts.len() as u64, rounds: rounds.len() as u64, ..Summary::default() };
+    for (round, told) in &rounds {
+        if let Some(statement) = statement {
+            told.compare(*round, statement.lines.iter().find(|line| line.round == *round))?;
+        }
+        if let Some((ReceiptKind::Paid, Some(payment))) = told.settlement {
+            summary.payments += 1;
+            summary.posted_micros += i128::from(payment.micros());
+        }
+    }
+    Ok(summary)
+}
+
+fn read(bundle: &Bundle, receipt: usize, envelope: &Envelope) -> Result<ReceiptContent, ReceiptError> {
+    if !envelope.is_signed_by(&bundle.coordinator, RECEIPT_SCHEMA) {
+        return Err(ReceiptError::Signature(receipt));
+    }
+    let content: ReceiptContent = serde_json::from_str(envelope.content.get())
+        .map_err(|error| ReceiptError::Unreadable { receipt, problem: error.to_string() })?;
+    for (what, fits) in [
+        ("schema", content.schema == RECEIPT_SCHEMA),
+        ("federation", content.context.federation == bundle.federation),
+        ("member", content.context.member == bundle.member),
+    ] {
+        if !fits {
+            return Err(ReceiptError::Context { receipt, what });
+        }
+    }
+    let has_payment = matches!(content.kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
+    if content.payment_micros.is_some() != has_payment {
+        let problem = "a payment belongs to what was won, paid or voided, and to nothing else".to_owned();
+        return Err(ReceiptError::Unreadable { receipt, problem });
+    }
+    Ok(content)
+}
+
+fn check_whose(bundle: &Bundle, statement: &Statement) -> Result<(), ReceiptError> {
+    if statement.member != bundle.member {
+        return Err(ReceiptError::OtherStatement(statement.member.to_string()));
+    }
+    match statement.federation {
+        Some(federation) if federation != bundle.federation => {
+            Err(ReceiptError::OtherStatement(format!("federation {federation}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Told {
+    /// Takes in a receipt, if it goes with the others of its round.
+    fn take(&mut self, round: RoundId, content: &ReceiptContent) -> Result<(), ReceiptError> {
+        let contradiction = |one: String, other: String| Err(ReceiptError::Contradiction { round, one, other });
+        let first = self.first.get_or_insert_with(|| content.clone());
+        if first.offer != content.offer {
+            return contradiction(format!("offer {}", first.offer), format!("offer {}", content.offer));
+        }
+        if first.context != content.context {
+            return contradiction(context_words(first), context_words(content));
+        }
+        let told = (content.kind, content.payment_micros);
+        match content.kind {
+            ReceiptKind::OfferTaken => self.taken = true,
+            ReceiptKind::DeliveryTaken => self.delivered = true,
+            ReceiptKind::Won | ReceiptKind::Lost => {
+                let before = *self.decision.get_or_insert(told);
+                if before != told {
+                    return contradiction(words(before), words(told));
+                }
+            }
+            ReceiptKind::Paid | ReceiptKind::Voided => {
+                let before = *self.settlement.get_or_insert(told);
+                if before != told {
+                    return contradiction(words(before), words(told));
+                }
+            }
+        }
+        self.check_whole(round)
+    }
+
+    /// Whether decision, delivery and settlement can all be true.
+    fn check_whole(&self, round: RoundId) -> Result<(), ReceiptError> {
+        let contradiction = |one: String, other: String| Err(ReceiptError::Contradiction { round, one, other });
+        if let (Some(decision @ (ReceiptKind::Lost, _)), true) = (self.decision, self.delivered) {
+            return contradiction(words(decision), "delivery taken".to_owned());
+        }
+        if let (Some(settlement @ (ReceiptKind::Voided, _)), true) = (self.settlement, self.delivered) {
+            return contradiction("delivery taken".to_owned(), words(settlement));
+        }
+        match (self.decision, self.settlement) {
+            (Some((kind, payment)), Some(settlement)) if kind == ReceiptKind::Lost || payment != settlement.1 => {
+                contradiction(words((kind, payment)), words(settlement))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn compare(&self, round: RoundId, line: Option<&Line>) -> Result<(), ReceiptError> {
+        let Some(first) = &self.first else { return Ok(()) };
+        let differs = |receipt: String, statement: String| Err(ReceiptError::Differs { round, receipt, statement });
+        let Some(line) = line else {
+            return differs(format!("offer {} was taken", first.offer), "there was no offer".to_owned());
+        };
+        if line.offer != first.offer {
+            return differs(format!("offer {}", first.offer), format!("offer {}", line.offer));
+        }
+        let says = |state: &[LineState], payment: Option<Amount>| {
+            state.contains(&line.state) && line.payment_micros == payment
+        };
+        use LineState::{Lost, Pending, Posted, Voided};
+        for told in self.decision.into_iter().chain(self.settlement) {
+            let agrees = match told {
+                (ReceiptKind::Won, payment) => says(&[Pending, Posted, Voided], payment),
+                (ReceiptKind::Paid, payment) => says(&[Posted], payment),
+                (ReceiptKind::Voided, payment) => says(&[Voided], payment),
+                _ => says(&[Lost], None),
+            };
+            if !agrees {
+                return differs(words(told), line_words(line));
+            }
+        }
+        // A delivery in time is paid for.
+        if self.delivered && !matches!(line.state, Pending | Posted) {
+            return differs("delivery taken".to_owned(), line_words(line));
+        }
+        Ok(())
+    }
+}
+
+fn words((kind, payment): (ReceiptKind, Option<Amount>)) -> String {
+    let kind = match kind {
+        ReceiptKind::OfferTaken => "offer taken",
+        ReceiptKind::Won => "won",
+        ReceiptKind::Lost => "lost",
+        ReceiptKind::DeliveryTaken => "delivery taken",
+        ReceiptKind::Paid => "paid",
+        ReceiptKind::Voided => "voided",
+    };
+    payment.map_or_else(|| kind.to_owned(), |payment| format!("{kind} {payment}"))
+}
+
+fn line_words(line: &Line) -> String {
+    let state = match line.state {
+        LineState::Open => "open",
+        LineState::Withdrawn => "withdrawn",
+        LineState::Aborted => "aborted",
+        LineState::Lost => "lost",
+        LineState::Pending => "pending",
+        LineState::Posted => "posted",
+        LineState::Voided => "voided",
+    };
+    line.payment_micros.map_or_else(|| state.to_owned(), |payment| format!("{state} {payment}"))
+}
+
+fn context_words(content: &ReceiptContent) -> String {
+    let context = &content.context;
+    format!("nonce {} under terms {}", context.nonce, context.terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::testing::{Federation, id};
+    use crate::ledger::{Trust, verify};
+    use crate::signature::Signer;
+
+    fn bundle(federation: &Federation, name: &str) -> Bundle {
+        let (federation, coordinator) = (federation.federation, federation.coordinator.public());
+        Bundle { member: id(name), federation, coordinator }
+    }
+
+    fn statement(federation: &Federation, name: &str) -> Statement {
+        Statement::read(&mut federation.store(), &id(name)).unwrap()
+    }
+
+    /// The check of a member with its own receipts.
+    fn check_own(federation: &Federation, name: &str, statement: &Statement) -> Result<Summary, ReceiptError> {
+        check(&bundle(federation, name), &federation.receipts[&id(name)], Some(statement))
+    }
+
+    /// Someone who won the first round, and its statement.
+    fn winner(federation: &Federation) -> (String, Statement) {
+        let paid = |name: &&str| statement(federation, name).lines[0].state == LineState::Posted;
+        let name = ["a", "b", "c", "d", "e"].into_iter().find(paid).unwrap();
+        (name.to_owned(), statement(federation, name))
+    }
+
+    #[test]
+    fn receipts_of_an_honest_coordinator_say_what_the_statement_says() {
+        let federation = Federation::with_rounds();
+        for name in ["a", "b", "c", "d", "e"] {
+            let statement = statement(&federation, name);
+            let summary = check_own(&federation, name, &statement).unwrap();
+            assert_eq!(summary.posted_micros, statement.totals.posted_micros);
+            assert_eq!(summary.rounds, statement.lines.len() as u64);
+            assert_eq!(check(&bundle(&federation, name), &federation.receipts[&id(name)], None), Ok(summary));
+        }
+    }
+
+    #[test]
+    fn an_offer_that_was_taken_and_never_recorded_is_proved_by_its_receipt() {
+        let mut federation = Federation::new(&["a", "b", "c"]);
+        federation.ask("a");
+        federation.offer("a", 3);
+        federation.receipt(&id("c"), ReceiptKind::OfferTaken, Digest::of(b"the offer of c"), None);
+        federation.decline("b");
+        federation.pass_time();
+        federation.pass_time();
+        // Nothing in the journal shows it.
+        assert!(verify(&mut federation.store(), &Trust::default()).unwrap().is_right());
+        let found = check_own(&federation, "c", &statement(&federation, "c"));
+        assert!(matches!(found, Err(ReceiptError::Differs { round: RoundId(1), .. })), "{found:?}");
+    }
+
+    #[test]
+    fn a_statement_that_differs_from_a_receipt_is_found() {
+        let federation = Federation::with_rounds();
+        let (name, honest) = winner(&federation);
+        let changes: [fn(&mut Line); 5] = [
+            |line| line.payment_micros = line.payment_micros.and_then(|it| Amount::from_micros(it.micros() - 1)),
+            |line| (line.state, line.payment_micros) = (LineState::Lost, None),
+            |line| line.state = LineState::Voided,
+            |line| line.state = LineState::Pending,
+            |line| line.offer = Digest::of(b"other"),
+        ];
+        for change in changes {
+            let mut statement = honest.clone();
+            change(&mut statement.lines[0]);
+            let found = check_own(&federation, &name, &statement);
+            assert!(matches!(found, Err(ReceiptError::Differs { round: RoundId(1), .. })), "{found:?}");
+        }
+        let mut statement = honest.clone();
+        statement.lines.remove(0);
+        assert!(matches!(check_own(&federation, &name, &statement), Err(ReceiptError::Differs { .. })));
+        let mut other = honest;
+        other.member = id("z");
+        assert!(matches!(check_own(&federation, &name, &other), Err(ReceiptError::OtherStatement(_))));
+    }
+
+    #[test]
+    fn receipts_that_contradict_each_other_are_found() {
+        let mut federation = Federation::new(&["a", "b"]);
+        federation.ask("a");
+        federation.offer("a", 3);
+        federation.decline("b");
+        federation.deliver("a");
+        let whole = federation.receipts[&id("a")].clone();
+        let offer = statement(&federation, "a").lines[0].offer;
+        let units = |units| Some(Amount::from_units(units));
+        let contradictions = [
+            (ReceiptKind::Lost, offer, None),
+            (ReceiptKind::Won, offer, units(99)),
+            (ReceiptKind::Paid, offer, units(99)),
+            (ReceiptKind::Voided, offer, units(100)),
+            (ReceiptKind::OfferTaken, Digest::of(b"other"), None),
+        ];
+        for (kind, offer, payment) in contradictions {
+            federation.receipts.insert(id("a"), whole.clone());
+            federation.receipt(&id("a"), kind, offer, payment);
+            let found = check(&bundle(&federation, "a"), &federation.receipts[&id("a")], None);
+            assert!(matches!(found, Err(ReceiptError::Contradiction { .. })), "{kind:?}: {found:?}");
+        }
+        federation.receipts.insert(id("a"), whole);
+        federation.receipt(&id("a"), ReceiptKind::Won, offer, None);
+        let found = check(&bundle(&federation, "a"), &federation.receipts[&id("a")], None);
+        assert!(matches!(found, Err(ReceiptError::Unreadable { receipt: 4, .. })), "{found:?}");
+    }
+
+    #[test]
+    fn receipts_of_others_prove_nothing() {
+        let federation = Federation::with_rounds();
+        let receipts = &federation.receipts[&id("a")];
+        let mut forged = bundle(&federation, "a");
+        forged.coordinator = Signer::random().public();
+        assert_eq!(check(&forged, receipts, None), Err(ReceiptError::Signature(0)));
+        let other = check(&bundle(&federation, "b"), receipts, None);
+        assert_eq!(other, Err(ReceiptError::Context { receipt: 0, what: "member" }));
+        let mut elsewhere = bundle(&federation, "a");
+        elsewhere.federation = Digest::of(b"other");
+        assert_eq!(check(&elsewhere, receipts, None), Err(ReceiptError::Context { receipt: 0, what: "federation" }));
+    }
+}

@@ -1,0 +1,275 @@
+//! What the journal says about one member.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use crate::digest::Digest;
+use crate::journal::{Award, Entry, Head, JournalError};
+use crate::store::{Store, StoreError};
+use crate::wire::OfferContent;
+
+/// Rows read at once.
+const CHUNK: usize = 256;
+
+/// One member's offers and payments, by round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// Whose.
+    pub member: ClientId,
+    /// The federation; none in an empty journal.
+    pub federation: Option<Digest>,
+    /// The last entry of the journal that is in it.
+    pub entry: u64,
+    /// Each round in which it offered.
+    pub lines: Vec<Line>,
+    /// What they come to.
+    pub totals: Totals,
+}
+
+/// One offer, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// The round.
+    pub round: RoundId,
+    /// The hash of the offer.
+    pub offer: Digest,
+    /// What was asked.
+    pub ask_micros: Amount,
+    /// What became of it.
+    pub state: LineState,
+    /// The payment, when won.
+    pub payment_micros: Option<Amount>,
+}
+
+/// What became of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineState {
+    /// The round is not decided.
+    Open,
+    /// The member was revoked before the round was decided.
+    Withdrawn,
+    /// The round ended without an auction.
+    Aborted,
+    /// It did not win.
+    Lost,
+    /// It won; the payment waits for the delivery.
+    Pending,
+    /// It delivered; the payment is posted.
+    Posted,
+    /// It did not deliver in time; the payment is void.
+    Voided,
+}
+
+/// Sums over the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Totals {
+    /// Rounds in which it offered.
+    pub offers: u64,
+    /// Of which it won.
+    pub won: u64,
+    /// Posted, in micro-units.
+    pub posted_micros: i128,
+    /// Pending, in micro-units.
+    pub pending_micros: i128,
+    /// Voided, in micro-units.
+    pub voided_micros: i128,
+}
+
+/// Why there is no statement.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementError {
+    /// Operator: nobody of that name was ever enrolled.
+    #[error("{0} is not, and was not, a member of this federation")]
+    NotAMember(ClientId),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Operator: the journal is damaged.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl Statement {
+    /// Reads the whole journal of a store for one member.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, or does not know the member.
+    pub fn read(store: &mut dyn Store, member: &ClientId) -> Result<Statement, StatementError> {
+        let mut reading = Reading::new(member.clone());
+        let mut head = Head::START;
+        loop {
+            let rows = store.rows(head.number, CHUNK)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows {
+                let entry = head.follow(&row)?;
+                reading.follow(row.number, &entry)?;
+            }
+        }
+        if !reading.is_known {
+            return Err(StatementError::NotAMember(member.clone()));
+        }
+        Ok(reading.finish(head.number))
+    }
+}
+
+/// A statement while the journal is read.
+struct Reading {
+    member: ClientId,
+    federation: Option<Digest>,
+    is_known: bool,
+    lines: BTreeMap<RoundId, Line>,
+}
+
+impl Reading {
+    fn new(member: ClientId) -> Reading {
+        Reading { member, federation: None, is_known: false, lines: BTreeMap::new() }
+    }
+
+    fn follow(&mut self, number: u64, entry: &Entry) -> Result<(), JournalError> {
+        match entry {
+            Entry::Genesis { federation, .. } => self.federation = Some(*federation),
+            Entry::Enrolled { member, .. } if *member == self.member => self.is_known = true,
+            Entry::Revoked { member } if *member == self.member => {
+                let open = self.lines.values_mut().filter(|line| line.state == LineState::Open);
+                open.for_each(|line| line.state = LineState::Withdrawn);
+            }
+            Entry::Offered { round, member, offer } if *member == self.member => {
+                let content: OfferContent = serde_json::from_str(offer.content.get())
+                    .map_err(|error| JournalError::Unreadable { number, problem: error.to_string() })?;
+                let (offer, ask_micros) = (offer.digest(), content.ask_micros);
+                let line = Line { round: *round, offer, ask_micros, state: LineState::Open, payment_micros: None };
+                self.lines.insert(*round, line);
+            }
+            Entry::Awarded { round, winners } => self.awarded(*round, winners),
+            Entry::Settled { round, paid, defaulted, .. } => {
+                self.resolve(*round, paid, LineState::Posted);
+                self.resolve(*round, defaulted, LineState::Voided);
+            }
+            Entry::Aborted { round, .. } => {
+                if let Some(line) = self.lines.get_mut(round).filter(|line| line.state == LineState::Open) {
+                    line.state = LineState::Aborted;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn awarded(&mut self, round: RoundId, winners: &[Award]) {
+        let Some(line) = self.lines.get_mut(&round).filter(|line| line.state == LineState::Open) else { return };
+        match winners.iter().find(|award| award.member == self.member) {
+            Some(award) => {
+                (line.state, line.payment_micros) = (LineState::Pending, Some(award.payment_micros));
+            }
+            None => line.state = LineState::Lost,
+        }
+    }
+
+    fn resolve(&mut self, round: RoundId, members: &[ClientId], state: LineState) {
+        if !members.contains(&self.member) {
+            return;
+        }
+        if let Some(line) = self.lines.get_mut(&round).filter(|line| line.state == LineState::Pending) {
+            line.state = state;
+        }
+    }
+
+    fn finish(self, entry: u64) -> Statement {
+        let lines: Vec<Line> = self.lines.into_values().collect();
+        let totals = Totals::of(&lines);
+        Statement { member: self.member, federation: self.federation, entry, lines, totals }
+    }
+}
+
+impl Totals {
+    fn of(lines: &[Line]) -> Totals {
+        let mut totals = Totals { offers: lines.len() as u64, ..Totals::default() };
+        for line in lines {
+            let Some(payment) = line.payment_micros else { continue };
+            totals.won += 1;
+            let sum = match line.state {
+                LineState::Posted => &mut totals.posted_micros,
+                LineState::Voided => &mut totals.voided_micros,
+                _ => &mut totals.pending_micros,
+            };
+            *sum += i128::from(payment.micros());
+        }
+        totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Account;
+    use crate::ledger::testing::{Federation, id};
+
+    fn states(statement: &Statement) -> Vec<(u64, LineState)> {
+        statement.lines.iter().map(|line| (line.round.0, line.state)).collect()
+    }
+
+    #[test]
+    fn a_statement_says_what_became_of_every_offer() {
+        let federation = Federation::with_rounds();
+        let mut store = federation.store();
+        let mut read = |name: &str| Statement::read(&mut store, &id(name)).unwrap();
+        // It declined in the second round, and was revoked in the third.
+        let revoked = read("e");
+        assert_eq!(revoked.lines.iter().map(|line| line.round.0).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(revoked.lines[1].state, LineState::Withdrawn);
+        // One winner of the second round did not deliver.
+        let voided = ["a", "b", "c", "d"].iter().filter(|name| states(&read(name)).contains(&(2, LineState::Voided)));
+        assert_eq!(voided.count(), 1);
+        let statement = read("a");
+        assert_eq!(statement.lines.iter().map(|line| line.round.0).collect::<Vec<_>>(), [1, 2, 3]);
+        assert!(statement.lines.iter().all(|line| line.ask_micros == Amount::from_units(3)));
+        assert_eq!(statement.entry, federation.entries.len() as u64);
+    }
+
+    #[test]
+    fn the_totals_of_a_statement_are_what_was_posted() {
+        let federation = Federation::with_rounds();
+        let mut store = federation.store();
+        let mut won = 0;
+        for name in ["a", "b", "c", "d", "e"] {
+            let account = Account::Member(id(name));
+            let posted = store.postings.iter().filter(|posting| posting.account == account);
+            let posted: i128 = posted.map(|posting| i128::from(posting.micros)).sum();
+            let statement = Statement::read(&mut store, &id(name)).unwrap();
+            assert_eq!((statement.totals.posted_micros, statement.totals.pending_micros), (posted, 0));
+            won += statement.totals.won;
+            let text = serde_json::to_string(&statement).unwrap();
+            assert_eq!(serde_json::from_str::<Statement>(&text).unwrap(), statement);
+        }
+        assert!(won > 0);
+    }
+
+    #[test]
+    fn an_undecided_offer_is_open_and_a_winning_one_pending() {
+        let mut federation = Federation::new(&["a", "b"]);
+        federation.ask("a");
+        federation.offer("a", 3);
+        let read = |federation: &Federation| Statement::read(&mut federation.store(), &id("a")).unwrap();
+        assert_eq!(states(&read(&federation)), [(1, LineState::Open)]);
+        federation.decline("b");
+        let pending = read(&federation);
+        assert_eq!(states(&pending), [(1, LineState::Pending)]);
+        assert_eq!(pending.totals.pending_micros, 100_000_000);
+    }
+
+    #[test]
+    fn strangers_have_no_statement() {
+        let stranger = Statement::read(&mut Federation::new(&["a"]).store(), &id("z"));
+        assert!(matches!(stranger, Err(StatementError::NotAMember(_))));
+    }
+}

@@ -1,0 +1,390 @@
+//! A federation from its genesis on: hands the recorded steps to the protocol again, and compares what it decides.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::de::DeserializeOwned;
+use truthfed::auction::{ClientId, Outcome};
+use truthfed::protocol::{
+    Accepted, Coordinator, Ending, Input, Notice, OfferBody, Output, Request, RoundId, RoundRecord, Standing, Time,
+};
+use truthfed::statistics::Statistics;
+
+use super::place::{Place, member_of, name_of};
+use super::{Fault, Verdict};
+use crate::digest::{Digest, Nonce, PublicKey, Signature};
+use crate::journal::{Award, Entry, Head, seal};
+use crate::ledger::{Checkpoint, SEAL_SCHEMA, aggregate_digest, sealed_bytes};
+use crate::signature::is_signed_by;
+use crate::terms::Agreement;
+use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, commitment};
+
+/// What began with the genesis.
+pub(super) struct Founded {
+    federation: Digest,
+    coordinator: PublicKey,
+    terms: Digest,
+    machine: Coordinator,
+    members: BTreeMap<ClientId, Member>,
+    open: Option<Open>,
+    /// What the protocol decided and the journal must say next.
+    due: VecDeque<Due>,
+}
+
+struct Member {
+    key: PublicKey,
+    is_revoked: bool,
+}
+
+struct Open {
+    round: RoundId,
+    nonce: Nonce,
+    offers: BTreeMap<ClientId, Taken>,
+    is_sealed: bool,
+}
+
+struct Taken {
+    envelope: Envelope,
+    commitment: Digest,
+}
+
+pub(super) enum Due {
+    Award(Box<Outcome>),
+    End(Box<RoundRecord>),
+}
+
+impl Founded {
+    /// With no members, and nothing settled.
+    pub(super) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Founded {
+        let settled = Statistics::new(agreement.terms().dimension).expect("checked terms have a valid dimension");
+        let standing = Standing { members: BTreeMap::new(), settled, closed: RoundId(0), former: Default::default() };
+        let machine = Coordinator::resume(agreement.terms(), agreement.mechanism(), standing);
+        let (members, due) = (BTreeMap::new(), VecDeque::new());
+        Founded { federation, coordinator, terms: agreement.hash(), machine, members, open: None, due }
+    }
+
+    /// What must be recorded before the journal may end.
+    pub(super) fn due(&self) -> Option<&'static str> {
+        self.due.front().map(Due::name)
+    }
+
+    /// What the protocol decided must be recorded before anything else is.
+    pub(super) fn check_due(&self, number: u64, entry: &Entry) -> Verdict {
+        let is_sealed = self.open.as_ref().is_some_and(|open| open.is_sealed);
+        let fits = match (self.due.front(), entry) {
+            (Some(Due::Award(_)), Entry::Sealed { .. }) => !is_sealed,
+            (Some(Due::Award(_)), Entry::Awarded { .. }) => is_sealed,
+            (Some(Due::End(_)), Entry::Settled { .. } | Entry::Aborted { .. }) => true,
+            (Some(_), _) => false,
+            (None, _) => true,
+        };
+        match self.due.front() {
+            Some(due) if !fits => {
+                let place = self.open.as_ref().map_or(Place::entry(number), |open| Place::round(number, open.round));
+                let place = Place { member: member_of(entry), ..place };
+                let is_late = matches!(entry, Entry::Offered { .. } | Entry::Declined { .. });
+                let fault = if is_late && is_sealed { Fault::AfterSealing } else { Fault::OutOfTurn };
+                let expected = if is_sealed { due.name() } else { "the seal of the round, or its end" };
+                place.problem(fault, expected, name_of(entry))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn enrol(&mut self, place: Place<'_>, member: &ClientId, key: PublicKey) -> Verdict {
+        if self.members.contains_key(member) {
+            return place.problem(Fault::Membership, "a new name", "one that is or was a member's");
+        }
+        self.members.insert(member.clone(), Member { key, is_revoked: false });
+        self.machine.enrol(member.clone());
+        Ok(())
+    }
+
+    pub(super) fn revoke(&mut self, place: Place<'_>, member: &ClientId) -> Verdict {
+        match self.members.get_mut(member) {
+            Some(known) if !known.is_revoked => known.is_revoked = true,
+            _ => return place.problem(Fault::Membership, "a member", "nobody's name"),
+        }
+        if let Some(open) = self.open.as_mut().filter(|open| !open.is_sealed) {
+            open.offers.remove(member);
+        }
+        self.machine.revoke(Time(0), member);
+        self.drain();
+        Ok(())
+    }
+
+    pub(super) fn open(&mut self, place: Place<'_>, round: RoundId, nonce: Nonce, asked_by: &ClientId) -> Verdict {
+        if let Some(open) = &self.open {
+            let expected = format!("the end of round {}", open.round);
+            return place.problem(Fault::OutOfTurn, expected, "a round is opened");
+        }
+        self.hand_in(place, asked_by, Request::Ask)?;
+        let next = std::iter::from_fn(|| self.machine.poll()).find_map(|output| match output {
+            Output::Notice(_, Notice::Opened(round)) => Some(round),
+            _ => None,
+        });
+        self.drain();
+        place.check(Fault::Round, next.unwrap_or_default(), round)?;
+        self.open = Some(Open { round, nonce, offers: BTreeMap::new(), is_sealed: false });
+        Ok(())
+    }
+
+    pub(super) fn offer(
+        &mut self,
+        place: Place<'_>,
+        round: RoundId,
+        member: &ClientId,
+        envelope: &Envelope,
+    ) -> Verdict {
+        let open = self.opened(place, round, "an offer")?;
+        if open.is_sealed {
+            return place.problem(Fault::AfterSealing, "no more offers", "an offer");
+        }
+        let content: OfferContent = read(place, envelope, "an offer")?;
+        self.check_signed(place, member, envelope, &content.context, (&content.schema, OFFER_SCHEMA))?;
+        let OfferContent { gram, samples, ask_micros, commitment, .. } = content;
+        self.hand_in(place, member, Request::Offer(round, OfferBody { gram, samples, ask: ask_micros }))?;
+        let taken = Taken { envelope: envelope.clone(), commitment };
+        self.opened(place, round, "an offer")?.offers.insert(member.clone(), taken);
+        self.drain();
+        Ok(())
+    }
+
+    pub(super) fn decline(&mut self, place: Place<'_>, round: RoundId, member: &ClientId) -> Verdict {
+        if self.opened(place, round, "a decline")?.is_sealed {
+            return place.problem(Fault::AfterSealing, "no more answers", "a decline");
+        }
+        self.hand_in(place, member, Request::Decline(round))?;
+        self.drain();
+        Ok(())
+    }
+
+    pub(super) fn sealed(
+        &mut self,
+        place: Place<'_>,
+        round: RoundId,
+        offers: Digest,
+        signature: &Signature,
+    ) -> Verdict {
+        if self.opened(place, round, "a seal")?.is_sealed {
+            return place.problem(Fault::OutOfTurn, "deliveries, or the end of the round", "a second seal");
+        }
+        self.pass_time();
+        if !matches!(self.due.front(), Some(Due::Award(_))) {
+            return place.problem(Fault::Ending, "a round that ends without an auction", "a seal");
+        }
+        let open = self.opened(place, round, "a seal")?;
+        open.is_sealed = true;
+        let expected = seal(open.offers.iter().map(|(member, taken)| (member, &taken.envelope)));
+        place.check(Fault::Seal, expected, offers)?;
+        let content = sealed_bytes(self.federation, round, offers);
+        if !is_signed_by(&self.coordinator, SEAL_SCHEMA, &content, signature) {
+            return place.problem(Fault::Signature, "the coordinator's, over the seal", signature);
+        }
+        Ok(())
+    }
+
+    pub(super) fn awarded(&mut self, place: Place<'_>, round: RoundId, winners: &[Award]) -> Verdict {
+        let is_sealed = self.opened(place, round, "an award")?.is_sealed;
+        let Some(Due::Award(outcome)) = self.due.front() else {
+            let expected = if is_sealed { "deliveries, or the end of the round" } else { "the seal of the offers" };
+            return place.problem(Fault::OutOfTurn, expected, "an award");
+        };
+        let expected = awards(outcome);
+        compare_winners(place, &expected, winners)?;
+        self.due.pop_front();
+        Ok(())
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        place: Place<'_>,
+        round: RoundId,
+        member: &ClientId,
+        envelope: &Envelope,
+    ) -> Verdict {
+        if !self.opened(place, round, "a delivery")?.is_sealed {
+            return place.problem(Fault::OutOfTurn, "the award first", "a delivery");
+        }
+        let content: DeliveryContent = read(place, envelope, "a delivery")?;
+        self.check_signed(place, member, envelope, &content.context, (&content.schema, DELIVERY_SCHEMA))?;
+        let Some(taken) = self.opened(place, round, "a delivery")?.offers.get(member) else {
+            return place.problem(Fault::OtherOffer, "an offer", "none");
+        };
+        place.check(Fault::OtherOffer, taken.envelope.digest(), content.offer)?;
+        place.check(Fault::Commitment, taken.commitment, commitment(content.salt, &content.moment))?;
+        self.hand_in(place, member, Request::Deliver(round, content.moment))?;
+        self.drain();
+        Ok(())
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        place: Place<'_>,
+        round: RoundId,
+        paid: &[ClientId],
+        defaulted: &[ClientId],
+        aggregate: Digest,
+    ) -> Verdict {
+        if !self.opened(place, round, "a settlement")?.is_sealed {
+            return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
+        }
+        let record = self.ending();
+        let Some(Ending::Settled { paid: by_delivery, defaulted: without, .. }) = record.map(|record| record.ending)
+        else {
+            return place.problem(Fault::Ending, "no settlement", "a settlement");
+        };
+        let by_delivery: Vec<ClientId> = by_delivery.into_iter().map(|(member, _)| member).collect();
+        for (expected, found, what) in [(&by_delivery[..], paid, "paid"), (&without[..], defaulted, "defaulted")] {
+            if expected != found {
+                let differs =
+                    expected.iter().chain(found).find(|member| expected.contains(member) != found.contains(member));
+                let place = Place { member: differs, ..place };
+                let names = |members: &[ClientId]| {
+                    let names: Vec<&str> = members.iter().map(ClientId::as_str).collect();
+                    format!("{what}: {}", if names.is_empty() { "nobody".to_owned() } else { names.join(", ") })
+                };
+                return place.problem(Fault::Settlement, names(expected), names(found));
+            }
+        }
+        place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)
+    }
+
+    pub(super) fn aborted(&mut self, place: Place<'_>, round: RoundId, reason: &str) -> Verdict {
+        if self.opened(place, round, "an end")?.is_sealed {
+            return place.problem(Fault::Ending, "a settlement", format!("aborted: {reason}"));
+        }
+        match self.ending().map(|record| record.ending) {
+            Some(Ending::NoOffers | Ending::Invalid(_) | Ending::Refused(_)) => Ok(()),
+            Some(Ending::Settled { .. }) | None => {
+                place.problem(Fault::Ending, "an auction among the offers", format!("aborted: {reason}"))
+            }
+        }
+    }
+
+    pub(super) fn checkpoint(&mut self, place: Place<'_>, checkpoint: Checkpoint, before: Head) -> Verdict {
+        place.check(Fault::Checkpoint, before.number, checkpoint.entry)?;
+        place.check(Fault::Checkpoint, before.hash, checkpoint.head)?;
+        if !checkpoint.is_signed_by(&self.coordinator, self.federation) {
+            return place.problem(Fault::Signature, "the coordinator's, over the checkpoint", checkpoint.signature);
+        }
+        Ok(())
+    }
+
+    /// The round that is open, which must be this one.
+    fn opened(&mut self, place: Place<'_>, round: RoundId, what: &str) -> Verdict<&mut Open> {
+        match &mut self.open {
+            None => place.problem(Fault::OutOfTurn, "an open round", format!("{what} in round {round}, which is not")),
+            Some(open) if open.round != round => place.problem(Fault::Round, open.round, round),
+            Some(open) => Ok(open),
+        }
+    }
+
+    fn check_signed(
+        &self,
+        place: Place<'_>,
+        member: &ClientId,
+        envelope: &Envelope,
+        context: &Context,
+        (found, schema): (&str, &str),
+    ) -> Verdict {
+        let Some(known) = self.members.get(member).filter(|known| !known.is_revoked) else {
+            return place.problem(Fault::Membership, "a member", "somebody who is none");
+        };
+        let Some(open) = &self.open else { return place.problem(Fault::OutOfTurn, "an open round", "none") };
+        place.check(Fault::Context, schema, found)?;
+        place.check(Fault::Context, self.federation, context.federation)?;
+        place.check(Fault::Context, self.terms, context.terms)?;
+        place.check(Fault::Context, open.round, context.round)?;
+        place.check(Fault::Context, open.nonce, context.nonce)?;
+        place.check(Fault::Context, member, &context.member)?;
+        match envelope.is_signed_by(&known.key, schema) {
+            true => Ok(()),
+            false => place.problem(Fault::Signature, format!("{member}'s"), envelope.signature),
+        }
+    }
+
+    fn hand_in(&mut self, place: Place<'_>, member: &ClientId, request: Request) -> Verdict {
+        match self.machine.handle(Time(0), Input::Request(member.clone(), request)) {
+            Ok(Accepted::New) => Ok(()),
+            Ok(Accepted::Repeated) => place.problem(Fault::Refused, "something new", "what was taken before"),
+            Err(rejection) => place.problem(Fault::Refused, "what the protocol takes", rejection),
+        }
+    }
+
+    /// The journal says that a phase is over: if not everyone was heard, time had run out.
+    fn pass_time(&mut self) {
+        if let (true, Some(deadline)) = (self.due.is_empty(), self.machine.deadline()) {
+            self.machine.handle(deadline, Input::Tick).expect("time can always pass");
+            self.drain();
+        }
+    }
+
+    /// How the open round ends, if it does.
+    fn ending(&mut self) -> Option<RoundRecord> {
+        self.pass_time();
+        match self.due.pop_front() {
+            Some(Due::End(record)) => {
+                self.open = None;
+                Some(*record)
+            }
+            _ => None,
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.machine.poll() {
+            match output {
+                Output::Notice(..) => {}
+                Output::Awarded(_, outcome) => self.due.push_back(Due::Award(outcome)),
+                Output::Ended(record) => self.due.push_back(Due::End(record)),
+            }
+        }
+    }
+}
+
+impl Due {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Due::Award(_) => "the award of the round",
+            Due::End(_) => "the end of the round",
+        }
+    }
+}
+
+/// The winners of an outcome as they are recorded.
+fn awards(outcome: &Outcome) -> Vec<Award> {
+    let award = |winner: &truthfed::auction::Winner| Award {
+        member: winner.client.clone(),
+        ask_micros: winner.ask,
+        payment_micros: winner.payment,
+        essential: winner.essential,
+    };
+    outcome.winners().iter().map(award).collect()
+}
+
+fn compare_winners(place: Place<'_>, expected: &[Award], found: &[Award]) -> Verdict {
+    let wins = |awards: &[Award], member: &ClientId| awards.iter().any(|award| award.member == *member);
+    for Award { member, .. } in expected.iter().chain(found) {
+        match (wins(expected, member), wins(found, member)) {
+            (true, false) => return place.of(member).problem(Fault::Winners, "wins", "does not win"),
+            (false, true) => return place.of(member).problem(Fault::Winners, "does not win", "wins"),
+            _ => {}
+        }
+    }
+    for (expected, found) in expected.iter().zip(found) {
+        let place = place.of(&expected.member);
+        place.check(Fault::Winners, &expected.member, &found.member)?;
+        place.check(Fault::Ask, expected.ask_micros, found.ask_micros)?;
+        place.check(Fault::Payment, expected.payment_micros, found.payment_micros)?;
+        let words = |award: &Award| if award.essential { "essential" } else { "not essential" };
+        place.check(Fault::Winners, words(expected), words(found))?;
+    }
+    place.check(Fault::Winners, expected.len(), found.len())
+}
+
+fn read<T: DeserializeOwned>(place: Place<'_>, envelope: &Envelope, what: &str) -> Verdict<T> {
+    match serde_json::from_str(envelope.content.get()) {
+        Ok(content) => Ok(content),
+        Err(error) => place.problem(Fault::Unreadable, what, error),
+    }
+}

@@ -1,0 +1,28 @@
+//! The network service of truthfed: a coordinator, agents, and a ledger that survives.
+//!
+//! The protocol machines of [`truthfed::protocol`] over a real network. A coordinator takes requests over mutual TLS, drives
+//! the same machine as the simulator, and commits every step to a [`store`] before it answers. An agent stands beside a
+//! member's application, decides locally and takes part in rounds.
+//!
+//! - [`wire`]: messages; [`terms`]: what a federation agreed on; [`digest`]: hashes and signatures as text.
+//! - [`identity`]: certificates and keys; [`federation`]: the folder they lie in; [`net`]: TLS; [`error`]: refusals.
+//! - [`engine`]: the coordinator's one writer.
+//! - [`journal`]: every durable step, hash-chained; [`store`]: where it is kept; [`ledger`]: what it comes to.
+
+pub mod agent;
+pub mod client;
+pub mod coordinator;
+pub mod digest;
+pub mod engine;
+pub mod error;
+pub mod federation;
+pub mod identity;
+pub mod journal;
+pub mod ledger;
+pub mod net;
+pub mod reading;
+mod schema;
+pub mod signature;
+pub mod store;
+pub mod terms;
+pub mod wire;

@@ -1,0 +1,294 @@
+//! A small HTTPS client with one connection that is kept.
+//!
+//! One request at a time: whoever waits in a long poll and wants to send meanwhile holds two clients. A request that a kept
+//! connection did not take is sent once more over a new one; a request that may have been heard is not, that is for the
+//! caller to decide.
+
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::error::Refusal;
+
+/// How long a failed connection is asked why.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Opens connections: the operating system's, or a simulated network's.
+pub trait Connect: Send + Sync + 'static {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Connects to `host:port`.
+    fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+/// Real connections.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tcp;
+
+impl Connect for Tcp {
+    type Stream = TcpStream;
+
+    async fn connect(&self, address: &str) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// Bounds of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Time to connect, with the handshake; default 10 s.
+    pub connect: Duration,
+    /// Time for a request and its response, connecting not counted; default 30 s.
+    pub request: Duration,
+    /// A connection that was idle for longer is not used again: it should be less than the server's; default 15 s.
+    pub idle: Duration,
+    /// Largest response; default 16 MiB.
+    pub response_bytes: usize,
+}
+
+impl Default for ClientLimits {
+    fn default() -> ClientLimits {
+        ClientLimits {
+            connect: Duration::from_secs(10),
+            request: Duration::from_secs(30),
+            idle: Duration::from_secs(15),
+            response_bytes: 16 << 20,
+        }
+    }
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Reply {
+    /// The refusal, if it is one of a known code.
+    pub fn refusal(&self) -> Option<Refusal> {
+        if self.status.is_success() {
+            return None;
+        }
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+/// Why there is no reply.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// Member: the name is neither a DNS name nor an IP address.
+    #[error("`{0}` is not the name of a server")]
+    ServerName(String),
+    /// Passing, or a wrong address: nobody answers there.
+    #[error("cannot connect to {address}: {error}")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// Member or operator: one side does not take the other's certificate, or it is no TLS 1.3.
+    #[error("TLS failed: {0}")]
+    Tls(rustls::Error),
+    /// Passing: nothing came in time. The request may have been heard.
+    #[error("no answer within {} ms", .0.as_millis())]
+    Timeout(Duration),
+    /// Operator: the response is larger than any honest one.
+    #[error("the response has more than {0} bytes")]
+    TooLarge(usize),
+    /// Passing: the connection ended. The request may have been heard.
+    #[error("the connection ended before the answer: {0}")]
+    Closed(String),
+}
+
+/// Sends requests to one server.
+#[derive(Debug)]
+pub struct Client<C = Tcp> {
+    address: String,
+    server_name: ServerName<'static>,
+    tls: Arc<ClientConfig>,
+    limits: ClientLimits,
+    connector: C,
+    kept: Mutex<Option<Connection>>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// One task, which ends with the connection.
+    driver: JoinSet<Result<(), hyper::Error>>,
+    used: Instant,
+}
+
+impl Client {
+    /// A client of the server at `address` (`host:port`), which must be certified for `server_name`.
+    ///
+    /// # Errors
+    /// When the name is none.
+    pub fn new(address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client, NetError> {
+        Client::over(Tcp, address, server_name, tls)
+    }
+}
+
+impl<C: Connect> Client<C> {
+    /// A client over another network.
+    ///
+    /// # Errors
+    /// When the name is none.
+    pub fn over(connector: C, address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client<C>, NetError> {
+        let name = ServerName::try_from(server_name).map_err(|_| NetError::ServerName(server_name.to_owned()))?;
+        Ok(Client {
+            address: address.to_owned(),
+            server_name: name.to_owned(),
+            tls,
+            limits: ClientLimits::default(),
+            connector,
+            kept: Mutex::new(None),
+        })
+    }
+
+    /// The same with other bounds.
+    #[must_use]
+    pub fn with_limits(self, limits: ClientLimits) -> Client<C> {
+        Client { limits, ..self }
+    }
+
+    /// Sends a GET.
+    ///
+    /// # Errors
+    /// When there is no reply; a refusal is a reply.
+    pub async fn get(&self, path: &str) -> Result<Reply, NetError> {
+        self.get_within(path, self.limits.request).await
+    }
+
+    /// Sends a GET that may take longer, or less, than others: a long poll.
+    ///
+    /// # Errors
+    /// When there is no reply; a refusal is a reply.
+    pub async fn get_within(&self, path: &str, within: Duration) -> Result<Reply, NetError> {
+        let request = Request::get(path).header(header::HOST, &self.address).body(Full::default());
+        self.send(request.expect("paths are ours and valid"), within).await
+    }
+
+    /// Sends a POST with JSON.
+    ///
+    /// # Errors
+    /// When there is no reply; a refusal is a reply.
+    pub async fn post(&self, path: &str, body: String) -> Result<Reply, NetError> {
+        let request = Request::post(path).header(header::HOST, &self.address);
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::from(body));
+        self.send(request.expect("paths are ours and valid"), self.limits.request).await
+    }
+
+    /// Sends a DELETE.
+    ///
+    /// # Errors
+    /// When there is no reply; a refusal is a reply.
+    pub async fn delete(&self, path: &str) -> Result<Reply, NetError> {
+        let request = Request::delete(path).header(header::HOST, &self.address).body(Full::default());
+        self.send(request.expect("paths are ours and valid"), self.limits.request).await
+    }
+
+    async fn send(&self, mut request: Request<Full<Bytes>>, within: Duration) -> Result<Reply, NetError> {
+        let mut kept = self.kept.lock().await;
+        // Taken out, and put back only after a whole exchange: one that was given up midway is never used again.
+        if let Some(mut connection) = kept.take().filter(|connection| connection.used.elapsed() < self.limits.idle) {
+            match timeout(within, connection.sender.try_send_request(request)).await {
+                Err(_) => return Err(NetError::Timeout(within)),
+                Ok(Ok(response)) => return self.finish(&mut kept, connection, response, within).await,
+                Ok(Err(mut error)) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(connection.failure(error.into_error()).await),
+                },
+            }
+        }
+        let mut connection = self.open().await?;
+        match timeout(within, connection.sender.try_send_request(request)).await {
+            Err(_) => Err(NetError::Timeout(within)),
+            Ok(Ok(response)) => self.finish(&mut kept, connection, response, within).await,
+            Ok(Err(error)) => Err(connection.failure(error.into_error()).await),
+        }
+    }
+
+    async fn finish(
+        &self,
+        kept: &mut Option<Connection>,
+        mut connection: Connection,
+        response: Response<Incoming>,
+        within: Duration,
+    ) -> Result<Reply, NetError> {
+        let status = response.status();
+        let most = self.limits.response_bytes;
+        let body = match timeout(within, Limited::new(response.into_body(), most).collect()).await {
+            Err(_) => return Err(NetError::Timeout(within)),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(NetError::TooLarge(most)),
+            Ok(Err(error)) => return Err(classify(error.as_ref())),
+            Ok(Ok(collected)) => collected.to_bytes(),
+        };
+        connection.used = Instant::now();
+        *kept = Some(connection);
+        Ok(Reply { status, body })
+    }
+
+    async fn open(&self) -> Result<Connection, NetError> {
+        let within = self.limits.connect;
+        timeout(within, self.connect()).await.unwrap_or(Err(NetError::Timeout(within)))
+    }
+
+    async fn connect(&self) -> Result<Connection, NetError> {
+        let unreachable = |error| NetError::Unreachable { address: self.address.clone(), error };
+        let stream = self.connector.connect(&self.address).await.map_err(unreachable)?;
+        let connector = TlsConnector::from(self.tls.clone());
+        let stream = connector.connect(self.server_name.clone(), stream).await.map_err(|error| classify(&error))?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| classify(&error))?;
+        let mut driver = JoinSet::new();
+        driver.spawn(connection);
+        Ok(Connection { sender, driver, used: Instant::now() })
+    }
+}
+
+impl Connection {
+    /// Why a request failed: the connection itself knows better, once it has ended.
+    async fn failure(mut self, error: hyper::Error) -> NetError {
+        drop(self.sender);
+        match timeout(LAST_WORDS, self.driver.join_next()).await {
+            Ok(Some(Ok(Err(cause)))) => classify(&cause),
+            _ => classify(&error),
+        }
+    }
+}
+
+/// Finds what lies at the bottom of an error.
+fn classify(error: &(dyn Error + 'static)) -> NetError {
+    let mut cause = Some(error);
+    while let Some(present) = cause {
+        let inner = present.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            return NetError::Tls(tls.clone());
+        }
+        cause = present.source();
+    }
+    NetError::Closed(error.to_string())
+}

@@ -1,0 +1,58 @@
+//! How much of everything a server gives.
+
+use std::time::Duration;
+
+/// Bounds of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in all; default 1024. Further ones are closed unheard.
+    pub connections: usize,
+    /// Connections of one address that are not authenticated yet; default 32. Further ones are closed unheard.
+    pub connections_per_address: usize,
+    /// Connections of one certificate; default 8. Further ones are told `too-many-connections`.
+    pub connections_per_member: usize,
+    /// Requests of one certificate in the long run; default 50. Further ones are told `rate-limited`.
+    pub requests_per_second: u32,
+    /// Requests of one certificate at once; default 100.
+    pub burst: u32,
+    /// Time for a TLS handshake; default 10 s.
+    pub handshake: Duration,
+    /// Time until a request's headers are complete, counted from the connection or the last response: also the longest
+    /// idle time; default 30 s.
+    pub header: Duration,
+    /// Time for the body of a request; default 30 s.
+    pub body: Duration,
+    /// Largest body; default that of dimension 512.
+    pub body_bytes: usize,
+    /// Bodies that are being read, in all; default 64 MiB. Further ones are told `busy`.
+    pub body_bytes_in_all: usize,
+    /// Time that the other side may leave a write waiting; default 30 s.
+    pub stall: Duration,
+    /// Time for requests under way when the server stops; default 10 s.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 1024,
+            connections_per_address: 32,
+            connections_per_member: 8,
+            requests_per_second: 50,
+            burst: 100,
+            handshake: Duration::from_secs(10),
+            header: Duration::from_secs(30),
+            body: Duration::from_secs(30),
+            body_bytes: body_bytes(truthfed::statistics::MAX_DIMENSION),
+            body_bytes_in_all: 64 << 20,
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The largest body an honest member sends: a packed triangle of numbers of at most 32 characters each, and 8 KiB for the
+/// rest.
+pub const fn body_bytes(dimension: usize) -> usize {
+    32 * (dimension * (dimension + 1) / 2) + 8192
+}

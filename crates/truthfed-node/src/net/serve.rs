@@ -1,0 +1,277 @@
+//! Runs a router over TLS, or in plain text on the local machine.
+//!
+//! A connection passes: a seat in all, a seat for its address, the handshake within its time, a seat for its certificate;
+//! then every request takes a token of its certificate's bucket. It ends when the peer goes, stalls or is revoked, or when the
+//! server stops: then requests under way have a grace period.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::http::{HeaderValue, Request, header};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tracing::{debug, error, warn};
+
+use super::admission::Seats;
+use super::bucket::Buckets;
+use super::stall::Stalling;
+use super::{Limits, Revocations, ServerTls};
+use crate::digest::Digest;
+use crate::error::{Code, Refusal};
+
+/// Largest head of a request.
+const HEAD_BYTES: usize = 32 * 1024;
+/// How long a refused peer is heard out, so that it reads why before the connection is reset.
+const LINGER: Duration = Duration::from_secs(1);
+/// How long to wait when the operating system has no connection to give.
+const BREATHER: Duration = Duration::from_millis(100);
+
+/// Who sent a request: an extension of every request that came over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// The hash of its certificate.
+    pub certificate: Digest,
+    /// Where it called from.
+    pub address: SocketAddr,
+}
+
+/// Gives connections: a socket, or a simulated network.
+pub trait Listen: Send + 'static {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next connection.
+    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Stream, SocketAddr)>> + Send;
+}
+
+impl Listen for TcpListener {
+    type Stream = tokio::net::TcpStream;
+
+    async fn accept(&mut self) -> io::Result<(Self::Stream, SocketAddr)> {
+        let (stream, address) = TcpListener::accept(self).await?;
+        stream.set_nodelay(true)?;
+        Ok((stream, address))
+    }
+}
+
+/// Serves a router over TLS until `stop` becomes true or its sender is gone. Every request has a [`Peer`].
+pub async fn serve(listener: impl Listen, tls: ServerTls, router: Router, limits: Limits, stop: watch::Receiver<bool>) {
+    let server = Arc::new(Server {
+        router: TowerToHyperService::new(router),
+        addresses: Seats::new(limits.connections_per_address),
+        members: Seats::new(limits.connections_per_member),
+        buckets: Buckets::new(limits.requests_per_second, limits.burst),
+        started: Instant::now(),
+        acceptor: TlsAcceptor::from(tls.config),
+        revocations: tls.revocations,
+        limits,
+    });
+    let stopped = stop.clone();
+    accept(listener, limits, stop, move |stream, address| server.clone().connection(stream, address, stopped.clone()))
+        .await;
+}
+
+/// Serves a router without TLS until `stop` becomes true or its sender is gone: for the local machine only.
+pub async fn serve_plain(listener: impl Listen, router: Router, limits: Limits, stop: watch::Receiver<bool>) {
+    let router = TowerToHyperService::new(router);
+    let stopped = stop.clone();
+    accept(listener, limits, stop, move |stream, address| {
+        let (router, stopped) = (router.clone(), stopped.clone());
+        async move { speak(Stalling::new(stream, limits.stall), address, router, limits, stopped).await }
+    })
+    .await;
+}
+
+/// Takes connections until told to stop, then waits for those that are open.
+async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
+    mut listener: L,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+    connection: impl Fn(L::Stream, SocketAddr) -> F,
+) {
+    let seats = Arc::new(Semaphore::new(limits.connections));
+    let mut open = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => break,
+            Some(ended) = open.join_next() => if let Err(error) = ended {
+                error!(%error, "a connection ended by a mistake of ours");
+            },
+            accepted = listener.accept() => match (accepted, seats.clone().try_acquire_owned()) {
+                (Ok((stream, address)), Ok(seat)) => drop(open.spawn(seated(seat, connection(stream, address)))),
+                (Ok((_, address)), Err(_)) => debug!(%address, "connection closed: too many in all"),
+                (Err(error), _) => {
+                    warn!(%error, "no connection can be taken");
+                    tokio::time::sleep(BREATHER).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    let all_closed = async { while open.join_next().await.is_some() {} };
+    if tokio::time::timeout(limits.grace, all_closed).await.is_err() {
+        open.shutdown().await;
+    }
+}
+
+async fn seated(_seat: OwnedSemaphorePermit, connection: impl Future<Output = ()>) {
+    connection.await;
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // A sender that is gone means stop as well.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// What all connections share.
+struct Server {
+    router: TowerToHyperService<Router>,
+    acceptor: TlsAcceptor,
+    revocations: Revocations,
+    limits: Limits,
+    addresses: Arc<Seats<IpAddr>>,
+    members: Arc<Seats<Digest>>,
+    buckets: Buckets,
+    started: Instant,
+}
+
+impl Server {
+    async fn connection<S>(self: Arc<Self>, stream: S, address: SocketAddr, stop: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Some(waiting) = self.addresses.take(network(address.ip())) else {
+            return debug!(%address, "connection closed: too many of this address");
+        };
+        let Some((stream, certificate)) = self.handshake(stream, address).await else { return };
+        drop(waiting);
+        let seat = self.members.take(certificate);
+        let (peer, has_seat) = (Peer { certificate, address }, seat.is_some());
+        let (server, limits) = (self.clone(), self.limits);
+        let service = service_fn(move |request| server.clone().answer(peer, has_seat, request));
+        tokio::select! {
+            () = speak(stream, address, service, limits, stop) => {}
+            () = self.revocations.wait_for(&certificate) => debug!(%address, "connection closed: revoked"),
+        }
+    }
+
+    async fn handshake<S>(&self, stream: S, address: SocketAddr) -> Option<(TlsStream<Stalling<S>>, Digest)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stream = Stalling::new(stream, self.limits.stall);
+        let accepted = self.acceptor.accept(stream).into_fallible();
+        match tokio::time::timeout(self.limits.handshake, accepted).await {
+            Ok(Ok(stream)) => {
+                let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+                let digest = certificate.map(|certificate| Digest::of(certificate));
+                Some((stream, digest.expect("a handshake without certificate fails")))
+            }
+            Ok(Err((error, stream))) => {
+                debug!(%address, %error, "handshake refused");
+                hear_out(stream).await;
+                None
+            }
+            Err(_) => {
+                debug!(%address, "handshake took too long");
+                None
+            }
+        }
+    }
+
+    async fn answer(
+        self: Arc<Self>,
+        peer: Peer,
+        has_seat: bool,
+        mut request: Request<Incoming>,
+    ) -> Result<Response, Infallible> {
+        if !has_seat {
+            let mut response = Refusal::from(Code::TooManyConnections).into_response();
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return Ok(response);
+        }
+        if let Err(wait) = self.buckets.take(peer.certificate, self.started.elapsed()) {
+            let mut response = Refusal::from(Code::RateLimited).into_response();
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            return Ok(response);
+        }
+        request.extensions_mut().insert(peer);
+        self.router.call(request).await
+    }
+}
+
+/// Speaks HTTP/1.1 until the peer goes, takes too long, or the server stops.
+async fn speak<S, H>(stream: S, address: SocketAddr, service: H, limits: Limits, mut stop: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    H: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+{
+    // Without a timer the header timeout would silently be off.
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%address, %error, "connection ended");
+    }
+}
+
+/// Whose address it is: of IPv6, one customer has a whole network of 64 bits.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 => v4,
+    }
+}
+
+/// Says that nothing more comes and drops what the peer still sends: closing at once would take our last words with it.
+async fn hear_out(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let heard = async {
+        stream.shutdown().await?;
+        let mut rest = [0; 1024];
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // Whatever comes of it, the connection is refused.
+    let _ = tokio::time::timeout(LINGER, heard).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_customer_count_as_one() {
+        let network = |text: &str| network(text.parse().unwrap());
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:2"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+    }
+}

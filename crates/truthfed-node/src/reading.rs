@@ -1,0 +1,67 @@
+//! Reads JSON from outside, strictly: what is wrong is refused with its own code and the path of the field.
+
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::error::{Code, Refusal};
+
+/// Reads one JSON value and nothing after it.
+///
+/// # Errors
+/// Names the field and what is wrong with it.
+pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        let at = if ["", ".", "?"].contains(&path.as_str()) { String::new() } else { format!("{path}: ") };
+        Refusal::new(code_of(error.inner()), format!("{at}{}", error.inner()))
+    })?;
+    reader.end().map_err(|error| Refusal::new(Code::TrailingBytes, error.to_string()))?;
+    Ok(value)
+}
+
+fn code_of(error: &serde_json::Error) -> Code {
+    let message = error.to_string();
+    match error.classify() {
+        Category::Eof => Code::Truncated,
+        // A decimal beyond the floats, such as 1e999.
+        _ if message.starts_with("number out of range") => Code::NotFinite,
+        Category::Syntax | Category::Io => Code::Malformed,
+        Category::Data if message.starts_with("unknown field") => Code::UnknownField,
+        Category::Data if message.starts_with("missing field") => Code::MissingField,
+        Category::Data => Code::WrongType,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Point {
+        #[allow(dead_code)] // only whether it can be read is of interest
+        x: f64,
+    }
+
+    fn check(text: &str, expected: Code) {
+        let refusal = read_json::<Point>(text.as_bytes()).unwrap_err();
+        assert_eq!(refusal.code, expected, "{text}: {}", refusal.message);
+    }
+
+    #[test]
+    fn every_way_to_be_wrong_has_its_own_code() {
+        read_json::<Point>(br#" {"x": 1.5} "#).unwrap();
+        check(r#"{"x": 1.5"#, Code::Truncated);
+        check("", Code::Truncated);
+        check(r#"{"x": 1.5} {}"#, Code::TrailingBytes);
+        check(r#"{"x": NaN}"#, Code::Malformed);
+        check(r#"{"x": 1e999}"#, Code::NotFinite);
+        check(r#"{"x": null}"#, Code::WrongType);
+        check(r#"{"x": "1"}"#, Code::WrongType);
+        check(r#"{"x": 1, "y": 2}"#, Code::UnknownField);
+        check("{}", Code::MissingField);
+        check("[1.5", Code::Truncated);
+        check("\u{feff}{}", Code::Malformed);
+    }
+}

@@ -1,0 +1,118 @@
+//! Ed25519 signatures over contents.
+//!
+//! What is signed is the schema, a line feed, and the content: a signature under one schema means nothing under another.
+
+use std::fmt;
+
+use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
+use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::digest::{Hex, PublicKey, Signature};
+use crate::wire::Envelope;
+
+/// A private key. It is wiped from memory when dropped, and never printed.
+#[derive(Clone)]
+pub struct Signer(SigningKey);
+
+/// A text is not a private Ed25519 key. Operator or member: take the file that was issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a private Ed25519 key in PKCS#8 PEM form")]
+pub struct KeyError;
+
+impl Signer {
+    /// A new key.
+    ///
+    /// # Panics
+    /// When the operating system has no randomness to give.
+    pub fn random() -> Signer {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(seed.as_mut_slice()).expect("the operating system gives randomness");
+        Signer(SigningKey::from_bytes(&seed))
+    }
+
+    /// The key of a seed, the same every time.
+    #[cfg(test)]
+    pub(crate) fn from_seed(seed: [u8; 32]) -> Signer {
+        Signer(SigningKey::from_bytes(&seed))
+    }
+
+    /// Reads a key in PKCS#8 PEM form.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn from_pem(pem: &str) -> Result<Signer, KeyError> {
+        SigningKey::from_pkcs8_pem(pem).map(Signer).map_err(|_| KeyError)
+    }
+
+    /// The key in PKCS#8 PEM form.
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        self.0.to_pkcs8_pem(Default::default()).expect("an Ed25519 key has a PEM form")
+    }
+
+    /// Whom a signature is checked against.
+    pub fn public(&self) -> PublicKey {
+        Hex(self.0.verifying_key().to_bytes())
+    }
+
+    /// Signs bytes under a schema.
+    pub fn sign(&self, schema: &str, content: &[u8]) -> Signature {
+        Hex(self.0.sign(&signed_bytes(schema, content)).to_bytes())
+    }
+
+    /// Writes a content down and signs it.
+    pub fn seal(&self, schema: &str, content: &impl Serialize) -> Envelope {
+        let content = serde_json::value::to_raw_value(content).expect("our own contents are JSON");
+        let signature = self.sign(schema, content.get().as_bytes());
+        Envelope { content, signature }
+    }
+}
+
+/// Whether the holder of the key signed these bytes under this schema.
+pub fn is_signed_by(key: &PublicKey, schema: &str, content: &[u8], signature: &Signature) -> bool {
+    let Ok(key) = VerifyingKey::from_bytes(&key.0) else { return false };
+    let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
+    key.verify_strict(&signed_bytes(schema, content), &signature).is_ok()
+}
+
+impl Envelope {
+    /// Whether the holder of the key signed this content under this schema.
+    pub fn is_signed_by(&self, key: &PublicKey, schema: &str) -> bool {
+        is_signed_by(key, schema, self.content.get().as_bytes(), &self.signature)
+    }
+}
+
+fn signed_bytes(schema: &str, content: &[u8]) -> Vec<u8> {
+    [schema.as_bytes(), b"\n", content].concat()
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signer([redacted])")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_holds_for_its_key_its_schema_and_its_bytes_only() {
+        let (signer, other) = (Signer::random(), Signer::random());
+        let envelope = signer.seal("a/1", &["content"]);
+        assert!(envelope.is_signed_by(&signer.public(), "a/1"));
+        assert!(!envelope.is_signed_by(&other.public(), "a/1"));
+        assert!(!envelope.is_signed_by(&signer.public(), "b/1"));
+        let altered = Envelope { content: serde_json::value::to_raw_value(&["contenT"]).unwrap(), ..envelope };
+        assert!(!altered.is_signed_by(&signer.public(), "a/1"));
+    }
+
+    #[test]
+    fn a_key_survives_its_pem_form_and_is_not_printed() {
+        let signer = Signer::random();
+        assert_eq!(Signer::from_pem(&signer.to_pem()).unwrap().public(), signer.public());
+        assert_eq!(format!("{signer:?}"), "Signer([redacted])");
+        assert_eq!(Signer::from_pem("-----BEGIN PRIVATE KEY-----").unwrap_err(), KeyError);
+    }
+}

@@ -1,0 +1,91 @@
+//! What every store checks of a batch, and how values become columns.
+
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::{Batch, StoreError};
+use crate::digest::{Digest, Hex};
+use crate::journal::Head;
+use crate::ledger::{Account, Posting};
+
+impl Batch {
+    /// Whether its rows follow the end of the journal, each the one before, and its postings the last posting.
+    pub(super) fn check(&self, mut head: Head, mut last_posting: u64) -> Result<(), StoreError> {
+        if let Some(first) = self.rows.first().filter(|first| first.number != head.number + 1) {
+            return Err(StoreError::OutOfOrder { got: first.number, head: head.number });
+        }
+        for row in &self.rows {
+            head.follow(row)?;
+        }
+        if self.rows.is_empty() && !(self.replies.is_empty() && self.postings.is_empty()) {
+            return Err(StoreError::Conflict("replies or postings follow from no entry".to_owned()));
+        }
+        for posting in &self.postings {
+            if matches!(&posting.account, Account::Member(whose) if *whose != posting.member) {
+                let Posting { number, member, .. } = posting;
+                return Err(StoreError::Conflict(format!("posting {number} pays another member than {member}")));
+            }
+            if posting.number != last_posting + 1 {
+                return Err(StoreError::PostingOutOfOrder { got: posting.number, last: last_posting });
+            }
+            last_posting = posting.number;
+        }
+        Ok(())
+    }
+
+    /// The end of the journal once it is written, if it adds to the journal.
+    pub(super) fn end(&self) -> Option<Head> {
+        self.rows.last().map(|row| Head { number: row.number, hash: row.hash })
+    }
+}
+
+/// A count as the databases keep it. What is beyond them is in no table: the tables refuse the largest number.
+pub(super) fn to_column(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The length of a lease in milliseconds, at most a day.
+pub(super) fn lease_column(lease_ms: u64) -> i64 {
+    to_column(lease_ms.min(86_400_000))
+}
+
+pub(super) fn count(column: i64) -> Result<u64, StoreError> {
+    u64::try_from(column).map_err(|_| StoreError::Damaged(format!("{column} where a count is expected")))
+}
+
+pub(super) fn round(column: i64) -> Result<RoundId, StoreError> {
+    count(column).map(RoundId)
+}
+
+pub(super) fn digest(column: &[u8]) -> Result<Digest, StoreError> {
+    let length = || StoreError::Damaged(format!("a hash of {} bytes", column.len()));
+    Ok(Hex(column.try_into().map_err(|_| length())?))
+}
+
+pub(super) fn member(column: &str) -> Result<ClientId, StoreError> {
+    column.parse().map_err(|error| StoreError::Damaged(format!("{error}")))
+}
+
+impl Account {
+    /// Which kind, as it is kept; whose is in the column of the member.
+    pub(super) fn column(&self) -> &'static str {
+        match self {
+            Account::Treasury => "treasury",
+            Account::Escrow => "escrow",
+            Account::Member(_) => "member",
+        }
+    }
+}
+
+/// A posting from its columns: number, entry, round, member, account, micros.
+pub(super) fn posting(columns: (i64, i64, i64, &str, &str, i64)) -> Result<Posting, StoreError> {
+    let (number, entry, in_round, whose, account, micros) = columns;
+    let member = member(whose)?;
+    let account = match account {
+        "treasury" => Account::Treasury,
+        "escrow" => Account::Escrow,
+        "member" => Account::Member(member.clone()),
+        other => return Err(StoreError::Damaged(format!("an account `{other}`"))),
+    };
+    Ok(Posting { number: count(number)?, entry: count(entry)?, round: round(in_round)?, member, account, micros })
+}

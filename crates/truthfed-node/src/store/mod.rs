@@ -1,0 +1,259 @@
+//! Where a coordinator keeps what must survive: the journal, the replies it gave, and what follows from both.
+//!
+//! One trait, two stores: [`Sqlite`] (a file, the default) and [`Postgres`]. A [`Batch`] is committed whole or not at all,
+//! and only by the coordinator that holds the lease: its epoch is compared in every transaction. What `commit` said yes to
+//! is there after any crash.
+//!
+//! Tables are append-only but for the standing and the lease, and triggers of the database see to it.
+//!
+//! Not here: what the entries mean ([`crate::journal`]), what the postings come to ([`crate::ledger`]).
+
+mod batch;
+mod postgres;
+mod sqlite;
+
+#[cfg(test)]
+pub(crate) mod places;
+#[cfg(test)]
+mod suite;
+
+use std::path::Path;
+
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+pub use self::postgres::Postgres;
+pub use self::sqlite::Sqlite;
+use crate::digest::Digest;
+use crate::journal::{Head, JournalError, Row};
+use crate::ledger::Posting;
+
+/// What a coordinator needs of a database.
+pub trait Store: Send {
+    /// Takes the lease if nobody holds it, or its holder has not renewed it in time. Every grant has a higher epoch.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] while somebody else holds it.
+    fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError>;
+
+    /// Holds the lease for longer.
+    ///
+    /// # Errors
+    /// [`StoreError::NotLeader`] when somebody else has taken it meanwhile.
+    fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError>;
+
+    /// Gives the lease back, so that the next coordinator need not wait.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn release(&mut self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Writes a batch in one transaction.
+    ///
+    /// # Errors
+    /// Nothing of it was written then, but for [`StoreError::InDoubt`]: commit the very same batch again, and nothing
+    /// else before, until the answer is another one. Where the answer of the database to the commit is lost, this first
+    /// tries to find out by reading.
+    fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError>;
+
+    /// The end of the journal.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn head(&mut self) -> Result<Head, StoreError>;
+
+    /// The last standing, if a round has ended.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn standing(&mut self) -> Result<Option<StandingRow>, StoreError>;
+
+    /// At most `most` rows of the journal, those after entry `after`, in order.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError>;
+
+    /// The reply that was given to a request, if it was taken.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError>;
+
+    /// All replies of one kind to one member for rounds above `after`, by round: its receipts.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn replies(&mut self, member: &ClientId, kind: RequestKind, after: RoundId)
+    -> Result<Vec<StoredReply>, StoreError>;
+
+    /// At most `most` postings of the ledger, those after number `after`, in order.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError>;
+}
+
+/// Opens the store at an address, and makes it when there is none: PostgreSQL for `postgres://` and `postgresql://`, or
+/// else SQLite in a file of that name. Not for use inside an asynchronous runtime.
+///
+/// # Errors
+/// When it cannot be reached or read, or has another schema version.
+pub fn open(address: &str) -> Result<Box<dyn Store>, StoreError> {
+    Ok(match is_postgres(address) {
+        true => Box::new(Postgres::open(address)?),
+        false => Box::new(Sqlite::open(Path::new(address))?),
+    })
+}
+
+/// As [`open`], for those who only read: makes nothing, and upgrades nothing.
+///
+/// # Errors
+/// As [`open`], and when there is no store.
+pub fn open_existing(address: &str) -> Result<Box<dyn Store>, StoreError> {
+    Ok(match is_postgres(address) {
+        true => Box::new(Postgres::open_existing(address)?),
+        false => Box::new(Sqlite::open_existing(Path::new(address))?),
+    })
+}
+
+/// Whether an address names a PostgreSQL database, and not a file.
+pub fn is_postgres(address: &str) -> bool {
+    address.starts_with("postgres://") || address.starts_with("postgresql://")
+}
+
+/// The right to write, until somebody with a higher epoch has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// Grows with every grant.
+    pub epoch: u64,
+}
+
+/// What one transaction writes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// Next rows of the journal; the first must follow the end of the journal.
+    pub rows: Vec<Row>,
+    /// Replies to what was taken.
+    pub replies: Vec<StoredReply>,
+    /// Postings that follow from the rows.
+    pub postings: Vec<Posting>,
+    /// The standing after a round ended; replaces the one before.
+    pub standing: Option<StandingRow>,
+}
+
+/// What a coordinator is after a round ended, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingRow {
+    /// The last entry of the journal that is in it.
+    pub entry: u64,
+    /// The standing.
+    pub body: String,
+}
+
+/// Names a request: repeated, it gets the same reply.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestKey {
+    /// Whose.
+    pub member: ClientId,
+    /// For which round.
+    pub round: RoundId,
+    /// What kind.
+    pub kind: RequestKind,
+}
+
+/// Kinds of requests, and of receipts, that are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequestKind {
+    /// An offer, or that there is none.
+    Offer,
+    /// A delivery.
+    Delivery,
+    /// Won or lost: not a request, but kept the same way.
+    Decision,
+    /// Paid or void: not a request, but kept the same way.
+    Settlement,
+}
+
+impl RequestKind {
+    /// As it is kept.
+    pub fn name(self) -> &'static str {
+        match self {
+            RequestKind::Offer => "offer",
+            RequestKind::Delivery => "delivery",
+            RequestKind::Decision => "decision",
+            RequestKind::Settlement => "settlement",
+        }
+    }
+
+    /// All kinds.
+    pub const ALL: [RequestKind; 4] =
+        [RequestKind::Offer, RequestKind::Delivery, RequestKind::Decision, RequestKind::Settlement];
+}
+
+/// A reply, and what it was given to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredReply {
+    /// The request.
+    pub key: RequestKey,
+    /// The hash of its body.
+    pub request: Digest,
+    /// The reply as JSON.
+    pub body: String,
+}
+
+/// Why the store did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Operator: another coordinator is at work; wait, or stop it.
+    #[error("another coordinator holds the lease: stop it, or wait until it ends")]
+    Held,
+    /// Another coordinator took over; this one must stop.
+    #[error("another coordinator took over with a later epoch than {0}")]
+    NotLeader(u64),
+    /// Operator: make room; nothing was written.
+    #[error("the store is full: nothing was written, make room")]
+    Full,
+    /// Passing: the database is busy or away; nothing was written, try again.
+    #[error("the store does not answer: {0}")]
+    Unavailable(String),
+    /// Passing: the link broke, or the disk failed, while a batch was committed. Commit the same batch again.
+    #[error("the store did not answer to a commit: {0}")]
+    InDoubt(String),
+    /// Operator: the address is wrong, or the database is not one this program can use.
+    #[error("the store cannot be used: {0}")]
+    Unusable(String),
+    /// Operator: the file or a row is not what was written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// Operator: take the version of truthfed that wrote it, or upgrade it.
+    #[error("the store has schema version {found}, this program reads {expected}")]
+    Version {
+        /// In the store.
+        found: i64,
+        /// Of this program.
+        expected: i64,
+    },
+    /// The batch does not follow the end of the journal: a bug, or another writer.
+    #[error("entry {got} does not follow the end of the journal, {head}")]
+    OutOfOrder {
+        /// First entry of the batch.
+        got: u64,
+        /// End of the journal.
+        head: u64,
+    },
+    /// A posting does not follow the last one: a bug, or another writer.
+    #[error("posting {got} does not follow the last one, {last}")]
+    PostingOutOfOrder {
+        /// Of the batch.
+        got: u64,
+        /// The last before it.
+        last: u64,
+    },
+    /// The batch contradicts what is kept, such as a second reply to one request: a bug, or another writer.
+    #[error("the batch contradicts what is kept: {0}")]
+    Conflict(String),
+    /// The journal itself.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}

@@ -1,0 +1,265 @@
+//! SQLite: one file beside the coordinator.
+//!
+//! The journal of the file itself is a write-ahead log that is synced at every commit (`synchronous = FULL`): what was
+//! acknowledged survives a loss of power. Others may read while the coordinator writes. The lease runs on the clock of
+//! the machine.
+
+mod error;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OptionalExtension, Row as Columns, Transaction, TransactionBehavior, params};
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use self::error::{commit_error, store_error};
+use super::batch::{count, digest, lease_column, posting, round, to_column};
+use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use crate::journal::{Head, Row};
+use crate::ledger::Posting;
+
+/// How long to wait while somebody else writes.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A store in a file.
+#[derive(Debug)]
+pub struct Sqlite {
+    connection: Connection,
+    /// Where the journal ends if the last commit, whose answer is not known, was written.
+    in_doubt: Option<Head>,
+}
+
+impl Sqlite {
+    /// Opens a file, readable by its owner only when it is made new, and brings its tables up to date.
+    ///
+    /// # Errors
+    /// When it is damaged, is no store, or has a schema of another version.
+    pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
+        create(path)?;
+        let mut connection = connect(path)?;
+        schema::check(&connection)?;
+        let mode: String =
+            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(store_error)?;
+        if mode != "wal" {
+            return Err(StoreError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
+        }
+        schema::migrate(&mut connection)?;
+        Ok(Sqlite { connection, in_doubt: None })
+    }
+
+    /// Opens a file that is there already, to read only.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`], and when there is no file or it is empty.
+    pub fn open_existing(path: &Path) -> Result<Sqlite, StoreError> {
+        if !path.try_exists().unwrap_or(false) {
+            return Err(StoreError::Unusable(format!("there is no file {}", path.display())));
+        }
+        let connection = connect(path)?;
+        schema::check_current(&connection)?;
+        connection.pragma_update(None, "query_only", true).map_err(store_error)?;
+        Ok(Sqlite { connection, in_doubt: None })
+    }
+
+    fn write(&mut self) -> Result<Transaction<'_>, StoreError> {
+        self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)
+    }
+
+    /// All rows of a query, each read by `read`.
+    fn query<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        mut read: impl FnMut(&Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
+        let mut rows = statement.query(parameters).map_err(store_error)?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().map_err(store_error)? {
+            all.push(read(row)?);
+        }
+        Ok(all)
+    }
+}
+
+/// Makes an empty file that only its owner can read, unless there is one. The files beside it take over its mode.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::Unusable(format!("{}: {error}", path.display()))),
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    use rusqlite::OpenFlags;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // An absolute path has none of the meanings that SQLite gives to names such as `:memory:`.
+    let path = std::path::absolute(path).map_err(|error| StoreError::Unusable(error.to_string()))?;
+    let connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
+    connection.busy_timeout(BUSY).map_err(store_error)?;
+    for (name, value) in [("synchronous", "full"), ("fullfsync", "on"), ("foreign_keys", "on")] {
+        connection.pragma_update(None, name, value).map_err(store_error)?;
+    }
+    Ok(connection)
+}
+
+impl Store for Sqlite {
+    fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError> {
+        let now = now_ms();
+        // A lease from the future was granted before the clock was set back: it must not last until then.
+        let sql = "UPDATE lease SET epoch = epoch + 1, granted_ms = ?1, expires_ms = ?2 \
+                   WHERE NOT (granted_ms <= ?1 AND ?1 < expires_ms) RETURNING epoch";
+        let granted = params![now, now + lease_column(lease_ms)];
+        let epoch: Option<i64> =
+            self.connection.query_row(sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
+        Ok(Lease { epoch: count(epoch.ok_or(StoreError::Held)?)? })
+    }
+
+    fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
+        let now = now_ms();
+        let sql = "UPDATE lease SET granted_ms = ?2, expires_ms = ?3 WHERE epoch = ?1";
+        let renewed = params![to_column(lease.epoch), now, now + lease_column(lease_ms)];
+        match self.connection.execute(sql, renewed).map_err(store_error)? {
+            0 => Err(StoreError::NotLeader(lease.epoch)),
+            _ => Ok(()),
+        }
+    }
+
+    fn release(&mut self, lease: Lease) -> Result<(), StoreError> {
+        // The epoch grows here too: whoever gave the lease back cannot write any more.
+        let sql = "UPDATE lease SET epoch = epoch + 1, granted_ms = 0, expires_ms = 0 WHERE epoch = ?1";
+        self.connection.execute(sql, [to_column(lease.epoch)]).map_err(store_error)?;
+        Ok(())
+    }
+
+    fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
+        let in_doubt = self.in_doubt.take().filter(|end| batch.end() == Some(*end));
+        let transaction = self.write()?;
+        if let Some(end) = in_doubt
+            && has_row(&transaction, end)?
+        {
+            return Ok(());
+        }
+        let epoch: i64 = transaction.query_row("SELECT epoch FROM lease", [], |row| row.get(0)).map_err(store_error)?;
+        if epoch != to_column(lease.epoch) {
+            return Err(StoreError::NotLeader(lease.epoch));
+        }
+        batch.check(head(&transaction)?, last_posting(&transaction)?)?;
+        insert(&transaction, batch).map_err(store_error)?;
+        let outcome = transaction.commit().map_err(commit_error);
+        if matches!(outcome, Err(StoreError::InDoubt(_))) {
+            self.in_doubt = batch.end();
+        }
+        outcome
+    }
+
+    fn head(&mut self) -> Result<Head, StoreError> {
+        head(&self.connection)
+    }
+
+    fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
+        let standing = |row: &Columns<'_>| Ok(StandingRow { entry: count(get(row, 0)?)?, body: get(row, 1)? });
+        Ok(self.query("SELECT entry, body FROM standing", [], standing)?.pop())
+    }
+
+    fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError> {
+        let sql = "SELECT number, body, hash FROM journal WHERE number > ?1 ORDER BY number LIMIT ?2";
+        self.query(sql, params![to_column(after), to_column(most as u64)], |row| {
+            Ok(Row { number: count(get(row, 0)?)?, body: get(row, 1)?, hash: digest(&get::<Vec<u8>>(row, 2)?)? })
+        })
+    }
+
+    fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError> {
+        let sql = "SELECT request, body FROM replies WHERE member = ?1 AND kind = ?2 AND round = ?3";
+        let parameters = params![key.member.as_str(), key.kind.name(), to_column(key.round.0)];
+        let found = self.query(sql, parameters, |row| {
+            Ok(StoredReply { key: key.clone(), request: digest(&get::<Vec<u8>>(row, 0)?)?, body: get(row, 1)? })
+        });
+        Ok(found?.pop())
+    }
+
+    fn replies(
+        &mut self,
+        member: &ClientId,
+        kind: RequestKind,
+        after: RoundId,
+    ) -> Result<Vec<StoredReply>, StoreError> {
+        let sql =
+            "SELECT round, request, body FROM replies WHERE member = ?1 AND kind = ?2 AND round > ?3 ORDER BY round";
+        self.query(sql, params![member.as_str(), kind.name(), to_column(after.0)], |row| {
+            let key = RequestKey { member: member.clone(), round: round(get(row, 0)?)?, kind };
+            Ok(StoredReply { key, request: digest(&get::<Vec<u8>>(row, 1)?)?, body: get(row, 2)? })
+        })
+    }
+
+    fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
+        let sql = "SELECT number, entry, round, member, account, micros FROM postings \
+                   WHERE number > ?1 ORDER BY number LIMIT ?2";
+        self.query(sql, params![to_column(after), to_column(most as u64)], |row| {
+            let (member, account): (String, String) = (get(row, 3)?, get(row, 4)?);
+            posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, &member, &account, get(row, 5)?))
+        })
+    }
+}
+
+fn head(connection: &Connection) -> Result<Head, StoreError> {
+    let sql = "SELECT number, hash FROM journal ORDER BY number DESC LIMIT 1";
+    let columns = |row: &Columns<'_>| Ok((row.get(0)?, row.get(1)?));
+    let last: Option<(i64, Vec<u8>)> = connection.query_row(sql, [], columns).optional().map_err(store_error)?;
+    last.map_or(Ok(Head::START), |(number, hash)| Ok(Head { number: count(number)?, hash: digest(&hash)? }))
+}
+
+/// Whether the journal has a row of that number and that hash.
+fn has_row(connection: &Connection, Head { number, hash }: Head) -> Result<bool, StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM journal WHERE number = ?1 AND hash = ?2)";
+    connection.query_row(sql, params![to_column(number), hash.0], |row| row.get(0)).map_err(store_error)
+}
+
+fn last_posting(connection: &Connection) -> Result<u64, StoreError> {
+    let sql = "SELECT coalesce(max(number), 0) FROM postings";
+    connection.query_row(sql, [], |row| row.get(0)).map_err(store_error).and_then(count)
+}
+
+fn insert(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+    let Batch { rows, replies, postings, standing } = batch;
+    let mut statement = transaction.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3)")?;
+    for row in rows {
+        statement.execute(params![to_column(row.number), row.body, row.hash.0])?;
+    }
+    let mut statement = transaction.prepare_cached("INSERT INTO replies VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for StoredReply { key, request, body } in replies {
+        let (member, round) = (key.member.as_str(), to_column(key.round.0));
+        statement.execute(params![member, round, key.kind.name(), request.0, body])?;
+    }
+    let mut statement = transaction.prepare_cached("INSERT INTO postings VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    for Posting { number, entry, round, member, account, micros } in postings {
+        let (number, entry, round) = (to_column(*number), to_column(*entry), to_column(round.0));
+        statement.execute(params![number, entry, round, member.as_str(), account.column(), micros])?;
+    }
+    if let Some(StandingRow { entry, body }) = standing {
+        let sql = "INSERT INTO standing VALUES (1, ?1, ?2) \
+                   ON CONFLICT (id) DO UPDATE SET entry = excluded.entry, body = excluded.body";
+        transaction.execute(sql, params![to_column(*entry), body])?;
+    }
+    Ok(())
+}
+
+fn get<T: rusqlite::types::FromSql>(row: &Columns<'_>, index: usize) -> Result<T, StoreError> {
+    row.get(index).map_err(store_error)
+}
+
+/// The clock of the machine, in milliseconds since 1970.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).expect("the year is below 290 million")
+}

@@ -1,0 +1,59 @@
+//! The tables, by version.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::store_error;
+use crate::store::StoreError;
+
+/// Marks a file as a store of this program: `tfed`.
+const APPLICATION: i64 = 0x7466_6564;
+/// What brings a file from each version to the next, from an empty one on.
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_journal.sql")];
+const CURRENT: i64 = MIGRATIONS.len() as i64;
+
+/// Whether a file is empty, or a store of a version that can be brought up to date.
+pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
+    let (found, application) = (pragma(connection, "user_version")?, pragma(connection, "application_id")?);
+    let is_empty = table_count(connection)? == 0;
+    match found {
+        0 if is_empty && application == 0 => Ok(()),
+        _ if application != APPLICATION => Err(StoreError::Unusable("the file belongs to another program".to_owned())),
+        1..=CURRENT => Ok(()),
+        _ => Err(StoreError::Version { found, expected: CURRENT }),
+    }
+}
+
+/// Whether a file is a store of this version.
+pub(super) fn check_current(connection: &Connection) -> Result<(), StoreError> {
+    check(connection)?;
+    match pragma(connection, "user_version")? {
+        CURRENT => Ok(()),
+        0 => Err(StoreError::Unusable("the file is empty".to_owned())),
+        found => Err(StoreError::Version { found, expected: CURRENT }),
+    }
+}
+
+/// Brings a checked file up to date, whole or not at all.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    if pragma(connection, "user_version")? == CURRENT {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    // Somebody else may have been faster.
+    check(&transaction)?;
+    let found = pragma(&transaction, "user_version")?;
+    for migration in MIGRATIONS.iter().skip(found as usize) {
+        transaction.execute_batch(migration).map_err(store_error)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION).map_err(store_error)?;
+    transaction.pragma_update(None, "user_version", CURRENT).map_err(store_error)?;
+    transaction.commit().map_err(store_error)
+}
+
+fn pragma(connection: &Connection, name: &str) -> Result<i64, StoreError> {
+    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(store_error)
+}
+
+fn table_count(connection: &Connection) -> Result<i64, StoreError> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)
+}

@@ -1,0 +1,425 @@
+//! What every store must do, tried on each of them.
+
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::places::{Database, File, Place};
+use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use crate::digest::Digest;
+use crate::journal::{Entry, Head, JournalError, Row};
+use crate::ledger::{Account, Posting};
+
+/// Longer than any test takes.
+const LONG_MS: u64 = 600_000;
+
+macro_rules! on_both_stores {
+    ($($name:ident)*) => {
+        mod sqlite {
+            $(#[test] fn $name() { super::$name(&super::File::new()); })*
+        }
+        mod postgres {
+            $(#[test] fn $name() { super::$name(&super::Database::new()); })*
+        }
+    };
+}
+
+on_both_stores! {
+    what_was_committed_is_there_after_opening_again
+    a_batch_is_written_whole_or_not_at_all
+    a_batch_that_does_not_follow_the_journal_is_refused
+    a_batch_must_chain_and_its_postings_must_follow
+    rows_and_postings_come_in_order_and_in_pieces
+    a_reply_is_kept_once_and_found_by_its_request
+    receipts_come_by_round_for_one_member_and_kind
+    requests_beyond_all_numbers_find_nothing
+    the_standing_is_replaced
+    a_lease_is_held_until_it_expires_or_is_given_back
+    whoever_lost_the_lease_cannot_write
+    a_lease_from_before_the_clock_was_set_back_does_not_last
+    nothing_kept_can_be_changed_or_removed
+    of_two_writers_at_once_one_is_refused
+    others_read_while_one_writes
+    another_schema_version_is_refused
+    tables_of_an_unknown_version_are_refused
+    readers_make_nothing_and_cannot_write
+    two_that_open_a_new_store_at_once_both_can
+    a_batch_without_entries_checks_the_lease_and_carries_no_replies
+}
+
+fn id(name: &str) -> ClientId {
+    name.parse().unwrap()
+}
+
+/// The next rows after a head, which moves on.
+fn rows(head: &mut Head, count: usize) -> Vec<Row> {
+    (0..count).map(|i| head.append(&Entry::Revoked { member: id(&format!("m{i} \u{1f41d} \"'\\")) })).collect()
+}
+
+fn first_rows(count: usize) -> Vec<Row> {
+    let mut head = Head::START;
+    rows(&mut head, count)
+}
+
+fn reply(member: &str, round: u64, kind: RequestKind) -> StoredReply {
+    let key = RequestKey { member: id(member), round: RoundId(round), kind };
+    StoredReply { key, request: Digest::of(member.as_bytes()), body: format!("{{\"round\":{round}}}") }
+}
+
+fn posting(number: u64, entry: u64, member: &str, account: Account, micros: i64) -> Posting {
+    Posting { number, entry, round: RoundId(entry), member: id(member), account, micros }
+}
+
+/// A batch of two rows with one of everything.
+fn full_batch(head: &mut Head) -> Batch {
+    let entry = head.number + 1;
+    Batch {
+        rows: rows(head, 2),
+        replies: vec![reply("a", entry, RequestKind::Offer)],
+        postings: vec![
+            posting(entry, entry, "a", Account::Treasury, -7),
+            posting(entry + 1, entry, "a", Account::Member(id("a")), 7),
+        ],
+        standing: Some(StandingRow { entry, body: format!("{{\"entry\":{entry}}}") }),
+    }
+}
+
+fn first_batch() -> Batch {
+    let mut head = Head::START;
+    full_batch(&mut head)
+}
+
+fn only_rows(rows: Vec<Row>) -> Batch {
+    Batch { rows, ..Batch::default() }
+}
+
+/// Everything in a store.
+fn contents(store: &mut dyn Store) -> (Head, Vec<Row>, Vec<Posting>, Option<StandingRow>) {
+    (
+        store.head().unwrap(),
+        store.rows(0, usize::MAX).unwrap(),
+        store.postings(0, usize::MAX).unwrap(),
+        store.standing().unwrap(),
+    )
+}
+
+fn check_nothing_written(store: &mut dyn Store, lease: Lease, batch: &Batch, expected: fn(&StoreError) -> bool) {
+    let before = contents(store);
+    let error = store.commit(lease, batch).unwrap_err();
+    assert!(expected(&error), "{error:?}");
+    assert_eq!(contents(store), before);
+}
+
+fn what_was_committed_is_there_after_opening_again(place: &dyn Place) {
+    let (mut head, mut batches) = (Head::START, Vec::new());
+    {
+        let mut store = place.open();
+        assert_eq!(contents(store.as_mut()), (Head::START, vec![], vec![], None));
+        let lease = store.acquire(LONG_MS).unwrap();
+        for _ in 0..3 {
+            let batch = full_batch(&mut head);
+            store.commit(lease, &batch).unwrap();
+            batches.push(batch);
+        }
+    }
+    let mut store = place.open();
+    let expected = (
+        head,
+        batches.iter().flat_map(|batch| batch.rows.clone()).collect(),
+        batches.iter().flat_map(|batch| batch.postings.clone()).collect(),
+        batches[2].standing.clone(),
+    );
+    assert_eq!(contents(store.as_mut()), expected);
+    for batch in &batches {
+        assert_eq!(store.reply(&batch.replies[0].key).unwrap().as_ref(), Some(&batch.replies[0]));
+    }
+}
+
+fn a_batch_is_written_whole_or_not_at_all(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let mut head = Head::START;
+    let first = full_batch(&mut head);
+    store.commit(lease, &first).unwrap();
+    let good = full_batch(&mut head);
+    let conflict = |error: &StoreError| matches!(error, StoreError::Conflict(_));
+    let mut batch = good.clone();
+    batch.replies.push(first.replies[0].clone());
+    check_nothing_written(store.as_mut(), lease, &batch, conflict);
+    assert_eq!(store.reply(&good.replies[0].key).unwrap(), None);
+    let mut batch = good.clone();
+    batch.postings[1].entry = 99;
+    check_nothing_written(store.as_mut(), lease, &batch, conflict);
+    let mut batch = good.clone();
+    batch.standing = Some(StandingRow { entry: 99, body: String::new() });
+    check_nothing_written(store.as_mut(), lease, &batch, conflict);
+    // Paid twice in one round.
+    let mut batch = good.clone();
+    batch.postings.iter_mut().for_each(|posting| posting.round = first.postings[0].round);
+    check_nothing_written(store.as_mut(), lease, &batch, conflict);
+    store.commit(lease, &good).unwrap();
+    assert_eq!(store.head().unwrap(), head);
+}
+
+fn a_batch_that_does_not_follow_the_journal_is_refused(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let all = first_rows(5);
+    store.commit(lease, &only_rows(all[..2].to_vec())).unwrap();
+    for start in [0, 1, 3] {
+        let expected = |error: &StoreError| matches!(error, StoreError::OutOfOrder { head: 2, .. });
+        check_nothing_written(store.as_mut(), lease, &only_rows(all[start..].to_vec()), expected);
+    }
+    store.commit(lease, &only_rows(all[2..].to_vec())).unwrap();
+}
+
+fn a_batch_must_chain_and_its_postings_must_follow(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let good = first_batch();
+    let broken = |error: &StoreError| matches!(error, StoreError::Journal(JournalError::BrokenChain(_)));
+    let mut batch = good.clone();
+    batch.rows[1].hash = Digest::of(b"other");
+    check_nothing_written(store.as_mut(), lease, &batch, broken);
+    let mut batch = good.clone();
+    batch.rows[0].body.push(' ');
+    check_nothing_written(store.as_mut(), lease, &batch, broken);
+    let mut batch = good.clone();
+    batch.rows.swap(0, 1);
+    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::OutOfOrder { .. }));
+    let mut batch = good.clone();
+    batch.postings.remove(0);
+    let expected = |error: &StoreError| matches!(error, StoreError::PostingOutOfOrder { got: 2, last: 0 });
+    check_nothing_written(store.as_mut(), lease, &batch, expected);
+    let mut batch = good;
+    batch.postings[1].account = Account::Member(id("b"));
+    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+}
+
+fn rows_and_postings_come_in_order_and_in_pieces(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let mut head = Head::START;
+    for _ in 0..5 {
+        store.commit(lease, &full_batch(&mut head)).unwrap();
+    }
+    let (_, all, postings, _) = contents(store.as_mut());
+    let numbers: Vec<u64> = all.iter().map(|row| row.number).collect();
+    assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
+    assert_eq!(store.rows(3, 4).unwrap(), all[3..7]);
+    assert_eq!(store.rows(8, 4).unwrap(), all[8..]);
+    assert_eq!(store.postings(9, 4).unwrap(), postings[9..]);
+    assert_eq!(store.postings(2, 3).unwrap(), postings[2..5]);
+    assert_eq!((store.rows(10, 4).unwrap(), store.rows(0, 0).unwrap()), (vec![], vec![]));
+}
+
+fn a_reply_is_kept_once_and_found_by_its_request(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let mut head = Head::START;
+    let kept = reply("a", 1, RequestKind::Offer);
+    let batch = Batch { rows: rows(&mut head, 1), replies: vec![kept.clone()], ..Batch::default() };
+    store.commit(lease, &batch).unwrap();
+    for other in [StoredReply { body: "{}".to_owned(), ..kept.clone() }, kept.clone()] {
+        let batch = Batch { rows: rows(&mut head.clone(), 1), replies: vec![other], ..Batch::default() };
+        check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+    }
+    for _ in 0..2 {
+        assert_eq!(store.reply(&kept.key).unwrap().as_ref(), Some(&kept));
+    }
+    for (member, round, kind) in
+        [("b", 1, RequestKind::Offer), ("a", 2, RequestKind::Offer), ("a", 1, RequestKind::Delivery)]
+    {
+        assert_eq!(store.reply(&reply(member, round, kind).key).unwrap(), None);
+    }
+}
+
+fn receipts_come_by_round_for_one_member_and_kind(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let mut head = Head::START;
+    let mut replies = Vec::new();
+    for round in [3, 10, 2, 1] {
+        for kind in RequestKind::ALL {
+            replies.extend(["a", "b"].map(|member| reply(member, round, kind)));
+        }
+    }
+    store.commit(lease, &Batch { rows: rows(&mut head, 1), replies, ..Batch::default() }).unwrap();
+    let expected: Vec<StoredReply> =
+        [2, 3, 10].iter().map(|&round| reply("a", round, RequestKind::Settlement)).collect();
+    assert_eq!(store.replies(&id("a"), RequestKind::Settlement, RoundId(1)).unwrap(), expected);
+    assert_eq!(store.replies(&id("c"), RequestKind::Settlement, RoundId(0)).unwrap(), []);
+}
+
+fn requests_beyond_all_numbers_find_nothing(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    let endless = reply("a", u64::MAX, RequestKind::Offer);
+    let batch = Batch { rows: first_rows(1), replies: vec![endless.clone()], ..Batch::default() };
+    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+    assert_eq!(store.reply(&endless.key).unwrap(), None);
+    assert_eq!(store.replies(&id("a"), RequestKind::Offer, RoundId(u64::MAX)).unwrap(), []);
+    assert_eq!(store.rows(u64::MAX, 1).unwrap(), []);
+    assert_eq!(store.postings(u64::MAX, 1).unwrap(), []);
+}
+
+fn the_standing_is_replaced(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    store.commit(lease, &only_rows(first_rows(3))).unwrap();
+    for entry in 1..=3 {
+        let standing = Some(StandingRow { entry, body: format!("[{entry}]") });
+        store.commit(lease, &Batch { standing: standing.clone(), ..Batch::default() }).unwrap();
+        assert_eq!(store.standing().unwrap(), standing);
+    }
+}
+
+fn a_lease_is_held_until_it_expires_or_is_given_back(place: &dyn Place) {
+    let (mut one, mut other) = (place.open(), place.open());
+    let first = one.acquire(LONG_MS).unwrap();
+    assert!(matches!(other.acquire(LONG_MS), Err(StoreError::Held)));
+    assert!(matches!(one.acquire(LONG_MS), Err(StoreError::Held)));
+    one.release(first).unwrap();
+    let second = other.acquire(LONG_MS).unwrap();
+    assert!(second.epoch > first.epoch);
+    assert!(matches!(one.renew(first, LONG_MS), Err(StoreError::NotLeader(_))));
+    // Giving back what somebody else holds by now takes nothing from them.
+    one.release(first).unwrap();
+    other.renew(second, 0).unwrap();
+    let third = one.acquire(LONG_MS).unwrap();
+    assert!(third.epoch > second.epoch);
+    assert!(matches!(other.renew(second, LONG_MS), Err(StoreError::NotLeader(_))));
+    one.renew(third, LONG_MS).unwrap();
+}
+
+fn whoever_lost_the_lease_cannot_write(place: &dyn Place) {
+    let (mut one, mut other) = (place.open(), place.open());
+    let old = one.acquire(0).unwrap();
+    let mut head = Head::START;
+    // Nobody took it yet: what nobody else can have written may be written.
+    one.commit(old, &full_batch(&mut head)).unwrap();
+    let new = other.acquire(LONG_MS).unwrap();
+    let batch = full_batch(&mut head);
+    let fenced = |error: &StoreError| matches!(error, StoreError::NotLeader(_));
+    check_nothing_written(one.as_mut(), old, &batch, fenced);
+    other.commit(new, &batch).unwrap();
+    other.release(new).unwrap();
+    check_nothing_written(other.as_mut(), new, &full_batch(&mut head), fenced);
+}
+
+fn a_lease_from_before_the_clock_was_set_back_does_not_last(place: &dyn Place) {
+    let mut store = place.open();
+    let first = store.acquire(LONG_MS).unwrap();
+    let lease = place.table("lease");
+    let moved = match place.table("lease").starts_with("truthfed") {
+        true => format!("UPDATE {lease} SET granted = granted + '1 year', expires = expires + '1 year'"),
+        false => {
+            format!("UPDATE {lease} SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000")
+        }
+    };
+    place.execute(&moved).unwrap();
+    assert!(store.acquire(LONG_MS).unwrap().epoch > first.epoch);
+}
+
+fn nothing_kept_can_be_changed_or_removed(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    store.commit(lease, &first_batch()).unwrap();
+    let before = contents(store.as_mut());
+    for (table, column) in [("journal", "body"), ("postings", "member"), ("replies", "body")] {
+        let name = place.table(table);
+        for sql in [format!("UPDATE {name} SET {column} = 'x'"), format!("DELETE FROM {name}")] {
+            let refused = place.execute(&sql).unwrap_err();
+            assert!(refused.contains(&format!("{table} is append-only")), "{sql}: {refused}");
+        }
+    }
+    assert_eq!(contents(store.as_mut()), before);
+}
+
+fn of_two_writers_at_once_one_is_refused(place: &dyn Place) {
+    let lease = place.open().acquire(LONG_MS).unwrap();
+    let outcomes: Vec<Result<(), StoreError>> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| place.open().commit(lease, &first_batch()))).collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+    let late = |outcome: &&Result<(), StoreError>| matches!(outcome, Err(StoreError::OutOfOrder { got: 1, head: 2 }));
+    assert_eq!(outcomes.iter().filter(late).count(), 3, "{outcomes:?}");
+}
+
+fn others_read_while_one_writes(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut store = place.try_open_existing().unwrap();
+            let (mut head, mut seen) = (Head::START, 0);
+            while seen < 100 {
+                let rows = store.rows(seen, 7).unwrap();
+                rows.iter().for_each(|row| drop(head.follow(row).unwrap()));
+                seen = head.number;
+                assert_eq!(store.head().unwrap().number % 2, 0, "batches of two are seen whole");
+            }
+        });
+        let mut head = Head::START;
+        for _ in 0..50 {
+            store.commit(lease, &full_batch(&mut head)).unwrap();
+        }
+        reader.join().unwrap();
+    });
+}
+
+fn another_schema_version_is_refused(place: &dyn Place) {
+    drop(place.open());
+    for found in [2, 99, -1] {
+        place.execute(&place.set_version(found)).unwrap();
+        for opened in [place.try_open(), place.try_open_existing()] {
+            let error = opened.err().expect("refused");
+            let named = matches!(error, StoreError::Version { found: named, expected: 1 } if named == found);
+            assert!(named, "{error:?}");
+        }
+    }
+    place.execute(&place.set_version(1)).unwrap();
+    drop(place.open());
+}
+
+fn tables_of_an_unknown_version_are_refused(place: &dyn Place) {
+    let table = place.table("journal");
+    if table.contains('.') {
+        place.execute("CREATE SCHEMA truthfed").unwrap();
+    }
+    place.execute(&format!("CREATE TABLE {table} (number BIGINT)")).unwrap();
+    for opened in [place.try_open(), place.try_open_existing()] {
+        let error = opened.err().expect("refused");
+        assert!(matches!(error, StoreError::Version { found: 0, .. } | StoreError::Unusable(_)), "{error:?}");
+    }
+}
+
+fn readers_make_nothing_and_cannot_write(place: &dyn Place) {
+    for _ in 0..2 {
+        let missing = place.try_open_existing().err().expect("refused");
+        assert!(matches!(missing, StoreError::Unusable(_)), "{missing:?}");
+    }
+    let lease = place.open().acquire(LONG_MS).unwrap();
+    let mut reader = place.try_open_existing().unwrap();
+    let refused = reader.commit(lease, &first_batch()).unwrap_err();
+    assert!(matches!(refused, StoreError::Unusable(_)), "{refused:?}");
+    assert!(matches!(reader.acquire(1), Err(StoreError::Unusable(_))));
+    assert_eq!(reader.head().unwrap(), Head::START);
+}
+
+fn two_that_open_a_new_store_at_once_both_can(place: &dyn Place) {
+    std::thread::scope(|scope| {
+        let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| place.open().head().unwrap())).collect();
+        openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
+    });
+}
+
+fn a_batch_without_entries_checks_the_lease_and_carries_no_replies(place: &dyn Place) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    store.commit(lease, &Batch::default()).unwrap();
+    let batch = Batch { replies: vec![reply("a", 1, RequestKind::Offer)], ..Batch::default() };
+    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+    store.release(lease).unwrap();
+    assert!(matches!(store.commit(lease, &Batch::default()), Err(StoreError::NotLeader(_))));
+}

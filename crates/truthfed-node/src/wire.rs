@@ -1,0 +1,248 @@
+//! What travels between agents and the coordinator: JSON objects, read strictly.
+//!
+//! Offers and deliveries travel as an [`Envelope`]: a content and a signature over its very bytes, so that no canonical
+//! form is needed and neither side can deny it later. Receipts travel the same way, signed by the coordinator.
+//! What is signed is the schema of the content, a line feed, and the content as it stands in the message.
+//!
+//! Money is whole micro-units; Gram matrices are packed lower triangles, row by row; floats are written so that they
+//! read back to the same bits.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::statistics::Gram;
+
+use crate::digest::{Digest, Nonce, Signature};
+use crate::schema::{self, Signed};
+
+/// Schema of the content of an offer.
+pub const OFFER_SCHEMA: &str = "truthfed.offer/1";
+/// Schema of the content of a delivery.
+pub const DELIVERY_SCHEMA: &str = "truthfed.delivery/1";
+/// Schema of the content of a receipt.
+pub const RECEIPT_SCHEMA: &str = "truthfed.receipt/1";
+
+/// A content with a signature over its bytes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Envelope {
+    /// The content, exactly as it was signed.
+    pub content: Box<RawValue>,
+    /// Over the schema of the content, a line feed, and the bytes of the content.
+    pub signature: Signature,
+}
+
+impl Envelope {
+    /// The hash of the content: its name in receipts and deliveries.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.content.get().as_bytes())
+    }
+}
+
+/// What a signed content belongs to: it counts in one round of one federation, under one set of terms, for one member.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Context {
+    /// The federation.
+    pub federation: Digest,
+    /// The round.
+    #[schemars(with = "schema::Round")]
+    pub round: RoundId,
+    /// The nonce of the round.
+    pub nonce: Nonce,
+    /// The hash of the terms.
+    pub terms: Digest,
+    /// Who signs.
+    #[schemars(with = "schema::Member")]
+    pub member: ClientId,
+}
+
+/// The content of an offer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfferContent {
+    /// [`OFFER_SCHEMA`].
+    #[schemars(description = "The schema and its version.", extend("const" = OFFER_SCHEMA))]
+    pub schema: String,
+    /// Where it counts.
+    pub context: Context,
+    /// The sum of x x' over what is offered.
+    #[schemars(with = "schema::LowerTriangle")]
+    pub gram: Gram,
+    /// How many observations.
+    pub samples: u64,
+    /// The price, in micro-units.
+    #[schemars(with = "schema::Micros")]
+    pub ask_micros: Amount,
+    /// [`commitment`] to the moment that will be delivered.
+    #[schemars(description = "Commits to the moment: SHA-256 over the salt and its bits.")]
+    pub commitment: Digest,
+}
+
+/// The content of a delivery.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryContent {
+    /// [`DELIVERY_SCHEMA`].
+    #[schemars(description = "The schema and its version.", extend("const" = DELIVERY_SCHEMA))]
+    pub schema: String,
+    /// Where it counts.
+    pub context: Context,
+    /// The hash of the content of the offer it belongs to.
+    pub offer: Digest,
+    /// The sum of x y over what was offered.
+    pub moment: Vec<f64>,
+    /// The salt of the commitment.
+    pub salt: Nonce,
+}
+
+/// The hash by which an offer commits to its moment: of the salt and the big-endian bits of each entry.
+pub fn commitment(salt: Nonce, moment: &[f64]) -> Digest {
+    let entries: Vec<u8> = moment.iter().flat_map(|entry| entry.to_bits().to_be_bytes()).collect();
+    Digest::of_parts([salt.0.as_slice(), &entries])
+}
+
+/// What the coordinator vouches for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiptKind {
+    /// The offer is taken and binds.
+    OfferTaken,
+    /// The member won, and will be paid this on delivery.
+    Won,
+    /// The member did not win.
+    Lost,
+    /// The delivery is taken.
+    DeliveryTaken,
+    /// The delivery is settled, and the payment is posted.
+    Paid,
+    /// The member won and did not deliver in time: the payment is void.
+    Voided,
+}
+
+/// The content of a receipt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiptContent {
+    /// [`RECEIPT_SCHEMA`].
+    #[schemars(description = "The schema and its version.", extend("const" = RECEIPT_SCHEMA))]
+    pub schema: String,
+    /// Where it counts.
+    pub context: Context,
+    /// What it says.
+    pub kind: ReceiptKind,
+    /// The hash of the offer it is about.
+    pub offer: Digest,
+    /// The payment, in micro-units, when won, paid or voided.
+    #[schemars(with = "Option<schema::Micros>")]
+    pub payment_micros: Option<Amount>,
+}
+
+/// What a member is told about the federation, at any time: absolute, so that missing one view loses nothing.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct View {
+    /// Grows with every change; ask again with it to wait for the next.
+    pub version: u64,
+    /// The last round that ended.
+    #[schemars(with = "schema::Round")]
+    pub closed: RoundId,
+    /// The round that is open.
+    pub open: Option<OpenRound>,
+}
+
+/// A round that is open, as one member sees it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpenRound {
+    /// Its number.
+    #[schemars(with = "schema::Round")]
+    pub round: RoundId,
+    /// Its nonce, to be signed.
+    pub nonce: Nonce,
+    /// What it waits for.
+    pub phase: Phase,
+    /// Milliseconds until this phase ends.
+    pub remaining_ms: u64,
+    /// Whether this member has offered or declined.
+    pub answered: bool,
+    /// Won or lost, once it is decided and if the member offered.
+    #[schemars(with = "Option<Signed<ReceiptContent>>")]
+    pub decision: Option<Envelope>,
+}
+
+/// What an open round waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Offers.
+    Offers,
+    /// What the winners offered.
+    Deliveries,
+}
+
+/// A member says which snapshot it holds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SyncRequest {
+    /// The last round that is in it; 0 for none.
+    #[schemars(with = "schema::Round")]
+    pub have: RoundId,
+}
+
+/// What it gets.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SyncReply {
+    /// A newer snapshot, if there is one.
+    #[schemars(with = "Option<schema::Snapshot>")]
+    pub snapshot: Option<Snapshot>,
+    /// Paid or voided, for each round that ended since and in which the member had won.
+    #[schemars(with = "Vec<Signed<ReceiptContent>>")]
+    pub receipts: Vec<Envelope>,
+}
+
+/// Reply to a request for a round.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskReply {
+    /// The round that is open now.
+    #[schemars(with = "schema::Round")]
+    pub round: RoundId,
+}
+
+/// Reply to an offer or a delivery.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiptReply {
+    /// Signed by the coordinator.
+    #[schemars(with = "Signed<ReceiptContent>")]
+    pub receipt: Envelope,
+}
+
+/// Reply to a decline.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeclineReply {
+    /// The round.
+    #[schemars(with = "schema::Round")]
+    pub round: RoundId,
+}
+
+/// All receipts of a member.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatementReply {
+    /// Whose.
+    #[schemars(with = "schema::Member")]
+    pub member: ClientId,
+    /// Won or lost, by round.
+    #[schemars(with = "Vec<Signed<ReceiptContent>>")]
+    pub decisions: Vec<Envelope>,
+    /// Paid or voided, by round.
+    #[schemars(with = "Vec<Signed<ReceiptContent>>")]
+    pub settlements: Vec<Envelope>,
+}

@@ -1,0 +1,167 @@
+//! The API for the member's application, by hand as with curl and through the client.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use truthfed_node::agent::Handle;
+use truthfed_node::agent::local::{BindError, LocalApi};
+use truthfed_node::client::{Application, ApplicationError};
+use truthfed_node::error::Code;
+
+use crate::support::{Federation, Numbers, terms};
+
+struct Serving {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    async fn start(agent: Handle, address: &str) -> Serving {
+        let api = LocalApi::bind(address.parse().unwrap(), agent).await.unwrap();
+        let address = api.address();
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(api.serve(stopped));
+        Serving { address, stop, task }
+    }
+
+    async fn stop(self) {
+        self.stop.send(true).unwrap();
+        self.task.await.unwrap();
+    }
+}
+
+/// Sends bytes and reads until the agent closes: status and body.
+async fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).await.unwrap();
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// As `curl -d` would send it.
+async fn curl(address: SocketAddr, path: &str, body: &str) -> (u16, String) {
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n");
+    let rest = "Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n";
+    exchange(address, &format!("{head}{rest}Content-Length: {}\r\n\r\n{body}", body.len())).await
+}
+
+#[tokio::test]
+async fn curl_can_choose_learn_and_ask_for_the_status() {
+    let federation = Federation::new(1, terms());
+    let serving = Serving::start(federation.agent(0), "127.0.0.1:0").await;
+    let address = serving.address;
+    let (status, body) = curl(address, "/choose", r#"{"arms": [[1, 0, 0], [0, 1, 0]]}"#).await;
+    assert_eq!(status, 200, "{body}");
+    let choice: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let decision = choice["decision"].as_str().unwrap();
+    assert_eq!(choice["index"], 0);
+    let (status, body) = curl(address, "/learn", &format!(r#"{{"decision": "{decision}", "reward": 1.5}}"#)).await;
+    assert_eq!((status, body.as_str()), (200, r#"{"learned":true}"#));
+    let get = format!("GET /status HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", address.port());
+    let (status, body) = exchange(address, &get).await;
+    let expected = r#"{"member":"m1","known":1,"unshared":1,"in_flight":0,"last_round":0,"coordinator_reachable":false,"earned":"0"}"#;
+    assert_eq!((status, body.as_str()), (200, expected));
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn every_wrong_request_is_refused_with_its_code_and_changes_nothing() {
+    let federation = Federation::new(1, terms());
+    let agent = federation.agent(0);
+    let serving = Serving::start(agent.clone(), "127.0.0.1:0").await;
+    let address = serving.address;
+    let (decision, _) = agent.choose(Numbers(1).arms()).await.unwrap();
+    let (open, _) = agent.choose(Numbers(2).arms()).await.unwrap();
+    agent.learn(decision, 0.5).await.unwrap();
+    let before = agent.status().await.unwrap();
+    let learn = |decision: &str, reward: &str| format!(r#"{{"decision": "{decision}", "reward": {reward}}}"#);
+    let (learned, open) = (decision.to_string(), open.to_string());
+    let rows = [
+        ("/choose", "".to_owned(), Code::Truncated),
+        ("/choose", "arms".to_owned(), Code::Malformed),
+        ("/choose", r#"{"arms": [[1, 0, 0]]"#.to_owned(), Code::Truncated),
+        ("/choose", r#"{"arms": [[1, 0, 0]]} x"#.to_owned(), Code::TrailingBytes),
+        ("/choose", r#"{}"#.to_owned(), Code::MissingField),
+        ("/choose", r#"{"arms": [[1, 0, 0]], "seed": 1}"#.to_owned(), Code::UnknownField),
+        ("/choose", r#"{"arms": [1, 0, 0]}"#.to_owned(), Code::WrongType),
+        ("/choose", r#"{"arms": [["1", 0, 0]]}"#.to_owned(), Code::WrongType),
+        ("/choose", r#"{"arms": []}"#.to_owned(), Code::WrongType),
+        ("/choose", r#"{"arms": [[1, 0]]}"#.to_owned(), Code::WrongDimension),
+        ("/choose", r#"{"arms": [[1, 0, 0], []]}"#.to_owned(), Code::WrongDimension),
+        ("/choose", r#"{"arms": [[1, 0, 3]]}"#.to_owned(), Code::OutOfRange),
+        ("/choose", r#"{"arms": [[1, 0, 1e200]]}"#.to_owned(), Code::OutOfRange),
+        ("/choose", r#"{"arms": [[1, 0, 1e999]]}"#.to_owned(), Code::NotFinite),
+        ("/learn", learn("x", "1"), Code::WrongType),
+        ("/learn", learn("7-00000000", "1"), Code::NotFound),
+        ("/learn", learn("18446744073709551615-00000000", "1"), Code::NotFound),
+        ("/learn", learn(&learned, "0.75"), Code::ConflictingRetry),
+        ("/learn", learn(&open, "11"), Code::OutOfRange),
+        ("/learn", learn(&open, "null"), Code::WrongType),
+        ("/learn", learn(&open, "1e999"), Code::NotFinite),
+        ("/learn", format!(r#"{{"decision": "{open}"}}"#), Code::MissingField),
+        ("/status", "{}".to_owned(), Code::MethodNotAllowed),
+        ("/", "{}".to_owned(), Code::NotFound),
+        ("/choose/", "{}".to_owned(), Code::NotFound),
+    ];
+    for (path, body, code) in rows {
+        let (status, reply) = curl(address, path, &body).await;
+        let expected = format!(r#"{{"error":{{"code":"{code}","#);
+        assert!(reply.starts_with(&expected) && status == code.status(), "{path} {body}: {status} {reply}");
+    }
+    let heads = [
+        ("POST /choose HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999", Code::TooLarge),
+        (
+            "POST /choose HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.org\r\nContent-Length: 0",
+            Code::WrongType,
+        ),
+        ("GET /status HTTP/1.1\r\nHost: example.org", Code::WrongType),
+    ];
+    for (head, code) in heads {
+        let (status, reply) = exchange(address, &format!("{head}\r\nConnection: close\r\n\r\n")).await;
+        assert!(reply.contains(code.name()) && status == code.status(), "{head}: {status} {reply}");
+    }
+    assert_eq!(agent.status().await.unwrap(), before);
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn the_api_is_not_offered_to_other_machines() {
+    let federation = Federation::new(1, terms());
+    for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
+        let error = LocalApi::bind(address.parse().unwrap(), federation.agent(0)).await.err().unwrap();
+        assert!(matches!(error, BindError::NotLoopback(_)), "{error}");
+    }
+    let serving = Serving::start(federation.agent(0), "127.0.0.1:0").await;
+    let taken = LocalApi::bind(serving.address, {
+        let other = Federation::new(1, terms());
+        other.agent(0)
+    });
+    assert!(matches!(taken.await.err().unwrap(), BindError::Listen { .. }));
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn the_client_goes_on_when_the_agent_was_restarted() {
+    let federation = Federation::new(1, terms());
+    let serving = Serving::start(federation.agent(0), "127.0.0.1:0").await;
+    let address = serving.address;
+    let application = Application::connect(address).await.unwrap();
+    let choice = application.choose(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).await.unwrap();
+    serving.stop().await;
+    assert!(matches!(application.status().await, Err(ApplicationError::Unreachable { .. })));
+    let serving = Serving::start(federation.agent(0), &address.to_string()).await;
+    application.learn(choice.decision, 0.5).await.unwrap();
+    application.learn(choice.decision, 0.5).await.unwrap();
+    let Err(ApplicationError::Refused(refusal)) = application.learn(choice.decision, 0.6).await else {
+        panic!("another reward is refused")
+    };
+    assert_eq!(refusal.code, Code::ConflictingRetry);
+    assert_eq!(application.status().await.unwrap().known, 1);
+    serving.stop().await;
+}

@@ -1,0 +1,74 @@
+//! Agents and engine against the bare protocol machines: the same inputs give the same bits.
+
+use truthfed::protocol::{Asking, Coordinator, Input, Member, Output, Time};
+use truthfed::statistics::Statistics;
+use truthfed::{Amount, protocol::Since};
+use truthfed_node::agent::Runner;
+
+use crate::support::{Federation, Numbers, Wire, settle, terms};
+
+/// The policy of the agents.
+struct PerSample;
+
+impl Asking for PerSample {
+    fn ask(&mut self, unshared: &Statistics) -> Option<Amount> {
+        Amount::from_micros(500_000 * unshared.samples() as i64)
+    }
+}
+
+/// Carries messages between the bare machines until nobody has anything to say.
+fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
+    loop {
+        let mut happened = false;
+        for member in members.iter_mut() {
+            while let Some(request) = member.poll() {
+                happened = true;
+                let _ = coordinator.handle(Time(0), Input::Request(member.id().clone(), request));
+            }
+        }
+        while let Some(output) = coordinator.poll() {
+            happened = true;
+            if let Output::Notice(to, notice) = output {
+                let member = members.iter_mut().find(|member| *member.id() == to).unwrap();
+                member.handle(notice, &mut PerSample).unwrap();
+            }
+        }
+        if !happened {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
+    for since in [Since::Round, Since::Delivery] {
+        let mut terms = terms();
+        terms.trigger.since = since;
+        let federation = Federation::new(3, terms);
+        let agreement = federation.agreement();
+        let runners: Vec<Runner<Wire>> =
+            (0..3).map(|number| federation.runner(number, &federation.wire(number))).collect();
+        let member =
+            |number| Member::new(federation.membership(number).member, agreement.bandit(), agreement.trigger());
+        let mut members: Vec<Member> = (0..3).map(member).collect();
+        let names: Vec<_> = members.iter().map(|member| member.id().clone()).collect();
+        let mut coordinator = Coordinator::new(agreement.terms(), agreement.mechanism(), names);
+        let mut numbers = Numbers(11);
+        for step in 0..60 {
+            let number = (numbers.unit() * 3.0) as usize;
+            let (arms, reward) = (numbers.arms(), numbers.unit());
+            let (decision, index) = runners[number].agent().choose(arms.clone()).await.unwrap();
+            assert_eq!(index, members[number].choose(&arms).unwrap(), "step {step}");
+            runners[number].agent().learn(decision, reward).await.unwrap();
+            members[number].learn(&arms[index], reward).unwrap();
+            settle(&runners).await;
+            carry(&mut coordinator, &mut members);
+            for (runner, member) in runners.iter().zip(&members) {
+                let known = runner.agent().with(|agent| agent.known().clone()).await;
+                assert_eq!(known, *member.known(), "step {step} of {}", member.id());
+            }
+        }
+        assert!(coordinator.closed().0 >= 3, "several rounds were played");
+        assert_eq!(federation.engine().published().closed(), coordinator.closed());
+    }
+}

@@ -1,0 +1,84 @@
+//! The plain listener.
+
+use truthfed_node::coordinator::{self, ServerError};
+
+use super::support::{World, log, plain, whole_round};
+
+#[tokio::test]
+async fn health_metrics_and_the_document_are_shown_on_this_machine() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let admin = running.addresses().admin;
+    assert_eq!(plain(admin, "/healthz").await, (200, r#"{"status":"active"}"#.to_owned()));
+    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let winners = whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await.len();
+    m1.client.get("/v1/nowhere/m1-secret").await;
+    let (status, metrics) = plain(admin, "/metrics").await;
+    assert_eq!(status, 200);
+    for line in [
+        "truthfed_healthy 1".to_owned(),
+        "truthfed_rounds_settled_total 1".to_owned(),
+        "truthfed_rounds_aborted_total 0".to_owned(),
+        "truthfed_offers_total 2".to_owned(),
+        format!("truthfed_deliveries_total {winners}"),
+        format!("truthfed_payments_total {winners}"),
+        "truthfed_defaults_total 0".to_owned(),
+        "truthfed_members 2".to_owned(),
+        "truthfed_open_round 0".to_owned(),
+        "truthfed_closed_round 1".to_owned(),
+        "truthfed_lease_epoch 1".to_owned(),
+        "truthfed_connections 2".to_owned(),
+        format!("truthfed_journal_entries {}", world.head().0),
+        r#"truthfed_requests_total{route="POST /v1/rounds/{round}/offer",code="ok"} 2"#.to_owned(),
+        r#"truthfed_requests_total{route="unmatched",code="not-found"} 1"#.to_owned(),
+    ] {
+        assert!(metrics.lines().any(|known| known == line), "{line} is not in\n{metrics}");
+    }
+    for secret in ["m1", "m2", "secret"] {
+        assert!(!metrics.contains(secret), "{secret}");
+    }
+    let document: serde_json::Value = m1.client.get("/openapi.json").await.ok();
+    let (status, same) = plain(admin, "/openapi.json").await;
+    assert_eq!((status, serde_json::from_str::<serde_json::Value>(&same).unwrap()), (200, document));
+    for nothing in ["/", "/v1/view", "/v1/operator/members"] {
+        assert_eq!(plain(admin, nothing).await.0, 404, "{nothing}");
+    }
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_plain_listener_is_for_this_machine_only() {
+    let world = World::new(&["m1"], |_| {});
+    for wide in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let mut config = world.config();
+        config.admin = wide.parse().unwrap();
+        let refused = coordinator::start(config).await.unwrap_err();
+        assert!(matches!(refused, ServerError::NotLoopback(_)), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn one_line_is_logged_for_every_request() {
+    let world = World::new(&["m-logged"], |_| {});
+    let running = world.start().await;
+    let party = world.party("m-logged", running.addresses());
+    party.client.get("/v1/terms").await;
+    party.client.get("/v1/operator/status").await;
+    running.stop().await.unwrap();
+    let logged = String::from_utf8(log().lock().unwrap().clone()).unwrap();
+    let lines: Vec<serde_json::Value> = logged
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &serde_json::Value| line["member"] == "m-logged" && line["message"] == "request")
+        .collect();
+    let told: Vec<_> =
+        lines.iter().map(|line| (line["route"].as_str(), line["status"].as_u64(), line["code"].as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (Some("GET /v1/terms"), Some(200), Some("ok")),
+            (Some("GET /v1/operator/status"), Some(403), Some("not-operator")),
+        ]
+    );
+    assert!(lines.iter().all(|line| line["ms"].is_number()));
+}

@@ -1,0 +1,16 @@
+//! The coordinator's server as the network sees it: loopback TLS, a SQLite file, and requests made by hand.
+#![allow(clippy::unwrap_used)]
+
+mod admin;
+mod bad_input;
+mod lifecycle;
+mod limits;
+mod page;
+mod phases;
+mod privacy;
+mod revocation;
+mod roles;
+mod round;
+mod schema;
+mod support;
+mod trouble;

@@ -1,0 +1,157 @@
+//! `docs/protocol.md`: every example is a message of its kind, and the worked example computes.
+
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
+use serde::de::DeserializeOwned;
+use truthfed::Amount;
+use truthfed::protocol::RoundId;
+use truthfed::statistics::{Gram, Statistics};
+use truthfed_node::coordinator::operator::EnrolRequest;
+use truthfed_node::digest::{Digest, Hex};
+use truthfed_node::error::Refusal;
+use truthfed_node::signature::Signer;
+use truthfed_node::terms::{Agreement, TermsDocument};
+use truthfed_node::wire::{
+    AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent,
+    RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
+    commitment,
+};
+
+use super::support::{docs, text};
+
+/// The JSON examples of the page, each with the kind that stands behind the word `json`.
+fn examples(page: &str) -> Vec<(String, String)> {
+    let mut examples = Vec::new();
+    for block in page.split("```json").skip(1) {
+        let (kind, rest) = block.split_once('\n').unwrap();
+        let (body, _) = rest.split_once("\n```").unwrap();
+        examples.push((kind.trim().to_owned(), body.to_owned()));
+    }
+    examples
+}
+
+fn reads<T: DeserializeOwned>(body: &str) -> Result<(), serde_json::Error> {
+    serde_json::from_str::<T>(body).map(drop)
+}
+
+#[test]
+fn every_example_is_a_message_of_its_kind() {
+    let page = docs("protocol.md");
+    let examples = examples(&page);
+    assert!(examples.len() >= 12);
+    for (kind, body) in examples {
+        let read = match kind.as_str() {
+            "Terms" => reads::<TermsDocument>(&body),
+            "Envelope" => reads::<Envelope>(&body),
+            "OfferContent" => reads::<OfferContent>(&body),
+            "DeliveryContent" => reads::<DeliveryContent>(&body),
+            "ReceiptContent" => reads::<ReceiptContent>(&body),
+            "View" => reads::<View>(&body),
+            "AskReply" => reads::<AskReply>(&body),
+            "DeclineReply" => reads::<DeclineReply>(&body),
+            "ReceiptReply" => reads::<ReceiptReply>(&body),
+            "SyncRequest" => reads::<SyncRequest>(&body),
+            "SyncReply" => reads::<SyncReply>(&body),
+            "StatementReply" => reads::<StatementReply>(&body),
+            "EnrolRequest" => reads::<EnrolRequest>(&body),
+            "Refusal" => reads::<Refusal>(&body),
+            other => panic!("an example of an unknown kind: {other}"),
+        };
+        read.unwrap_or_else(|error| panic!("{kind}: {error}: {body}"));
+    }
+}
+
+/// A key of RFC 8032, section 7.1.
+fn rfc_key(secret: &str) -> Signer {
+    let seed: Hex<32> = secret.parse().unwrap();
+    Signer::from_pem(&SigningKey::from_bytes(&seed.0).to_pkcs8_pem(Default::default()).unwrap()).unwrap()
+}
+
+#[test]
+fn the_worked_example_computes() {
+    let page = docs("protocol.md");
+    let member = rfc_key("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
+    let coordinator = rfc_key("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
+    let (_, terms) = examples(&page).into_iter().find(|(kind, _)| kind == "Terms").unwrap();
+    let agreement = Agreement::try_from(serde_json::from_str::<TermsDocument>(&terms).unwrap()).unwrap();
+    let mut data = Statistics::new(2).unwrap();
+    data.observe(&[0.5, 0.5], 0.5).unwrap();
+    data.observe(&[1.0, 0.0], 0.25).unwrap();
+    let salt = Hex(std::array::from_fn(|index| index as u8));
+    let context = Context {
+        federation: Digest::of(b"the authority's certificate"),
+        round: RoundId(1),
+        nonce: Hex(std::array::from_fn(|index| 0xf0 + index as u8)),
+        terms: agreement.hash(),
+        member: "m1".parse().unwrap(),
+    };
+    let commitment = commitment(salt, data.moment());
+    let offer = OfferContent {
+        schema: OFFER_SCHEMA.to_owned(),
+        context: context.clone(),
+        gram: Gram::from_lower(2, vec![1.25, 0.25, 0.25]).unwrap(),
+        samples: 2,
+        ask_micros: Amount::from_micros(3_500_000).unwrap(),
+        commitment,
+    };
+    assert_eq!((&offer.gram, data.moment()), (data.gram(), [0.5, 0.25].as_slice()));
+    let offer = member.seal(OFFER_SCHEMA, &offer);
+    let delivery = DeliveryContent {
+        schema: DELIVERY_SCHEMA.to_owned(),
+        context: context.clone(),
+        offer: offer.digest(),
+        moment: data.moment().to_vec(),
+        salt,
+    };
+    let delivery = member.seal(DELIVERY_SCHEMA, &delivery);
+    let receipt = |kind, payment_micros| {
+        let schema = RECEIPT_SCHEMA.to_owned();
+        let content = ReceiptContent { schema, context: context.clone(), kind, offer: offer.digest(), payment_micros };
+        coordinator.seal(RECEIPT_SCHEMA, &content)
+    };
+    let paid = receipt(ReceiptKind::Paid, Some(Amount::from_units(100)));
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let expected = [
+        ("terms", agreement.text()),
+        ("hash of the terms", agreement.hash().to_string()),
+        ("federation", context.federation.to_string()),
+        ("key of the member", member.public().to_string()),
+        ("key of the coordinator", coordinator.public().to_string()),
+        (
+            "bytes under the commitment",
+            format!(
+                "{}{salt}{}{}",
+                hex(&16_u64.to_be_bytes()),
+                hex(&16_u64.to_be_bytes()),
+                hex(&data.moment().iter().flat_map(|entry| entry.to_be_bytes()).collect::<Vec<_>>())
+            ),
+        ),
+        ("commitment", commitment.to_string()),
+        ("content of the offer", offer.content.get().to_owned()),
+        ("hash of the offer", offer.digest().to_string()),
+        ("signature of the offer", offer.signature.to_string()),
+        ("offer", text(&offer)),
+        ("content of the delivery", delivery.content.get().to_owned()),
+        ("signature of the delivery", delivery.signature.to_string()),
+        ("receipt of the offer", format!(r#"{{"receipt":{}}}"#, text(&receipt(ReceiptKind::OfferTaken, None)))),
+        ("receipt of the delivery", format!(r#"{{"receipt":{}}}"#, text(&receipt(ReceiptKind::DeliveryTaken, None)))),
+        ("decision", text(&receipt(ReceiptKind::Won, Some(Amount::from_units(100))))),
+        ("content of the payment", paid.content.get().to_owned()),
+        ("payment", text(&paid)),
+    ];
+    let missing: Vec<String> = expected
+        .iter()
+        .filter(|(_, value)| !page.contains(value.as_str()))
+        .map(|(what, value)| format!("{what}:\n{value}"))
+        .collect();
+    assert!(missing.is_empty(), "docs/protocol.md lacks\n{}", missing.join("\n"));
+    let preimage: Vec<u8> = [
+        16_u64.to_be_bytes().as_slice(),
+        &salt.0,
+        &16_u64.to_be_bytes(),
+        &0.5_f64.to_be_bytes(),
+        &0.25_f64.to_be_bytes(),
+    ]
+    .concat();
+    assert_eq!(Digest::of(&preimage), commitment, "as the page explains it");
+}

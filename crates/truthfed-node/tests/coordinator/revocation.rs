@@ -1,0 +1,102 @@
+//! A member that is revoked is out at once: on connections that are open, in a wait, and at the door.
+
+use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply};
+use truthfed_node::error::Code;
+use truthfed_node::identity::Validity;
+use truthfed_node::wire::View;
+
+use super::support::{Data, World, until_in_flight};
+
+#[tokio::test]
+async fn a_revoked_member_is_refused_on_its_open_connection_and_then_at_the_door() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    m1.ask().await;
+    let open = m1.open().await;
+    m1.offers(&open, &Data::some(), 1_000_000).await;
+    let operator = world.operator(running.addresses());
+    let line: MemberLine = operator.delete("/v1/operator/members/m1").await.ok();
+    assert!(line.is_revoked);
+    let answer = m1.client.get("/v1/view").await;
+    assert_eq!((answer.code(), answer.headers["connection"].as_str()), (Code::MemberRevoked, "close"));
+    // Until it is turned away in the handshake, whatever it asks is refused.
+    let refused = async {
+        while let Ok(answer) = m1.client.try_send(axum::http::Method::GET, "/v1/nowhere", "").await {
+            assert_eq!(answer.code(), Code::MemberRevoked);
+        }
+    };
+    tokio::time::timeout(super::support::PATIENCE, refused).await.expect("handshakes are refused in the end");
+    // What it had offered does not count any more, and the others go on.
+    m2.decline(open.round).await;
+    assert_eq!(m2.view().await.closed, open.round);
+    let again: MemberLine = operator.delete("/v1/operator/members/m1").await.ok();
+    assert_eq!(again, line, "the same again changes nothing");
+    running.stop().await.unwrap();
+
+    let running = world.start().await;
+    let m1 = world.party("m1", running.addresses());
+    assert!(m1.client.try_send(axum::http::Method::GET, "/v1/view", "").await.is_err(), "also after a restart");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_member_that_waits_is_told_at_once_that_it_is_revoked() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let version = m1.view().await.version;
+    let path = format!("/v1/view?after={version}&wait_ms=30000");
+    let operator = world.operator(running.addresses());
+    let started = std::time::Instant::now();
+    let (waited, other, _) = tokio::join!(m1.client.get(&path), m2.client.get(&path), async {
+        until_in_flight(running.addresses(), 2).await;
+        operator.delete("/v1/operator/members/m1").await.ok::<MemberLine>()
+    });
+    assert_eq!(waited.code(), Code::MemberRevoked);
+    assert!(other.ok::<View>().version > version);
+    assert!(started.elapsed() < super::support::PATIENCE / 2, "nobody waited for the end of the wait");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn members_come_and_go_while_the_coordinator_runs() {
+    let mut world = World::new(&["m1"], |_| {});
+    let running = world.start().await;
+    let m1 = world.party("m1", running.addresses());
+    let newcomer = world.authority.issue_member(&"m2".parse().unwrap(), Validity::leaf()).unwrap();
+    let certificate = newcomer.certificate().clone();
+    world.members.insert("m2".to_owned(), newcomer);
+    let m2 = world.party("m2", running.addresses());
+    assert_eq!(m2.client.get("/v1/view").await.code(), Code::NotAMember, "genuine, but not enrolled");
+    let operator = world.operator(running.addresses());
+    let request = EnrolRequest { member: "m2".to_owned(), key: certificate.key(), certificate: certificate.digest() };
+    let enrol = |request: &EnrolRequest| serde_json::to_string(request).unwrap();
+    let line: MemberLine = operator.post("/v1/operator/members", enrol(&request)).await.ok();
+    let head = world.head();
+    assert_eq!(operator.post("/v1/operator/members", enrol(&request)).await.ok::<MemberLine>(), line);
+    for (name, certificate, expected) in [
+        ("a/b", super::support::other(), Code::BadName),
+        ("", super::support::other(), Code::BadName),
+        ("m2", super::support::other(), Code::MemberExists),
+        ("m3", certificate.digest(), Code::MemberExists),
+        ("m3", world.operator.certificate().digest(), Code::MemberExists),
+    ] {
+        let request = EnrolRequest { member: name.to_owned(), certificate, ..request.clone() };
+        assert_eq!(operator.post("/v1/operator/members", enrol(&request)).await.code(), expected, "{name}");
+    }
+    assert_eq!(operator.delete("/v1/operator/members/m3").await.code(), Code::UnknownMember);
+    assert_eq!(world.head(), head);
+    let members: MembersReply = operator.get("/v1/operator/members").await.ok();
+    let names: Vec<&str> = members.members.iter().map(|line| line.member.as_str()).collect();
+    assert_eq!(names, ["m1", "m2"]);
+    super::support::whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await;
+    operator.delete("/v1/operator/members/m2").await.ok::<MemberLine>();
+    let back = EnrolRequest { member: "m2".to_owned(), ..request };
+    assert_eq!(
+        operator.post("/v1/operator/members", enrol(&back)).await.code(),
+        Code::MemberExists,
+        "a name is used once"
+    );
+    running.stop().await.unwrap();
+}

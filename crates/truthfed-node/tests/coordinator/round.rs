@@ -1,0 +1,167 @@
+//! A whole round of three members.
+
+use truthfed::protocol::RoundId;
+use truthfed::statistics::Statistics;
+use truthfed_node::coordinator::operator::{RoundReply, RoundState, RoundsReply, StatusReply};
+use truthfed_node::digest::Digest;
+use truthfed_node::ledger::aggregate_digest;
+use truthfed_node::wire::{
+    AskReply, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
+};
+
+use super::support::{Data, World, whole_round};
+
+#[tokio::test]
+async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
+    let world = World::new(&["m1", "m2", "m3"], |_| {});
+    let running = world.start().await;
+    let parties = ["m1", "m2", "m3"].map(|name| world.party(name, running.addresses()));
+    let terms = parties[0].client.get("/v1/terms").await;
+    assert_eq!(terms.text(), world.agreement.text(), "the very bytes that are hashed");
+    assert_eq!(Digest::of(&terms.body), world.agreement.hash());
+
+    let round = parties[0].ask().await;
+    assert_eq!((round, parties[1].ask().await), (RoundId(1), RoundId(1)), "one round for all who ask");
+    let open = parties[2].open().await;
+    assert_eq!((open.round, open.phase, open.answered), (round, Phase::Offers, false));
+    let data = [Data::some(), Data::some(), Data::some()];
+    let mut offers = Vec::new();
+    for ((party, data), ask) in parties.iter().zip(&data).zip([1_000_000, 2_000_000, 3_000_000]) {
+        offers.push(party.offers(&open, data, ask).await);
+    }
+
+    let mut expected = Statistics::new(2).unwrap();
+    let (mut winners, mut losers) = (Vec::new(), Vec::new());
+    for ((party, data), offer) in parties.iter().zip(&data).zip(&offers) {
+        let decided = party.open().await;
+        assert_eq!((decided.phase, decided.answered), (Phase::Deliveries, true));
+        let decision = party.receipt(&decided.decision.unwrap());
+        assert_eq!((decision.offer, decision.context.round), (offer.digest(), round));
+        match decision.kind {
+            ReceiptKind::Won => {
+                assert!(decision.payment_micros.unwrap() >= party.offer_content(&open, data, 1_000_000).ask_micros);
+                expected.merge(&data.statistics).unwrap();
+                winners.push((party, data, offer, decision.payment_micros));
+            }
+            ReceiptKind::Lost => losers.push(party),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(!winners.is_empty() && !losers.is_empty(), "the terms let some win and some lose");
+    for (party, data, offer, _) in &winners {
+        let delivery = party.delivery_of(&open, data, offer.digest());
+        let reply: ReceiptReply = party.send_delivery(round, &delivery).await.ok();
+        assert_eq!(party.receipt(&reply.receipt).kind, ReceiptKind::DeliveryTaken);
+    }
+
+    for party in &parties {
+        let view = party.view().await;
+        assert_eq!((view.closed, view.open.is_none()), (round, true));
+        let sync: SyncReply = party.client.post("/v1/sync", r#"{"have":0}"#).await.ok();
+        let snapshot = sync.snapshot.unwrap();
+        assert_eq!((snapshot.closed, &snapshot.statistics), (round, &expected));
+        let again: SyncReply = party.client.post("/v1/sync", r#"{"have":1}"#).await.ok();
+        assert_eq!((again.snapshot, again.receipts.len()), (None, 0), "nothing is newer");
+    }
+    for (party, _, offer, payment) in &winners {
+        let statement: StatementReply = party.client.get("/v1/statement").await.ok();
+        let paid = party.receipt(&statement.settlements[0]);
+        assert_eq!((paid.kind, paid.offer, paid.payment_micros), (ReceiptKind::Paid, offer.digest(), *payment));
+        assert_eq!((statement.decisions.len(), statement.settlements.len()), (1, 1));
+    }
+    for party in losers {
+        let statement: StatementReply = party.client.get("/v1/statement").await.ok();
+        assert_eq!((statement.decisions.len(), statement.settlements.len()), (1, 0));
+    }
+
+    let operator = world.operator(running.addresses());
+    let shown: RoundReply = operator.get("/v1/operator/rounds/1").await.ok();
+    assert_eq!(shown.summary.state, RoundState::Settled);
+    assert_eq!(shown.aggregate, Some(aggregate_digest(&expected)));
+    assert_eq!(shown.paid, winners.iter().map(|(party, ..)| party.name.clone()).collect::<Vec<_>>());
+    assert_eq!(
+        shown.offers.iter().map(|line| line.offer).collect::<Vec<_>>(),
+        offers.iter().map(Envelope::digest).collect::<Vec<_>>()
+    );
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn whatever_is_sent_twice_gets_the_same_bytes_and_changes_nothing() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    m1.ask().await;
+    let (open, data) = (m1.open().await, Data::some());
+    let offer = m1.offer_of(&open, &data, 1_000_000);
+    let first = m1.send_offer(open.round, &offer).await;
+    let head = world.head();
+    assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body);
+    assert_eq!(m1.client.post("/v1/ask", "{}").await.ok::<AskReply>().round, open.round);
+    assert_eq!(world.head(), head);
+
+    let declined = m2.decline(open.round).await;
+    assert_eq!(declined.ok::<DeclineReply>().round, open.round);
+    assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body, "also in the next phase");
+    assert_eq!(m2.decline(open.round).await.body, declined.body);
+
+    let delivery = m1.delivery_of(&open, &data, offer.digest());
+    let delivered = m1.send_delivery(open.round, &delivery).await;
+    delivered.ok::<ReceiptReply>();
+    let head = world.head();
+    for _ in 0..2 {
+        assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body, "also after the round");
+        assert_eq!(m1.send_delivery(open.round, &delivery).await.body, delivered.body);
+        assert_eq!(m2.decline(open.round).await.body, declined.body);
+    }
+    assert_eq!(world.head(), head);
+    running.stop().await.unwrap();
+
+    // And after a restart.
+    let running = world.start().await;
+    let m1 = world.party("m1", running.addresses());
+    assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body);
+    assert_eq!(m1.send_delivery(open.round, &delivery).await.body, delivered.body);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_operator_finds_every_round_in_the_journal() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    for round in 1..=40 {
+        if round % 5 == 0 {
+            m1.ask().await;
+            m1.decline(RoundId(round)).await.ok::<DeclineReply>();
+            m2.decline(RoundId(round)).await.ok::<DeclineReply>();
+        } else {
+            whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await;
+        }
+    }
+    m2.ask().await;
+    let operator = world.operator(running.addresses());
+    let all: RoundsReply = operator.get("/v1/operator/rounds").await.ok();
+    let numbers: Vec<u64> = all.rounds.iter().map(|round| round.round.0).collect();
+    assert_eq!((numbers, all.next), ((1..=41).collect(), None));
+    for summary in &all.rounds {
+        let expected = match summary.round.0 {
+            41 => RoundState::Offers,
+            round if round % 5 == 0 => RoundState::Aborted,
+            _ => RoundState::Settled,
+        };
+        assert_eq!(summary.state, expected, "{summary:?}");
+        let shown: RoundReply = operator.get(&format!("/v1/operator/rounds/{}", summary.round)).await.ok();
+        assert_eq!(shown.summary, *summary);
+        let later: RoundsReply = operator.get(&format!("/v1/operator/rounds?after={}", summary.round)).await.ok();
+        assert_eq!(later.rounds, all.rounds[summary.round.0 as usize..]);
+    }
+    let status: StatusReply = operator.get("/v1/operator/status").await.ok();
+    assert_eq!((status.closed, status.open, status.members), (RoundId(40), Some(RoundId(41)), 2));
+    assert_eq!(status.entries, world.head().0);
+    for nowhere in ["0", "42", "18446744073709551615"] {
+        let answer = operator.get(&format!("/v1/operator/rounds/{nowhere}")).await;
+        assert_eq!(answer.code(), truthfed_node::error::Code::NotFound);
+    }
+    running.stop().await.unwrap();
+}

@@ -1,0 +1,177 @@
+//! The document that is served tells the truth: real messages are what its schemas say.
+
+use serde_json::{Value, json};
+
+use super::support::{Answer, Data, World, docs, text};
+
+/// Whether a value is what a schema says. Knows the words that our schemas use, and stumbles over any other.
+fn check(document: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+    if *schema == json!(true) {
+        return Ok(());
+    }
+    let words = schema.as_object().ok_or_else(|| format!("{at}: {schema} is no schema"))?;
+    for (word, said) in words {
+        let holds = match word.as_str() {
+            "title" | "description" | "format" | "default" => true,
+            "$ref" => {
+                let target = document.pointer(&said.as_str().unwrap()[1..]).ok_or(format!("{at}: no {said}"))?;
+                check(document, target, value, at)?;
+                true
+            }
+            "type" => match said {
+                Value::Array(types) => types.iter().any(|kind| is(kind, value)),
+                kind => is(kind, value),
+            },
+            "const" => value == said,
+            "enum" => said.as_array().unwrap().contains(value),
+            "anyOf" => said.as_array().unwrap().iter().any(|one| check(document, one, value, at).is_ok()),
+            "oneOf" => {
+                said.as_array().unwrap().iter().filter(|one| check(document, one, value, at).is_ok()).count() == 1
+            }
+            "minimum" => value.as_f64().is_none_or(|number| number >= said.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= said.as_f64().unwrap()),
+            "minLength" => value.as_str().is_none_or(|text| text.len() as u64 >= said.as_u64().unwrap()),
+            "maxLength" => value.as_str().is_none_or(|text| text.len() as u64 <= said.as_u64().unwrap()),
+            "pattern" => value.as_str().is_none_or(|text| matches(said.as_str().unwrap(), text)),
+            "required" => said.as_array().unwrap().iter().all(|field| value.get(field.as_str().unwrap()).is_some()),
+            "additionalProperties" => {
+                assert_eq!(*said, json!(false));
+                value.as_object().into_iter().flatten().all(|(field, _)| !schema["properties"][field].is_null())
+            }
+            "properties" => {
+                for (field, schema) in said.as_object().unwrap() {
+                    if let Some(value) = value.get(field) {
+                        check(document, schema, value, &format!("{at}/{field}"))?;
+                    }
+                }
+                true
+            }
+            "items" => {
+                for (index, value) in value.as_array().into_iter().flatten().enumerate() {
+                    check(document, said, value, &format!("{at}/{index}"))?;
+                }
+                true
+            }
+            other => return Err(format!("{at}: unknown word {other}")),
+        };
+        if !holds {
+            return Err(format!("{at}: {value} is not of {word} {said}"));
+        }
+    }
+    Ok(())
+}
+
+fn is(kind: &Value, value: &Value) -> bool {
+    match kind.as_str().unwrap() {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{other}"),
+    }
+}
+
+/// Our only patterns are so many hexadecimal digits.
+fn matches(pattern: &str, text: &str) -> bool {
+    let length = pattern.strip_prefix("^[0-9a-f]{").and_then(|rest| rest.strip_suffix("}$")).expect(pattern);
+    text.len() == length.parse::<usize>().unwrap() && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte))
+}
+
+/// The document, and what of it was seen to be true.
+struct Checked {
+    document: Value,
+    seen: std::collections::BTreeSet<String>,
+}
+
+impl Checked {
+    fn reply(&mut self, path: &str, answer: &Answer) -> Value {
+        let method = answer.what.split(' ').next().unwrap().to_lowercase();
+        let name = if answer.status == 200 { "200" } else { "default" };
+        let schema = &self.document["paths"][path][&method]["responses"][name]["content"]["application/json"]["schema"];
+        let value: Value = serde_json::from_slice(&answer.body).unwrap();
+        check(&self.document, schema, &value, &answer.what).unwrap();
+        if answer.status == 200 {
+            self.seen.insert(format!("{method} {path}"));
+        }
+        value
+    }
+
+    fn request(&self, path: &str, body: &str) {
+        let schema = &self.document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        check(&self.document, schema, &serde_json::from_str(body).unwrap(), path).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_reply_and_request_is_what_the_document_says() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let operator = world.operator(running.addresses());
+    let document: Value = operator.get("/openapi.json").await.ok();
+    let mut checked = Checked { document: document.clone(), seen: Default::default() };
+    assert_eq!(document["openapi"], "3.1.0");
+    checked.seen.insert("get /openapi.json".to_owned());
+
+    checked.reply("/v1/terms", &m1.client.get("/v1/terms").await);
+    checked.reply("/v1/view", &m1.client.get("/v1/view").await);
+    checked.reply("/v1/ask", &m1.client.post("/v1/ask", "").await);
+    checked.reply("/v1/view", &m1.client.get("/v1/view").await);
+    checked.reply("/v1/view", &m1.client.get("/v1/view?x=1").await);
+    let (open, data) = (m1.open().await, Data::some());
+    let path = "/v1/rounds/{round}/offer";
+    let offer = m1.offer_of(&open, &data, 1_000_000);
+    checked.request(path, &text(&offer));
+    checked.reply(path, &m1.send_offer(open.round, &offer).await);
+    checked.reply(path, &m1.client.post("/v1/rounds/1/offer", "x").await);
+    checked.reply("/v1/operator/rounds/{round}", &operator.get("/v1/operator/rounds/1").await);
+    checked.reply("/v1/rounds/{round}/decline", &m2.decline(open.round).await);
+    checked.reply("/v1/view", &m1.client.get("/v1/view").await);
+    let delivery = m1.delivery_of(&open, &data, offer.digest());
+    checked.request("/v1/rounds/{round}/delivery", &text(&delivery));
+    checked.reply("/v1/rounds/{round}/delivery", &m1.send_delivery(open.round, &delivery).await);
+    for have in ["0", "1"] {
+        let body = format!(r#"{{"have":{have}}}"#);
+        checked.request("/v1/sync", &body);
+        checked.reply("/v1/sync", &m1.client.post("/v1/sync", body).await);
+    }
+    checked.reply("/v1/statement", &m1.client.get("/v1/statement").await);
+    checked.reply("/v1/operator/members", &operator.get("/v1/operator/members").await);
+    let key = world.server.certificate().key();
+    let newcomer = format!(r#"{{"member":"m3","key":"{key}","certificate":"{}"}}"#, super::support::other());
+    checked.request("/v1/operator/members", &newcomer);
+    checked.reply("/v1/operator/members", &operator.post("/v1/operator/members", newcomer).await);
+    checked.reply("/v1/operator/members/{member}", &operator.delete("/v1/operator/members/m3").await);
+    checked.reply("/v1/operator/rounds", &operator.get("/v1/operator/rounds").await);
+    checked.reply("/v1/operator/rounds/{round}", &operator.get("/v1/operator/rounds/1").await);
+    checked.reply("/v1/operator/status", &operator.get("/v1/operator/status").await);
+    running.stop().await.unwrap();
+
+    let page = docs("protocol.md");
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for method in operations.as_object().unwrap().keys() {
+            assert!(checked.seen.contains(&format!("{method} {path}")), "{method} {path} was not tried");
+            let named = format!("{} {path}", method.to_uppercase());
+            assert!(page.contains(&named), "docs/protocol.md does not tell of {named}");
+        }
+    }
+}
+
+#[test]
+fn the_check_itself_tells_right_from_wrong() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": { "type": "integer", "minimum": 1 }, "b": { "anyOf": [{ "type": "null" }, { "$ref": "#/hex" }] } },
+        "required": ["a"],
+        "additionalProperties": false,
+    });
+    let document = json!({ "hex": { "type": "string", "pattern": "^[0-9a-f]{2}$" } });
+    let right = [json!({"a": 1}), json!({"a": 2, "b": null}), json!({"a": 2, "b": "0f"})];
+    let wrong =
+        [json!({}), json!({"a": 0}), json!({"a": 1.5}), json!({"a": 1, "c": 1}), json!({"a": 1, "b": "0F"}), json!([])];
+    assert!(right.iter().all(|value| check(&document, &schema, value, "").is_ok()));
+    assert!(wrong.iter().all(|value| check(&document, &schema, value, "").is_err()));
+}
