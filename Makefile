@@ -22,8 +22,8 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencie
 	cargo fetch --locked
 	$(TOOLS)/bin/cargo-deny --offline --locked check licenses bans sources
 
-test: ## Run all tests
-	cargo test --workspace --locked
+test: ## Run all tests, those of the store on a PostgreSQL of their own too
+	bash scripts/postgres.sh run cargo test --workspace --locked
 
 bench: ## Measure LinUCB and every mechanism
 	cargo bench --workspace --locked

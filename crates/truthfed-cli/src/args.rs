@@ -7,10 +7,18 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use truthfed::Amount;
 use truthfed::auction::{Coverage, Ratchet, TruthFedBan, catalog};
 
+use crate::node::args::NodeCommand;
+
 /// Most threads; to start many more would take longer than any round.
 const MAX_THREADS: i64 = 1024;
 /// Most seeds of a simulation; all of their rounds are held in memory.
 const MAX_SEEDS: u64 = 10_000;
+/// Most random rounds of an audit: some hours.
+const MAX_RANDOM: i64 = 1_000_000;
+/// Most clients of a random round in an audit, which tries all lies of each.
+const MAX_RANDOM_CLIENTS: usize = 60;
+/// Most dimensions of a random round in an audit.
+const MAX_RANDOM_DIMENSION: usize = 20;
 
 /// Federated linear bandits whose clients are paid by a truthful auction.
 #[derive(Debug, Parser)]
@@ -28,6 +36,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run one round of an auction: who wins, and what each is paid
     Auction(Box<AuctionArgs>),
+    /// Try to refute what mechanisms claim: lies of every client, of groups, and what it all costs
+    Audit(Box<AuditArgs>),
     /// Reproduce the paper: every figure, every claim with a verdict, and a report to open
     Reproduce(ReproduceArgs),
     /// Simulate a federation under some seeds: regret, communication, costs and payments
@@ -36,6 +46,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// List the mechanisms and what each promises
     Mechanisms(MechanismsArgs),
+    #[command(flatten)]
+    Node(NodeCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -129,6 +141,107 @@ pub(crate) struct ParameterArgs {
     /// vcg: most nodes a search may visit
     #[arg(long, value_name = "NODES", default_value_t = truthfed::auction::Vcg::default().node_limit)]
     pub(crate) node_limit: u64,
+}
+
+const AUDIT_EXAMPLES: &str = "\
+Examples:
+  truthfed audit --random 300                             everything, on random rounds
+  truthfed audit -m clock --random 300 --check truthful   one mechanism, one property
+  truthfed audit --rounds run/rounds --out findings       rounds of a simulation, into a folder
+  truthfed audit --replay findings/greedy-optimum.json    explain a counterexample
+
+Every ask in a round is taken for the true cost. A property holds until it is refuted: nothing found is no proof.
+Exit codes: 0 done, 1 a mechanism fails a property that it claims (truthfed mechanisms), 2 the input is wrong.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub(crate) struct AuditArgs {
+    /// The mechanism, or all
+    #[arg(short, long, default_value = "all", value_name = "NAME", value_parser = mechanism_or_all())]
+    pub(crate) mechanism: String,
+
+    /// Audit N random rounds [default: 10000, or none with --rounds]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MAX_RANDOM))]
+    pub(crate) random: Option<u32>,
+
+    /// How many clients random rounds have
+    #[arg(long, value_name = "FROM..TO", default_value = "3..12", value_parser = clients)]
+    pub(crate) clients: Range,
+
+    /// How many dimensions random rounds have
+    #[arg(long, value_name = "FROM..TO", default_value = "1..5", value_parser = dimensions)]
+    pub(crate) dim: Range,
+
+    /// The seed of random rounds
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u32,
+
+    /// Audit recorded rounds: a ROUND.json, lines of rounds (.jsonl), a folder of these, or - for standard input
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    pub(crate) rounds: Option<PathBuf>,
+
+    /// Check only these properties; collusion is for each member and in total
+    #[arg(long, value_delimiter = ',', value_name = "PROPERTIES", value_parser = PossibleValuesParser::new(CHECKS))]
+    pub(crate) check: Vec<String>,
+
+    /// Simulate manipulators over whole runs, under N seeds; 0 for none [default: 5 where everything is checked]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(0..=MAX_SEEDS))]
+    pub(crate) runs: Option<u64>,
+
+    /// Rounds to audit at once [default: as many as threads]; the result is the same at any number
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_THREADS))]
+    pub(crate) jobs: Option<u16>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write verdicts and counterexamples to this folder, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Run a counterexample again and explain it
+    #[arg(long, value_name = "COUNTEREXAMPLE.json",
+          conflicts_with_all = ["mechanism", "random", "clients", "dim", "seed", "rounds", "check", "runs", "jobs", "out"])]
+    pub(crate) replay: Option<PathBuf>,
+
+    // Last: its heading holds for all that follow.
+    #[command(flatten)]
+    pub(crate) parameters: ParameterArgs,
+}
+
+/// What --check takes.
+const CHECKS: [&str; 7] = ["monotone", "ir", "truthful", "certified", "collusion", "coverage", "optimum"];
+
+fn mechanism_or_all() -> PossibleValuesParser {
+    PossibleValuesParser::new(["all"].into_iter().chain(catalog::names()))
+}
+
+/// Numbers from the first to the last, both included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+fn clients(text: &str) -> Result<Range, String> {
+    range(text, MAX_RANDOM_CLIENTS)
+}
+
+fn dimensions(text: &str) -> Result<Range, String> {
+    range(text, MAX_RANDOM_DIMENSION)
+}
+
+/// `3..12`, or one number.
+fn range(text: &str, most: usize) -> Result<Range, String> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let expected = || format!("`{text}` is not of the form FROM..TO, such as 3..12");
+    let from: usize = from.trim().parse().map_err(|_| expected())?;
+    let to: usize = to.trim().trim_start_matches('=').parse().map_err(|_| expected())?;
+    match 1 <= from && from <= to && to <= most {
+        true => Ok(Range { from, to }),
+        false => Err(format!("{text} must go upwards and lie in 1..{most}")),
+    }
 }
 
 const REPRODUCE_EXAMPLES: &str = "\

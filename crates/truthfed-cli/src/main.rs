@@ -3,11 +3,13 @@
 //! The one binary. Each verb is a module: it takes its parsed arguments and returns a [`Report`], which is
 //! printed only when the whole is ready, so a failure leaves nothing on standard output.
 //!
-//! Exit codes: 0 done, 1 the answer is no (a payment is not certified), 2 the input is wrong.
+//! Exit codes: 0 done, 1 the answer is no (a payment is not certified, a claim is refuted), 2 the input is wrong.
 
 mod args;
 mod auction;
+mod audit;
 mod mechanisms;
+mod node;
 mod progress;
 mod report;
 mod reproduce;
@@ -37,10 +39,12 @@ fn run(cli: Cli) -> anyhow::Result<Report> {
     }
     match cli.command {
         Command::Auction(args) => auction::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Mechanisms(args) => Ok(mechanisms::run(&args)),
+        Command::Node(command) => node::run(&command),
         Command::Completions { shell } => Ok(completions(shell)),
     }
 }

@@ -20,14 +20,16 @@ fn text(entries: &[Entry]) -> String {
             word(entry.individually_rational).to_owned(),
             word(entry.truthful).to_owned(),
             word(entry.collusion_proof).to_owned(),
+            word(entry.optimal).to_owned(),
         ]
     };
-    let header = ["name", "what it is", "target", "individually rational", "truthful", "collusion-proof"];
+    let header = ["name", "what it is", "target", "individually rational", "truthful", "collusion-proof", "optimal"];
     let table = table(&header, &[], entries.iter().map(row).collect());
     format!(
         "{table}\
          c is the coverage of the round. Individually rational: no winner is paid less than it asks. Truthful: the \
-         true cost\nis every client's best ask. Collusion-proof: no group can lie so that each of its members gains.\n"
+         true cost\nis every client's best ask. Collusion-proof: no group can lie so that each of its members gains.\nOptimal: no \
+         cheaper set meets c. `truthfed audit` tries to refute all of these, and that every target is met.\n"
     )
 }
 
@@ -53,6 +55,7 @@ struct Item {
     individually_rational: &'static str,
     truthful: &'static str,
     collusion_proof: &'static str,
+    optimal: &'static str,
     default: bool,
 }
 
@@ -64,6 +67,7 @@ fn list(entries: &[Entry]) -> List {
         individually_rational: word(entry.individually_rational),
         truthful: word(entry.truthful),
         collusion_proof: word(entry.collusion_proof),
+        optimal: word(entry.optimal),
         default: entry.mechanism.name() == catalog::DEFAULT,
     };
     List { mechanisms: entries.iter().map(item).collect() }

@@ -41,7 +41,7 @@ const FIGURES: [&str; 12] = [
     "growth",
     "triggers",
     "collusion",
-    "patient",
+    "across-rounds",
     "parameters",
     "scaling",
 ];

@@ -1,0 +1,208 @@
+//! `truthfed audit`: tries to refute what mechanisms claim, and explains what it found before.
+
+mod across;
+mod files;
+mod json;
+mod recorded;
+mod replay;
+mod words;
+
+use anyhow::Context;
+use rayon::prelude::*;
+use truthfed::auction::catalog::{self, Claim, Entry, Parameters, RawParameters};
+use truthfed::auction::{Mechanism, Round};
+use truthfed::audit::{Audit, Counterexample, Economics, Effort, Findings, Property, Replay, Verdict};
+use truthfed::generate;
+use truthfed_sim::manipulation;
+
+use self::files::Folder;
+use crate::args::{AuditArgs, ParameterArgs};
+use crate::progress::Progress;
+use crate::report::Report;
+
+/// Random rounds where nothing else is asked for.
+const RANDOM: u32 = 10_000;
+/// Up to so many rounds are audited thoroughly.
+const FEW: usize = 20;
+
+pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Report> {
+    if let Some(path) = &args.replay {
+        return replay::run(path, args.json);
+    }
+    let raw = raw_parameters(&args.parameters);
+    let entries = entries(&args.mechanism, Parameters::try_from(raw)?)?;
+    let source = Source::of(args)?;
+    // Before the work: nobody should wait for results that cannot be written.
+    let folder = args.out.as_deref().map(Folder::open).transpose()?;
+    let audited = match args.jobs {
+        None => audited(args, &source, &entries, raw)?,
+        Some(jobs) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build()?;
+            pool.install(|| audited(args, &source, &entries, raw))?
+        }
+    };
+    let json = json::text(&audited, folder.is_some());
+    let mut text = if args.json { json.clone() } else { words::text(&source, &audited) };
+    if let Some(folder) = folder {
+        let written = folder.write(&audited, &json)?;
+        if !args.json {
+            text.push_str(&written);
+        }
+    }
+    Ok(if audited.rows.iter().any(Row::is_failed_claim) { Report::refuted(text) } else { Report::done(text) })
+}
+
+/// What an audit comes to.
+struct Audited {
+    rows: Vec<Row>,
+    economics: Vec<Economics>,
+    across_rounds: Option<manipulation::Findings>,
+}
+
+/// One mechanism, one property.
+struct Row {
+    verdict: Verdict,
+    is_claimed: bool,
+    /// The worst violation, made small.
+    found: Option<Found>,
+}
+
+struct Found {
+    counterexample: Counterexample,
+    replay: Replay,
+}
+
+impl Row {
+    /// Whether the mechanism promises what it does not keep.
+    fn is_failed_claim(&self) -> bool {
+        self.is_claimed && !self.verdict.holds()
+    }
+
+    /// The name of the counterexample's file.
+    fn file(&self) -> String {
+        format!("{}-{}.json", self.verdict.mechanism, self.verdict.property)
+    }
+}
+
+fn audited(args: &AuditArgs, source: &Source, entries: &[Entry], raw: RawParameters) -> anyhow::Result<Audited> {
+    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+    let effort = if source.rounds() <= FEW { Effort::THOROUGH } else { Effort::QUICK };
+    let audit = Audit::new(checks(&args.check)?).with_effort(effort);
+    let progress = Progress::new("rounds", source.rounds() as u64);
+    let Findings { verdicts, economics, .. } = audit.rounds(&mechanisms, source.iter(), || progress.step());
+    progress.finish();
+    let rows = verdicts.into_par_iter().map(|verdict| row(verdict, entries, raw)).collect::<Result<_, _>>()?;
+    let across_rounds = across::run(entries, args.seeds_of_runs())?;
+    Ok(Audited { rows, economics, across_rounds })
+}
+
+fn row(verdict: Verdict, entries: &[Entry], raw: RawParameters) -> anyhow::Result<Row> {
+    let entry = entries.iter().find(|entry| entry.mechanism.name() == verdict.mechanism);
+    let entry = entry.context("a verdict is on one of the mechanisms")?;
+    let mechanism = entry.mechanism.as_ref();
+    let found = verdict
+        .counterexample(mechanism, raw)
+        .map(|counterexample| counterexample.replay(mechanism).map(|replay| Found { counterexample, replay }));
+    let is_claimed = verdict.property.claim_of(entry) == Claim::Yes;
+    Ok(Row { is_claimed, found: found.transpose()?, verdict })
+}
+
+fn raw_parameters(args: &ParameterArgs) -> RawParameters {
+    RawParameters {
+        epsilon: args.epsilon,
+        first_budget: args.first_budget,
+        gamma: args.gamma,
+        data_incentive: args.data_incentive,
+        node_limit: args.node_limit,
+    }
+}
+
+fn entries(mechanism: &str, parameters: Parameters) -> anyhow::Result<Vec<Entry>> {
+    match mechanism {
+        "all" => Ok(catalog::with(parameters)),
+        name => Ok(vec![catalog::find(name, parameters).context("clap lets only known names through")?]),
+    }
+}
+
+/// The properties of some names, or all.
+fn checks(names: &[String]) -> anyhow::Result<Vec<Property>> {
+    if names.is_empty() {
+        return Ok(Property::ALL.to_vec());
+    }
+    let mut checks = names.iter().map(|name| name.parse()).collect::<Result<Vec<Property>, _>>()?;
+    if checks.contains(&Property::Collusion) {
+        checks.push(Property::CollusionInTotal);
+    }
+    Ok(checks)
+}
+
+/// Seeds of whole runs where nothing else is asked for.
+const RUNS: u64 = 5;
+
+impl AuditArgs {
+    /// Whole runs are simulated where everything is asked for.
+    fn seeds_of_runs(&self) -> u64 {
+        let is_everything = self.rounds.is_none() && self.check.is_empty();
+        self.runs.unwrap_or(if is_everything { RUNS } else { 0 })
+    }
+}
+
+/// Where rounds come from: files, a seed, or both.
+struct Source {
+    recorded: Vec<Round>,
+    random: u32,
+    clients: (usize, usize),
+    dimensions: (usize, usize),
+    seed: u32,
+}
+
+impl Source {
+    fn of(args: &AuditArgs) -> anyhow::Result<Source> {
+        let recorded = args.rounds.as_deref().map(recorded::read).transpose()?;
+        Ok(Source {
+            random: args.random.unwrap_or(if recorded.is_some() { 0 } else { RANDOM }),
+            recorded: recorded.unwrap_or_default(),
+            clients: (args.clients.from, args.clients.to),
+            dimensions: (args.dim.from, args.dim.to),
+            seed: args.seed,
+        })
+    }
+
+    fn rounds(&self) -> usize {
+        self.recorded.len() + self.random as usize
+    }
+
+    fn iter(&self) -> impl ParallelIterator<Item = Round> + '_ {
+        // Every seed has room for as many rounds as there can be.
+        let random = move |number: u32| {
+            generate::varied_within(u64::from(self.seed) << 32 | u64::from(number), self.clients, self.dimensions)
+        };
+        self.recorded.par_iter().cloned().chain((0..self.random).into_par_iter().map(random))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_claimed_and_refuted_is_a_failure() {
+        let row = |is_claimed: bool, violations: u64| {
+            let (mechanism, property) = ("clock", Property::Truthful);
+            let verdict =
+                Verdict { mechanism, property, cases: 9, violations, refused: 0, worst: None, smallest: None };
+            Row { verdict, is_claimed, found: None }
+        };
+        let failed = [(true, 1), (true, 0), (false, 1), (false, 0)]
+            .map(|(claimed, violations)| row(claimed, violations).is_failed_claim());
+        assert_eq!(failed, [true, false, false, false]);
+    }
+
+    #[test]
+    fn collusion_is_checked_for_each_and_in_total() {
+        let checks = |names: &[&str]| checks(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()).unwrap();
+        assert_eq!(checks(&["collusion"]), [Property::Collusion, Property::CollusionInTotal]);
+        assert_eq!(checks(&["ir"]), [Property::IndividuallyRational]);
+        assert_eq!(checks(&[]), Property::ALL);
+    }
+}

@@ -1,0 +1,170 @@
+//! `truthfed audit --replay`: a counterexample, run again and explained.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use truthfed::Amount;
+use truthfed::auction::catalog::Claim;
+use truthfed::auction::{Offer, Round};
+use truthfed::audit::{Account, Counterexample, Gain, Part, Property, Replay};
+
+use crate::report::{Report, decimal, json};
+use crate::source;
+
+pub(super) fn run(path: &Path, as_json: bool) -> anyhow::Result<Report> {
+    let name = source::name(path);
+    let text = source::read(path, source::MAX_ROUND)?;
+    let counterexample = Counterexample::read(&text).with_context(|| name.clone())?;
+    let entry = counterexample.entry().with_context(|| name.clone())?;
+    let replay = counterexample.replay(entry.mechanism.as_ref()).with_context(|| name.clone())?;
+    let is_claimed = counterexample.property.claim_of(&entry) == Claim::Yes;
+    let text = match as_json {
+        true => object(&counterexample, &replay, is_claimed),
+        false => words(&counterexample, &replay, is_claimed),
+    };
+    Ok(if is_claimed && replay.reproduces { Report::refuted(text) } else { Report::done(text) })
+}
+
+fn words(counterexample: &Counterexample, replay: &Replay, is_claimed: bool) -> String {
+    let Counterexample { mechanism, property, round, .. } = counterexample;
+    let told = match property {
+        Property::Monotone => replay.accounts.iter().map(two_asks).collect(),
+        Property::Truthful | Property::Collusion | Property::CollusionInTotal => lies(replay, *property),
+        _ => replay.faults.iter().map(|fault| format!("  {fault}\n")).collect::<String>(),
+    };
+    let verdict = match (replay.reproduces, is_claimed) {
+        (true, true) => format!("It reproduces: {mechanism} fails {property}, which it claims."),
+        (true, false) => format!("It reproduces: {mechanism} fails {property}, and does not claim it."),
+        (false, _) => format!("It does not reproduce: {property} is not broken here."),
+    };
+    format!("{mechanism}, {property}: {}.\n{}{told}{verdict}\n", meaning(*property), scene(round))
+}
+
+/// What the property demands.
+fn meaning(property: Property) -> &'static str {
+    match property {
+        Property::Monotone => "asking less must never turn a win into a loss",
+        Property::IndividuallyRational => "no winner may be paid less than it asks",
+        Property::Truthful => "no ask may be better for a client than its true cost",
+        Property::Certified => "each winner must win at its payment, and lose one micro-unit above",
+        Property::Collusion => "no group may lie so that each of its members gains",
+        Property::CollusionInTotal => "no group may lie so that it gains in sum",
+        Property::Coverage => "the winners must reach the coverage of the round",
+        Property::Optimum => "no cheaper set of clients may reach the coverage of the round",
+    }
+}
+
+fn scene(round: &Round) -> String {
+    let spec = round.spec();
+    let ask = |offer: &Offer| format!("{} {}", offer.client, offer.ask);
+    let asks: Vec<String> = spec.offers.iter().map(ask).collect();
+    let (clients, dimension) = (asks.len(), round.dimension());
+    format!(
+        "The round has {clients} {} in {dimension} {}, coverage {}, reserve {}. True costs: {}.\n",
+        if clients == 1 { "client" } else { "clients" },
+        if dimension == 1 { "dimension" } else { "dimensions" },
+        round.coverage().to_ratio(),
+        round.reserve(),
+        asks.join(", "),
+    )
+}
+
+fn two_asks(Account { client, first, second, .. }: &Account) -> String {
+    format!(
+        "  {client} asks {}: it {}.\n  {client} asks {}: it {}.\n",
+        first.ask,
+        ending(first),
+        second.ask,
+        ending(second)
+    )
+}
+
+fn lies(replay: &Replay, property: Property) -> String {
+    let mut text = String::from("When all tell the truth:\n");
+    for Account { client, cost, first, .. } in &replay.accounts {
+        text.push_str(&format!("  {client} asks its true cost, {cost}: it {}.\n", with_utility(first, *cost)));
+    }
+    text.push_str("With the lie:\n");
+    for account in &replay.accounts {
+        let Account { client, cost, second, .. } = account;
+        let asks = if second.ask == *cost { "still asks" } else { "asks" };
+        text.push_str(&format!("  {client} {asks} {}: it {}, ", second.ask, with_utility(second, *cost)));
+        text.push_str(&format!("{}.\n", change(account.gain())));
+    }
+    let total: Gain = replay.accounts.iter().map(Account::gain).sum();
+    if property != Property::Truthful {
+        text.push_str(&format!("Together they gain {total}.\n"));
+    }
+    text
+}
+
+fn change(gain: Gain) -> String {
+    match gain.micros() {
+        0 => "no more and no less than with the truth".to_owned(),
+        1.. => format!("{gain} more than with the truth"),
+        _ => format!("{} less than with the truth", Gain::ZERO - gain),
+    }
+}
+
+fn ending(part: &Part) -> String {
+    part.payment.map_or("loses".to_owned(), |payment| format!("wins and is paid {payment}"))
+}
+
+fn with_utility(part: &Part, cost: Amount) -> String {
+    format!("{}; that leaves it {}", ending(part), part.utility(cost))
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    mechanism: &'a str,
+    property: &'a str,
+    claimed: bool,
+    reproduces: bool,
+    gain: Option<Box<RawValue>>,
+    accounts: Vec<AccountObject>,
+    faults: &'a [String],
+}
+
+#[derive(Serialize)]
+struct AccountObject {
+    client: String,
+    cost: Box<RawValue>,
+    first: PartObject,
+    second: PartObject,
+    gain: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct PartObject {
+    ask: Box<RawValue>,
+    wins: bool,
+    payment: Option<Box<RawValue>>,
+    utility: Box<RawValue>,
+}
+
+fn object(counterexample: &Counterexample, replay: &Replay, claimed: bool) -> String {
+    let part = |part: &Part, cost: Amount| PartObject {
+        ask: decimal(&part.ask),
+        wins: part.payment.is_some(),
+        payment: part.payment.as_ref().map(decimal),
+        utility: decimal(&part.utility(cost)),
+    };
+    let account = |account: &Account| AccountObject {
+        client: account.client.to_string(),
+        cost: decimal(&account.cost),
+        first: part(&account.first, account.cost),
+        second: part(&account.second, account.cost),
+        gain: decimal(&account.gain()),
+    };
+    json(&Object {
+        mechanism: &counterexample.mechanism,
+        property: counterexample.property.name(),
+        claimed,
+        reproduces: replay.reproduces,
+        gain: replay.gain.as_ref().map(decimal),
+        accounts: replay.accounts.iter().map(account).collect(),
+        faults: &replay.faults,
+    })
+}

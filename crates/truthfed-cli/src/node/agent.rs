@@ -1,0 +1,42 @@
+//! `truthfed agent`: beside a member's application, until it is told to stop.
+
+use anyhow::Context;
+use tokio::sync::watch;
+use truthfed_node::agent::local::LocalApi;
+use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
+use truthfed_node::federation::open_bundle;
+
+use super::args::AgentArgs;
+use super::{block_on, serve, told_to_stop};
+use crate::report::Report;
+use crate::source;
+
+/// Where an agent keeps what it learned, in its bundle.
+pub(super) const DATA: &str = "agent.db";
+
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
+    let bundle = open_bundle(&args.bundle)?;
+    let policy = match &args.ask {
+        None => Policy::default(),
+        Some(path) => {
+            Policy::from_toml(&source::read(path, source::MAX_CONFIG)?).with_context(|| source::name(path))?
+        }
+    };
+    let data = args.data.clone().unwrap_or_else(|| args.bundle.join(DATA));
+    let agent = Agent::open(Membership::of(&bundle), &data).with_context(|| data.display().to_string())?;
+    let link = Https::new(&bundle)?;
+    serve::log(args.log);
+    block_on(async {
+        let agent = Handle::new(agent);
+        let api = LocalApi::bind(args.listen, agent.clone()).await?;
+        tracing::info!(member = %bundle.member, application = %api.address(), coordinator = %bundle.coordinator, "ready");
+        let (stop, stopped) = watch::channel(false);
+        let runner = Runner::new(agent, link, policy);
+        tokio::join!(api.serve(stopped.clone()), runner.run(stopped), async {
+            told_to_stop().await;
+            stop.send_replace(true);
+        });
+        Ok(())
+    })?;
+    Ok(Report::done(String::new()))
+}

@@ -1,0 +1,265 @@
+//! The command line of the service.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, value_parser};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeCommand {
+    /// Make the folder of a new federation: settings, certificates, a bundle for each member
+    Init(InitArgs),
+    /// Run the coordinator of a federation
+    Serve(ServeArgs),
+    /// Run the agent of a member, beside its application
+    Agent(AgentArgs),
+    /// Run a whole federation on this machine for half a minute, and verify its ledger
+    Demo(DemoArgs),
+    /// List, add and revoke members
+    Members(MembersArgs),
+    /// Read and verify the ledger
+    Ledger(LedgerArgs),
+    /// Look at rounds
+    Round(RoundArgs),
+}
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  truthfed init fed --members 5                   members m1 to m5
+  truthfed init fed --member ann --member bob     members by name
+  truthfed init fed --set terms.reserve=500       another setting of federation.toml
+
+Move each folder of fed/members to its member. Then: truthfed serve fed.";
+
+#[derive(Debug, Args)]
+#[command(after_help = INIT_EXAMPLES)]
+pub(crate) struct InitArgs {
+    /// The folder, which must not exist or be empty
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// Make members m1 to mN
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u16).range(0..=10_000))]
+    pub(crate) members: u16,
+
+    /// Make a member of that name instead; can be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "members")]
+    pub(crate) member: Vec<String>,
+
+    /// The name of the federation [default: that of the folder]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// Change one setting, such as terms.bandit.dimension=8; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How logs look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object on each line
+    Json,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  truthfed serve fed                       until Ctrl-C
+  truthfed serve fed --log json            logs for machines, on standard error
+  curl -s http://127.0.0.1:7480/healthz    is it well? (/metrics: for Prometheus)
+
+A second one on the same store stands by, and takes over when the first is gone.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// The folder that `truthfed init` made
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// How logs look, on standard error
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) log: LogFormat,
+
+    /// How long another coordinator waits before it takes over, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = value_parser!(u64).range(500..=600_000))]
+    pub(crate) lease_ms: u64,
+}
+
+const AGENT_EXAMPLES: &str = "\
+Examples:
+  truthfed agent fed/members/m1                                        a hundredth of a unit for each sample
+  truthfed agent fed/members/m1 --ask policy.toml --listen 127.0.0.1:7501
+  curl -s 127.0.0.1:7501/choose -d '{\"arms\": [[1, 0], [0, 1]]}'        which arm?
+  curl -s 127.0.0.1:7501/learn -d '{\"decision\": \"...\", \"reward\": 0.5}'
+  curl -s 127.0.0.1:7501/status
+
+A policy is one of:
+  kind = \"constant\"     ask = \"12.5\"
+  kind = \"per-sample\"   price = \"0.01\"   base = \"2\"
+  kind = \"paper\"        weight = 0.0001   base = 20.0
+  kind = \"command\"      command = [\"./price.sh\"]   timeout_ms = 2000";
+
+#[derive(Debug, Args)]
+#[command(after_help = AGENT_EXAMPLES)]
+pub(crate) struct AgentArgs {
+    /// The member's bundle, a folder
+    #[arg(value_name = "BUNDLE")]
+    pub(crate) bundle: PathBuf,
+
+    /// What it asks for its data, a TOML file
+    #[arg(long, value_name = "POLICY.toml")]
+    pub(crate) ask: Option<PathBuf>,
+
+    /// Where the application reaches it: on this machine only
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500")]
+    pub(crate) listen: SocketAddr,
+
+    /// Where it keeps what it learned [default: agent.db in the bundle]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// How logs look, on standard error
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) log: LogFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How many members
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u16).range(2..=50))]
+    pub(crate) members: u16,
+
+    /// How long they work
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = value_parser!(u64).range(1..=3600))]
+    pub(crate) seconds: u64,
+
+    /// Keep the federation in this folder, which must not exist [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MembersArgs {
+    #[command(subcommand)]
+    pub(crate) command: MembersCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MembersCommand {
+    /// List all members, present and past
+    List(FolderArgs),
+    /// Issue a bundle for a new member and enrol it
+    Add(MemberArgs),
+    /// Revoke a member, at once
+    Revoke(MemberArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FolderArgs {
+    /// The federation's folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MemberArgs {
+    /// The federation's folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// The member
+    #[arg(value_name = "NAME")]
+    pub(crate) member: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArgs {
+    #[command(subcommand)]
+    pub(crate) command: LedgerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerCommand {
+    /// What a member offered, won and was paid: from the ledger, or from a bundle's own receipts
+    Statement(StatementArgs),
+    /// Recompute everything: chain, signatures, winners, payments, sums
+    Verify(FolderArgs),
+    /// Print the journal, one JSON object on each line
+    Export(ExportArgs),
+}
+
+const STATEMENT_EXAMPLES: &str = "\
+Examples:
+  truthfed ledger statement fed m1           what the ledger says of m1
+  truthfed ledger statement fed/members/m1   what m1's own receipts say, without the coordinator";
+
+#[derive(Debug, Args)]
+#[command(after_help = STATEMENT_EXAMPLES)]
+pub(crate) struct StatementArgs {
+    /// The federation's folder, or a member's bundle
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// The member, when the folder is the federation's
+    #[arg(value_name = "NAME")]
+    pub(crate) member: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The federation's folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RoundArgs {
+    #[command(subcommand)]
+    pub(crate) command: RoundCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RoundCommand {
+    /// List all rounds
+    List(FolderArgs),
+    /// Show one round: offers, winners, payments
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The federation's folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    /// The number of the round
+    #[arg(value_name = "ROUND", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) round: u64,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,45 @@
+//! `truthfed init`: the folder of a new federation.
+
+use serde::Serialize;
+use truthfed_node::federation::{InitOptions, init};
+
+use super::args::InitArgs;
+use crate::report::{Report, json};
+
+#[derive(Serialize)]
+struct Made {
+    folder: String,
+    federation: String,
+    members: Vec<String>,
+}
+
+pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Report> {
+    let members = match args.member.is_empty() {
+        true => InitOptions::with_members(usize::from(args.members)).members,
+        false => args.member.clone(),
+    };
+    let options = InitOptions { name: args.name.clone(), members, changes: args.set.clone() };
+    let created = init(&args.folder, &options)?;
+    let made = Made {
+        folder: created.folder.display().to_string(),
+        federation: created.federation.to_string(),
+        members: created.members.iter().map(|member| member.member.to_string()).collect(),
+    };
+    Ok(Report::done(if args.json { json(&made) } else { words(&made) }))
+}
+
+fn words(Made { folder, federation, members }: &Made) -> String {
+    let bundles = match members.as_slice() {
+        [] => format!("No members yet: truthfed members add {folder} NAME\n"),
+        [first, ..] => format!(
+            "{} members. Move each folder of {folder}/members to its member; there:\n  truthfed agent {folder}/members/{first}\n",
+            members.len()
+        ),
+    };
+    format!(
+        "Made the federation {federation} in {folder}.\n\
+         {bundles}\
+         Settings and terms are in {folder}/federation.toml: change them before the first start. Then:\n  \
+         truthfed serve {folder}\n"
+    )
+}

@@ -1,0 +1,157 @@
+//! `truthfed ledger`: what was paid, and whether all of it is right.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use truthfed::Amount;
+use truthfed_node::agent::{Agent, Membership};
+use truthfed_node::coordinator::CHECKPOINT;
+use truthfed_node::digest::Digest;
+use truthfed_node::engine::read_checkpoint;
+use truthfed_node::federation::{open, open_bundle};
+use truthfed_node::ledger::{Line, LineState, Statement, Trust, receipts, verify};
+use truthfed_node::store::Store;
+
+use super::agent::DATA;
+use super::args::{ExportArgs, FolderArgs, LedgerArgs, LedgerCommand, StatementArgs};
+use super::existing_store;
+use crate::report::{Report, json, table};
+
+/// Rows of the journal read at once.
+const CHUNK: usize = 512;
+
+pub(crate) fn run(args: &LedgerArgs) -> anyhow::Result<Report> {
+    match &args.command {
+        LedgerCommand::Statement(args) => statement(args),
+        LedgerCommand::Verify(args) => verified(args),
+        LedgerCommand::Export(args) => export(args),
+    }
+}
+
+fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
+    let is_bundle = args.folder.join("member.toml").is_file();
+    let Some(member) = &args.member else {
+        return match is_bundle {
+            true => from_receipts(&args.folder, args.json),
+            false => bail!("whose statement? Name a member: truthfed ledger statement {} NAME", args.folder.display()),
+        };
+    };
+    let federation = open(&args.folder)?;
+    let mut store = existing_store(&federation)?;
+    let statement = Statement::read(store.as_mut(), &member.parse()?)?;
+    Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
+}
+
+/// A statement for people.
+pub(super) fn words(statement: &Statement) -> String {
+    let row = |line: &Line| {
+        let payment = line.payment_micros.map_or_else(String::new, |payment| payment.to_string());
+        vec![line.round.to_string(), line.ask_micros.to_string(), state(line.state).to_owned(), payment]
+    };
+    let rows = statement.lines.iter().map(row).collect();
+    let totals = &statement.totals;
+    let mut text = format!(
+        "{}: {} offers, {} won, {} paid.\n",
+        statement.member,
+        totals.offers,
+        totals.won,
+        units(totals.posted_micros)
+    );
+    if totals.pending_micros + totals.voided_micros > 0 {
+        let (pending, voided) = (units(totals.pending_micros), units(totals.voided_micros));
+        writeln!(text, "Pending: {pending}. Void, as nothing was delivered in time: {voided}.").expect("text grows");
+    }
+    if !statement.lines.is_empty() {
+        text.push_str(&table(&["round", "asked", "", "payment"], &[0, 1, 3], rows));
+    }
+    text
+}
+
+fn state(state: LineState) -> &'static str {
+    match state {
+        LineState::Open => "not decided yet",
+        LineState::Withdrawn => "withdrawn with the member",
+        LineState::Aborted => "round ended without an auction",
+        LineState::Lost => "lost",
+        LineState::Pending => "won, to be delivered",
+        LineState::Posted => "won, paid",
+        LineState::Voided => "won, not delivered",
+    }
+}
+
+/// Micro-units as units.
+pub(super) fn units(micros: i128) -> String {
+    match i64::try_from(micros).ok().and_then(Amount::from_micros) {
+        Some(amount) => amount.to_string(),
+        None => format!("{micros} micro-units"),
+    }
+}
+
+/// What a member's own receipts say, and that they are genuine.
+fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
+    let bundle = open_bundle(folder)?;
+    let data = folder.join(DATA);
+    anyhow::ensure!(data.is_file(), "{} is missing: the agent of this bundle has not run here", data.display());
+    let agent = Agent::open(Membership::of(&bundle), &data).with_context(|| data.display().to_string())?;
+    let whose = receipts::Bundle {
+        member: bundle.member.clone(),
+        federation: bundle.federation,
+        coordinator: bundle.coordinator_key,
+    };
+    let summary = receipts::check(&whose, &agent.receipts()?, None)?;
+    Ok(Report::done(match as_json {
+        true => json(&summary),
+        false => format!(
+            "{}: {} receipts of {} rounds, all signed by the coordinator; {} payments, {} in all.\n",
+            bundle.member,
+            summary.receipts,
+            summary.rounds,
+            summary.payments,
+            units(summary.posted_micros)
+        ),
+    }))
+}
+
+fn verified(args: &FolderArgs) -> anyhow::Result<Report> {
+    let federation = open(&args.folder)?;
+    let mut store = existing_store(&federation)?;
+    let trust = Trust {
+        federation: Some(federation.id()),
+        coordinator: Some(federation.server().signer().public()),
+        checkpoint: read_checkpoint(&args.folder.join(CHECKPOINT))?,
+    };
+    let report = verify(store.as_mut(), &trust)?;
+    let text = if args.json { json(&report) } else { format!("{report}\n") };
+    Ok(if report.is_right() { Report::done(text) } else { Report::refuted(text) })
+}
+
+#[derive(Serialize)]
+struct Exported<'a> {
+    number: u64,
+    hash: Digest,
+    entry: &'a RawValue,
+}
+
+fn export(args: &ExportArgs) -> anyhow::Result<Report> {
+    let federation = open(&args.folder)?;
+    let mut store = existing_store(&federation)?;
+    Ok(Report::done(lines(store.as_mut())?))
+}
+
+fn lines(store: &mut dyn Store) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut after = 0;
+    loop {
+        let rows = store.rows(after, CHUNK)?;
+        let Some(last) = rows.last() else { return Ok(text) };
+        after = last.number;
+        for row in &rows {
+            let entry: &RawValue = serde_json::from_str(&row.body)?;
+            text.push_str(&serde_json::to_string(&Exported { number: row.number, hash: row.hash, entry })?);
+            text.push('\n');
+        }
+    }
+}

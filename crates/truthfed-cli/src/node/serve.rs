@@ -1,0 +1,28 @@
+//! `truthfed serve`: the coordinator, until it is told to stop.
+
+use truthfed_node::coordinator::logging::{self, Format, Level};
+use truthfed_node::coordinator::{self, Config};
+use truthfed_node::federation::open;
+
+use super::args::{LogFormat, ServeArgs};
+use super::{block_on, told_to_stop};
+use crate::report::Report;
+
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Report> {
+    let federation = open(&args.folder)?;
+    log(args.log);
+    block_on(async {
+        let running = coordinator::start(Config::of(&federation, args.lease_ms)).await?;
+        Ok(running.run_until(told_to_stop()).await?)
+    })?;
+    Ok(Report::done(String::new()))
+}
+
+/// Logs go to standard error from now on.
+pub(super) fn log(format: LogFormat) {
+    let format = match format {
+        LogFormat::Text => Format::Text,
+        LogFormat::Json => Format::Json,
+    };
+    logging::init(format, Level::INFO);
+}

@@ -1,0 +1,7 @@
+//! The service as a whole: against the simulator, and as processes that are killed.
+
+#![allow(clippy::unwrap_used)] // a test may panic
+
+mod kill;
+mod simulator;
+mod verbs;
