@@ -104,7 +104,7 @@ fn table(title: &str, found: &Findings) -> Table {
         cells
     };
     let mut header = vec!["mechanism".to_owned(), "utility with truth".to_owned()];
-    header.extend(Family::ALL.map(|family| family.to_string()));
+    header.extend(Family::ALL.map(|family| short(family).to_owned()));
     header.push("what pays".to_owned());
     Table {
         caption: format!(
@@ -114,6 +114,16 @@ fn table(title: &str, found: &Findings) -> Table {
         numeric: (1..=1 + Family::ALL.len()).collect(),
         rows: found.mechanisms().into_iter().map(row).collect(),
         header,
+    }
+}
+
+/// A family in the head of a column.
+fn short(family: Family) -> &'static str {
+    match family {
+        Family::Multiple => "multiple",
+        Family::UntilEssential => "reserve",
+        Family::Sandbag => "withholds",
+        Family::Split => "splits",
     }
 }
 
