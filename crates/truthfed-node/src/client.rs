@@ -3,7 +3,7 @@
 //! ```no_run
 //! # async fn example() -> Result<(), truthfed_node::client::ApplicationError> {
 //! use truthfed_node::client::Application;
-//! let agent = Application::connect("127.0.0.1:7400".parse().expect("an address")).await?;
+//! let agent = Application::connect("127.0.0.1:7500".parse().expect("an address")).await?;
 //! let choice = agent.choose(&[[1.0, 0.0], [0.0, 1.0]]).await?;
 //! let reward = if choice.index == 1 { 1.0 } else { 0.0 };
 //! agent.learn(choice.decision, reward).await?;

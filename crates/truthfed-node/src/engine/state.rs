@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
-use truthfed::protocol::{Coordinator, Ending, Input, Output, Rejection, Request, RoundId, RoundRecord, Time};
+use truthfed::protocol::{
+    Coordinator, Ending, Input, OfferBody, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
+};
 
 use super::draft::Draft;
 use super::intake::{CheckedDelivery, CheckedOffer};
@@ -21,7 +23,8 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Context, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
+    AskReply, Context, DeclineReply, Envelope, OfferContent, Phase, ReceiptKind, ReceiptReply, StatementReply,
+    SyncReply, commitment,
 };
 
 /// Everything the engine knows.
@@ -226,16 +229,33 @@ impl State {
                 let message = "moment: is not the one the offer committed to".to_owned();
                 return Err(Refusal::new(Code::MomentNotCommitted, message));
             }
-            taken => taken.map(|taken| taken.digest),
+            taken => taken,
         };
+        let is_surprising = offer.is_some_and(|taken| self.is_surprising(taken, &content.moment));
+        let offer = offer.map(|taken| taken.digest);
         self.request(&member, Request::Deliver(round, content.moment))?;
         let offer = offer.expect("the machine takes deliveries of winners only, and winners have offered");
+        if is_surprising {
+            tracing::warn!(%round, %member, "a delivery fits what is settled badly: it is taken, have a look");
+        }
         self.draft.record(&Entry::Delivered { round, member: member.clone(), delivery: envelope });
         self.counts.deliveries += 1;
         let receipt = self.receipt(&member, ReceiptKind::DeliveryTaken, offer, None);
         let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
         self.drain();
         Ok(reply)
+    }
+
+    /// Whether a moment of the right size fits what is settled badly: told in the log, not punished.
+    fn is_surprising(&self, taken: &Taken, moment: &[f64]) -> bool {
+        let agreement = &self.setup.agreement;
+        let Ok(content) = serde_json::from_str::<OfferContent>(taken.envelope.content.get()) else { return false };
+        if moment.len() != agreement.terms().dimension {
+            return false;
+        }
+        let offer = OfferBody { gram: content.gram, samples: content.samples, ask: content.ask_micros };
+        let (lambda, sigma) = (agreement.bandit().lambda(), agreement.bandit().sigma());
+        Surprise::of(self.machine.settled(), lambda, sigma, &offer, moment).is_some_and(|found| found.is_flagged())
     }
 
     fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
