@@ -5,11 +5,14 @@ use serde_json::error::Category;
 
 use crate::error::{Code, Refusal};
 
-/// Reads one JSON value and nothing after it.
+/// Reads one JSON object and nothing after it. A list is refused, though its places could be taken for fields.
 ///
 /// # Errors
 /// Names the field and what is wrong with it.
 pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
+    if text.trim_ascii_start().starts_with(b"[") {
+        return Err(Refusal::new(Code::WrongType, "a list, where an object is expected"));
+    }
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
@@ -61,7 +64,7 @@ mod tests {
         check(r#"{"x": "1"}"#, Code::WrongType);
         check(r#"{"x": 1, "y": 2}"#, Code::UnknownField);
         check("{}", Code::MissingField);
-        check("[1.5", Code::Truncated);
+        check("[1.5]", Code::WrongType);
         check("\u{feff}{}", Code::Malformed);
     }
 }
