@@ -74,7 +74,8 @@ Examples:
   truthfed serve fed --log json            logs for machines, on standard error
   curl -s http://127.0.0.1:7480/healthz    is it well? (/metrics: for Prometheus)
 
-A second one on the same store stands by, and takes over when the first is gone.";
+A second one on the same store stands by, and takes over when the first is gone. It needs a copy of the folder, on the
+same machine with another listen and admin address.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -210,7 +211,8 @@ pub(crate) enum LedgerCommand {
 const STATEMENT_EXAMPLES: &str = "\
 Examples:
   truthfed ledger statement fed m1           what the ledger says of m1
-  truthfed ledger statement fed/members/m1   what m1's own receipts say, without the coordinator";
+  truthfed ledger statement fed/members/m1   what m1's own receipts say, without the coordinator; its agent must be
+                                             stopped meanwhile";
 
 #[derive(Debug, Args)]
 #[command(after_help = STATEMENT_EXAMPLES)]

@@ -39,7 +39,7 @@ fn words(Made { folder, federation, members }: &Made) -> String {
     format!(
         "Made the federation {federation} in {folder}.\n\
          {bundles}\
-         Settings and terms are in {folder}/federation.toml: change them before the first start. Then:\n  \
-         truthfed serve {folder}\n"
+         Settings and terms are in {folder}/federation.toml. Terms and address are in every bundle too: to have others, \
+         make it\nanew with --set. Then:\n  truthfed serve {folder}\n"
     )
 }

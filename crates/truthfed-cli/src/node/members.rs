@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
+use truthfed::auction::ClientId;
 use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply};
 use truthfed_node::coordinator::{Config, Plan};
 use truthfed_node::engine;
-use truthfed_node::federation::{Enrolment, Federation, add_member, open};
+use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
 use truthfed_node::identity::check_name;
 use truthfed_node::net::{Client, NetError, Reply, client_tls};
 
@@ -50,8 +51,12 @@ struct Added {
 }
 
 fn add(args: &MemberArgs) -> anyhow::Result<Report> {
-    let Enrolment { member, key, certificate } = add_member(&args.folder, &args.member)?;
+    let issued = add_member(&args.folder, &args.member);
     let federation = open(&args.folder)?;
+    let Enrolment { member, key, certificate } = match issued {
+        Err(AddError::Exists(member)) => unfinished(&federation, member)?,
+        issued => issued?,
+    };
     let request = EnrolRequest { member: member.to_string(), key, certificate };
     block_on(change(&federation, Some(Change::Enrol(request))))?;
     let bundle = args.folder.join("members").join(&args.member).display().to_string();
@@ -60,6 +65,16 @@ fn add(args: &MemberArgs) -> anyhow::Result<Report> {
         true => json(&added),
         false => format!("{member} is a member. Move {} to it; there: truthfed agent {}\n", added.bundle, added.bundle),
     }))
+}
+
+/// A member that has a bundle and is not enrolled: an earlier attempt got no further.
+fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrolment> {
+    let members = block_on(change(federation, None))?.members;
+    let on_roster = federation.roster().iter().find(|enrolment| enrolment.member == member);
+    match on_roster {
+        Some(enrolment) if members.iter().all(|line| line.member != member) => Ok(enrolment.clone()),
+        _ => Err(AddError::Exists(member).into()),
+    }
 }
 
 #[derive(Serialize)]

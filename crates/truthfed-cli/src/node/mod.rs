@@ -38,8 +38,8 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
     match federation.store() {
         StoreSetting::File(path) => {
-            let begun = || format!("cannot read {}: has `truthfed serve` run yet?", path.display());
-            Ok(Box::new(Sqlite::open_existing(&path).with_context(begun)?))
+            anyhow::ensure!(path.exists(), "{} is missing: has `truthfed serve` run yet?", path.display());
+            Ok(Box::new(Sqlite::open_existing(&path).with_context(|| path.display().to_string())?))
         }
         StoreSetting::Postgres(address) => Ok(store::open_existing(&address)?),
     }

@@ -69,6 +69,7 @@ fn in_words(round: &RoundReply) -> String {
     let row = |offer: &truthfed_node::coordinator::operator::OfferLine| {
         let award = round.awards.iter().find(|award| award.member == offer.member);
         let outcome = match award {
+            None if round.sealed.is_some() => "lost",
             None => "",
             Some(_) if round.defaulted.contains(&offer.member) => "won, not delivered",
             Some(_) if round.paid.contains(&offer.member) => "won, paid",

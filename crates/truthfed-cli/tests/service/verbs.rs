@@ -45,6 +45,12 @@ fn members_come_and_go_while_no_coordinator_runs() {
     assert_eq!(of("m2").unwrap()["is_revoked"], true);
     assert!(check_done(&["members", "list", &folder]).contains("revoked"));
     check_refused(&["members", "add", &folder, "zoe"], "zoe was added already");
+    // An earlier attempt that issued a bundle and got no further is finished.
+    std::fs::rename(format!("{folder}/ledger.db"), format!("{folder}/away.db")).unwrap();
+    std::fs::write(format!("{folder}/ledger.db"), "not a ledger").unwrap();
+    check_refused(&["members", "add", &folder, "yan"], "damaged");
+    std::fs::rename(format!("{folder}/away.db"), format!("{folder}/ledger.db")).unwrap();
+    assert!(check_done(&["members", "add", &folder, "yan"]).starts_with("yan is a member."));
     check_refused(&["members", "revoke", &folder, "nobody"], "nobody");
     assert_eq!(check_done(&["ledger", "verify", &folder]), "ledger verified: 0 rounds, 0 payments, 0 problems\n");
     let journal = check_done(&["ledger", "export", &folder]);

@@ -146,12 +146,14 @@ pub struct Running {
 /// When the store is held by another coordinator, damaged, or not of this federation.
 pub fn start(setup: Setup, mut store: Box<dyn Store>) -> Result<Running, EngineError> {
     let lease = store.acquire(setup.lease_ms)?;
-    let mut state = State::recover(setup, store.as_mut())?;
-    if state.is_changed() {
-        store.commit(lease, state.batch())?;
-        narration::narrate(&state.batch().rows);
-        state.committed(Duration::ZERO)?;
-    }
+    let state = match take_up(setup, store.as_mut(), lease) {
+        Ok(state) => state,
+        Err(error) => {
+            // Nobody should wait for a coordinator that does not run; if this fails too, the lease runs out.
+            let _ = store.release(lease);
+            return Err(error);
+        }
+    };
     let (jobs, queue) = sync_channel(QUEUE);
     let (publish, published) = watch::channel(Arc::new(state.published()));
     let (stop, stopped) = watch::channel(false);
@@ -160,6 +162,17 @@ pub fn start(setup: Setup, mut store: Box<dyn Store>) -> Result<Running, EngineE
     let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run());
     let thread = thread.map_err(|error| StoreError::Unavailable(format!("no thread for the engine: {error}")))?;
     Ok(Running { handle: Handle { jobs, published, works, epoch: lease.epoch }, stop, thread })
+}
+
+/// The state of the store; of an empty one, after its first entries are written.
+fn take_up(setup: Setup, store: &mut dyn Store, lease: Lease) -> Result<State, EngineError> {
+    let mut state = State::recover(setup, store)?;
+    if state.is_changed() {
+        store.commit(lease, state.batch())?;
+        narration::narrate(&state.batch().rows);
+        state.committed(Duration::ZERO)?;
+    }
+    Ok(state)
 }
 
 impl Running {
@@ -428,11 +441,15 @@ impl Engine {
 
     /// Reads the state of the store again, as long as it takes.
     fn take_up(&mut self) -> Result<(), EngineError> {
+        let mut last = String::new();
         while !*self.stopped.borrow() {
             match self.state.reload(self.store.as_mut()) {
                 Ok(()) => break,
                 Err(EngineError::Store(StoreError::Unavailable(problem))) => {
-                    tracing::warn!(%problem, "the store is away");
+                    if problem != last {
+                        tracing::warn!(%problem, "the store is away");
+                        last = problem;
+                    }
                     self.turn_away();
                     std::thread::sleep(TICK);
                 }
