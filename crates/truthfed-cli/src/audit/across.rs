@@ -29,7 +29,7 @@ pub(super) fn words(findings: &Findings) -> String {
             found.iter().filter(|found| found.pays()).map(|found| found.strategy.as_str()).collect();
         let mut row = vec![mechanism.to_owned()];
         row.push(found.first().map_or_else(String::new, |found| format!("{:.1}", found.truthful.mean)));
-        row.extend(found.iter().map(|found| format!("{:+.1} ± {:.1}", found.gain.mean, found.gain.sd)));
+        row.extend(found.iter().map(|found| format!("{:+.1} ± {:.1}", tenths(found.gain.mean), found.gain.sd)));
         row.push(if paying.is_empty() { "nothing beyond chance".to_owned() } else { paying.join("; ") });
         row
     };
@@ -45,4 +45,9 @@ pub(super) fn words(findings: &Findings) -> String {
         findings.seeds,
         table(&header, &[1, 2, 3, 4, 5], rows)
     )
+}
+
+/// To tenths, and never -0.
+fn tenths(value: f64) -> f64 {
+    (10.0 * value).round() / 10.0 + 0.0
 }

@@ -131,7 +131,14 @@ pub(crate) struct AgentArgs {
     pub(crate) log: LogFormat,
 }
 
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  truthfed demo                       five members for twenty seconds
+  truthfed demo --members 10 --json   ten, as one JSON object
+  truthfed demo --out fed             keep it, to look at: truthfed round list fed";
+
 #[derive(Debug, Args)]
+#[command(after_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// How many members
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u16).range(2..=50))]
@@ -150,7 +157,14 @@ pub(crate) struct DemoArgs {
     pub(crate) json: bool,
 }
 
+const MEMBERS_EXAMPLES: &str = "\
+Examples:
+  truthfed members list fed
+  truthfed members add fed zoe       then move fed/members/zoe to zoe
+  truthfed members revoke fed zoe    refused from now on, on open connections too";
+
 #[derive(Debug, Args)]
+#[command(after_help = MEMBERS_EXAMPLES)]
 pub(crate) struct MembersArgs {
     #[command(subcommand)]
     pub(crate) command: MembersCommand,
@@ -237,7 +251,13 @@ pub(crate) struct ExportArgs {
     pub(crate) folder: PathBuf,
 }
 
+const ROUND_EXAMPLES: &str = "\
+Examples:
+  truthfed round list fed
+  truthfed round show fed 7 --json";
+
 #[derive(Debug, Args)]
+#[command(after_help = ROUND_EXAMPLES)]
 pub(crate) struct RoundArgs {
     #[command(subcommand)]
     pub(crate) command: RoundCommand,

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use rustls::AlertDescription;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use truthfed::protocol::RoundId;
 
 use super::link::{Link, LinkError, read_reply};
+use crate::error::Code;
 use crate::federation::Bundle;
 use crate::net::{Client, Connect, NetError, Reply, Tcp, TlsError, client_tls};
 use crate::wire::{AskReply, DeclineReply, Envelope, ReceiptReply, SyncReply, SyncRequest, View};
@@ -95,6 +97,10 @@ impl<C: Connect> Link for Https<C> {
 fn read<T: DeserializeOwned>(reply: Result<Reply, NetError>) -> Result<T, LinkError> {
     let reply = reply.map_err(|error| match error {
         NetError::TooLarge(_) => LinkError::Garbled(error.to_string()),
+        // It is there, and says no at the door.
+        NetError::Tls(rustls::Error::AlertReceived(AlertDescription::CertificateRevoked)) => {
+            LinkError::Refused(Code::MemberRevoked.into())
+        }
         error => LinkError::Away(error.to_string()),
     })?;
     if reply.status.is_success() {

@@ -222,6 +222,9 @@ impl<L: Link> Runner<L> {
 fn report(error: &ExchangeError) {
     match error {
         ExchangeError::Link(LinkError::Away(problem)) => tracing::warn!(%problem, "the coordinator is away"),
+        ExchangeError::Link(LinkError::Refused(refusal)) if refusal.code.is_passing() => {
+            tracing::warn!(problem = %refusal, "the coordinator cannot serve now");
+        }
         ExchangeError::Link(error) => tracing::error!(%error, "the coordinator does not help"),
         ExchangeError::Step(error) => tracing::error!(%error, "no part in rounds for now"),
     }

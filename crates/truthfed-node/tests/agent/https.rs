@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use truthfed::protocol::RoundId;
 use truthfed_node::agent::{Agent, Handle, Https, Link, LinkError, Membership, Policy, Runner};
 use truthfed_node::coordinator::{self, Config};
 use truthfed_node::error::Code;
 use truthfed_node::federation::{self, Bundle, InitOptions};
+use truthfed_node::net::{Client, client_tls};
 
 use crate::support::{Numbers, play, settle};
 
@@ -48,6 +50,20 @@ async fn agents_with_issued_bundles_play_a_round_over_tls() {
     let link = Https::new(&bundle(&folder, "m1", address)).unwrap();
     let Err(LinkError::Refused(refusal)) = link.decline(RoundId(1)).await else { panic!("the round is over") };
     assert_eq!(refusal.code, Code::ConflictingRetry);
+    // Revoked, it is told so at once, and later at the door.
+    let operator = federation::open(&folder).unwrap();
+    let tls = client_tls(&operator.operator_identity().unwrap(), operator.authority()).unwrap();
+    let client = Client::new(&address.to_string(), "127.0.0.1", tls).unwrap();
+    assert!(client.delete("/v1/operator/members/m1").await.unwrap().status.is_success());
+    loop {
+        let Err(LinkError::Refused(refusal)) = link.ask().await else { panic!("it is revoked") };
+        assert_eq!(refusal.code, Code::MemberRevoked);
+        // At the door nothing more is said than the code.
+        if refusal.message == Code::MemberRevoked.advice() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     coordinator.stop().await.unwrap();
     assert!(matches!(link.ask().await, Err(LinkError::Away(_))));
 }
