@@ -9,7 +9,7 @@ use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::digest::{Hex, PublicKey, Signature};
+use crate::digest::{Digest, Hex, Nonce, PublicKey, Signature};
 use crate::wire::Envelope;
 
 /// A private key. It is wiped from memory when dropped, and never printed.
@@ -59,6 +59,14 @@ impl Signer {
     /// Signs bytes under a schema.
     pub fn sign(&self, schema: &str, content: &[u8]) -> Signature {
         Hex(self.0.sign(&signed_bytes(schema, content)).to_bytes())
+    }
+
+    /// A number that nobody without the key can know, the same for the same content.
+    pub fn nonce(&self, schema: &str, content: &[u8]) -> Nonce {
+        let digest = Digest::of(&self.sign(schema, content).0);
+        let mut nonce = [0; 16];
+        nonce.copy_from_slice(&digest.0[..16]);
+        Hex(nonce)
     }
 
     /// Writes a content down and signs it.

@@ -158,7 +158,7 @@ async fn with_an_engine(federation: &Federation, change: Option<Change>) -> anyh
     };
     let members = handle.published().members().iter().map(line).collect();
     drop(handle);
-    tokio::task::spawn_blocking(move || running.stop()).await??;
+    running.stop().await?;
     changed?;
     Ok(MembersReply { members })
 }

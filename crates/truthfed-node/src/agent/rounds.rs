@@ -19,6 +19,9 @@ use crate::wire::{
     SyncReply, SyncRequest, View, commitment,
 };
 
+/// Schema of the signature a salt is made of.
+const SALT_SCHEMA: &str = "truthfed.salt/1";
+
 /// What is to be done next.
 #[derive(Debug, Clone)]
 pub enum Step {
@@ -265,7 +268,6 @@ impl Agent {
 
     fn sign(&self, round: RoundId, nonce: Nonce, offer: NewOffer) -> SignedOffer {
         let NewOffer { body, moment } = offer;
-        let salt = Nonce::random();
         let membership = &self.membership;
         let context = Context {
             federation: membership.federation,
@@ -274,6 +276,9 @@ impl Agent {
             terms: membership.agreement.hash(),
             member: membership.member.clone(),
         };
+        // Secret as the key is, and another one for other data: nothing is to be learned from the commitment.
+        let secret = serde_json::to_vec(&(&context, &moment)).expect("numbers and names are JSON");
+        let salt = membership.signer.nonce(SALT_SCHEMA, &secret);
         let content = OfferContent {
             schema: OFFER_SCHEMA.to_owned(),
             context,

@@ -37,7 +37,7 @@ use self::metrics::Metrics;
 use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
-use crate::engine::{self, EngineError, Setup};
+use crate::engine::{self, Clock, EngineError, Place, Setup};
 use crate::federation::{Federation, StoreSetting};
 use crate::identity::{Certificate, Identity};
 use crate::net::{Intake, Limits, Listen, Revocations, ServerTls, TlsError, serve, serve_plain};
@@ -84,6 +84,8 @@ pub struct Plan {
     pub poll: Duration,
     /// The store.
     pub store: OpenStore,
+    /// Where the engine runs.
+    pub place: Place,
 }
 
 impl Config {
@@ -107,6 +109,7 @@ impl Config {
             limits: settings.limits,
             poll: settings.poll,
             store: Arc::new(open),
+            place: Place::Thread,
         };
         Config { listen: settings.listen, admin: settings.admin, plan }
     }
@@ -120,8 +123,10 @@ impl Plan {
             agreement: self.agreement.clone(),
             signer: self.server.signer().clone(),
             members: self.members.clone(),
-            checkpoint: self.checkpoint.clone(),
+            checkpoint: Arc::new(self.checkpoint.clone()),
             lease_ms: self.lease_ms,
+            clock: Clock::real(),
+            place: self.place,
         }
     }
 }
@@ -267,7 +272,7 @@ impl Work {
         let _ = members.await;
         self.stage.send_replace(Stage::Ended);
         let ended = match engine {
-            Ok(Some(engine)) => stop_engine(engine).await,
+            Ok(Some(engine)) => Ok(engine.stop().await?),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -287,11 +292,6 @@ impl Work {
         tracing::info!(epoch, entries, members, "active");
         self.stage.send_replace(Stage::Active(handle));
     }
-}
-
-async fn stop_engine(engine: engine::Running) -> Result<(), ServerError> {
-    let stopped = tokio::task::spawn_blocking(move || engine.stop()).await;
-    Ok(stopped.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?)
 }
 
 impl Running {

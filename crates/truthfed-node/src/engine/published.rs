@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 
+use super::clock::Clock;
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::wire::{Envelope, OpenRound, Phase, View};
@@ -88,7 +88,8 @@ pub(super) struct PublishedRound {
     pub(super) round: RoundId,
     pub(super) nonce: Nonce,
     pub(super) phase: Phase,
-    pub(super) deadline: Instant,
+    pub(super) deadline: Time,
+    pub(super) clock: Clock,
     pub(super) answered: BTreeSet<ClientId>,
     pub(super) decisions: Arc<BTreeMap<ClientId, Envelope>>,
 }
@@ -165,7 +166,7 @@ impl Published {
             round: open.round,
             nonce: open.nonce,
             phase: open.phase,
-            remaining_ms: open.deadline.saturating_duration_since(Instant::now()).as_millis() as u64,
+            remaining_ms: open.deadline.0.saturating_sub(open.clock.now().0),
             answered: open.answered.contains(member),
             decision: open.decisions.get(member).cloned(),
         });

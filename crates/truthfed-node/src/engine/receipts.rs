@@ -3,7 +3,7 @@
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
 
-use crate::digest::{Digest, Hex, Nonce, Signature};
+use crate::digest::{Digest, Nonce, Signature};
 use crate::journal::Head;
 use crate::ledger::{CHECKPOINT_SCHEMA, Checkpoint, SEAL_SCHEMA, checkpoint_bytes, sealed_bytes};
 use crate::signature::Signer;
@@ -11,6 +11,7 @@ use crate::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind
 
 /// Schema of the signature a nonce is made of.
 const NONCE_SCHEMA: &str = "truthfed.nonce/1";
+
 /// A receipt for a member.
 pub(super) fn receipt(
     signer: &Signer,
@@ -26,10 +27,7 @@ pub(super) fn receipt(
 /// The nonce of a round. Nobody can know it before the round is opened, and a round that is opened again after a crash
 /// has the same one.
 pub(super) fn nonce(signer: &Signer, federation: Digest, round: RoundId, head: Digest) -> Nonce {
-    let signature = signer.sign(NONCE_SCHEMA, format!("{federation} {round} {head}").as_bytes());
-    let mut nonce = [0; 16];
-    nonce.copy_from_slice(&Digest::of(&signature.0).0[..16]);
-    Hex(nonce)
+    signer.nonce(NONCE_SCHEMA, format!("{federation} {round} {head}").as_bytes())
 }
 
 /// Signs the offers of a round.

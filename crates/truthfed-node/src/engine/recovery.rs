@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
@@ -49,24 +48,45 @@ pub fn read_checkpoint(path: &Path) -> Result<Option<Checkpoint>, EngineError> {
     }
 }
 
-/// Replaces the checkpoint: the whole of it, or nothing.
-pub(super) fn write_checkpoint(path: &Path, checkpoint: &Checkpoint) -> Result<(), EngineError> {
-    let text = serde_json::to_string_pretty(checkpoint).expect("a checkpoint is JSON");
-    let beside = path.with_extension("new");
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    write().map_err(|error| EngineError::Checkpoint { path: path.display().to_string(), problem: error.to_string() })
+/// Keeps the last signed checkpoint outside of the store: an older store is found out by it.
+pub trait Witness: Send + Sync {
+    /// The last one that was written, if any.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read(&self) -> Result<Option<Checkpoint>, EngineError>;
+
+    /// Replaces it: the whole of it, or nothing.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError>;
+}
+
+/// In a file.
+impl Witness for PathBuf {
+    fn read(&self) -> Result<Option<Checkpoint>, EngineError> {
+        read_checkpoint(self)
+    }
+
+    fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError> {
+        let text = serde_json::to_string_pretty(checkpoint).expect("a checkpoint is JSON");
+        let beside = self.with_extension("new");
+        let write = || -> std::io::Result<()> {
+            let mut file = std::fs::File::create(&beside)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&beside, self)
+        };
+        write()
+            .map_err(|error| EngineError::Checkpoint { path: self.display().to_string(), problem: error.to_string() })
+    }
 }
 
 impl State {
     /// The state that a store holds; of an empty one, the beginning of a federation as a draft.
     pub(super) fn recover(setup: Setup, store: &mut dyn Store) -> Result<State, EngineError> {
         let terms = setup.agreement.hash();
-        let start = Instant::now();
         let nothing = Statistics::new(setup.agreement.terms().dimension).expect("checked terms have a valid dimension");
         let standing =
             Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
@@ -74,8 +94,7 @@ impl State {
         let mut state = State {
             machine: machine(&setup, beginning.standing),
             terms,
-            start,
-            clock: Time(0),
+            moment: Time(0),
             members: Arc::default(),
             open: None,
             draft: Draft::new(Head::START, Ledger::after(0)),
@@ -162,7 +181,7 @@ impl State {
                 return foreign("the terms in federation.toml are not those the federation began with");
             }
         }
-        let Some(Checkpoint { entry, head, .. }) = read_checkpoint(&self.setup.checkpoint)? else { return Ok(()) };
+        let Some(Checkpoint { entry, head, .. }) = self.setup.checkpoint.read()? else { return Ok(()) };
         if entry > end.number {
             return Err(EngineError::CheckpointAhead { head: end.number, checkpoint: entry });
         }

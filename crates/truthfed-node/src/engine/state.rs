@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
@@ -12,11 +12,12 @@ use truthfed::protocol::{
     Coordinator, Ending, Input, OfferBody, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
 };
 
+use super::command::{Command, Kind};
 use super::draft::Draft;
 use super::intake::{CheckedDelivery, CheckedOffer};
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
-use super::recovery::{StandingBody, write_checkpoint};
-use super::{Command, EngineError, Setup, receipts};
+use super::recovery::StandingBody;
+use super::{EngineError, Setup, receipts};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, seal};
@@ -31,9 +32,8 @@ use crate::wire::{
 pub(super) struct State {
     pub(super) setup: Setup,
     pub(super) terms: Digest,
-    pub(super) start: Instant,
     /// The time of this batch: all that is in it happens at once, after what time itself brings about.
-    pub(super) clock: Time,
+    pub(super) moment: Time,
     pub(super) machine: Coordinator,
     pub(super) members: Arc<Members>,
     pub(super) open: Option<Open>,
@@ -78,9 +78,14 @@ impl Open {
 }
 
 impl State {
-    /// Milliseconds since this engine started.
+    /// What its clock shows.
     pub(super) fn now(&self) -> Time {
-        Time(self.start.elapsed().as_millis() as u64)
+        self.setup.clock.now()
+    }
+
+    /// Number of the last entry, with the draft.
+    pub(super) fn version(&self) -> u64 {
+        self.draft.head().number
     }
 
     /// When the phase of the open round ends.
@@ -106,7 +111,7 @@ impl State {
         self.counts.commits += 1;
         self.counts.commit_us += took.as_micros() as u64;
         match self.checkpoint.take() {
-            Some(checkpoint) => write_checkpoint(&self.setup.checkpoint, &checkpoint),
+            Some(checkpoint) => self.setup.checkpoint.write(&checkpoint),
             None => Ok(()),
         }
     }
@@ -116,7 +121,8 @@ impl State {
             round: open.round,
             nonce: open.nonce,
             phase: open.phase,
-            deadline: self.start + Duration::from_millis(self.machine.deadline().map_or(0, |Time(ms)| ms)),
+            deadline: self.machine.deadline().unwrap_or(Time(0)),
+            clock: self.setup.clock.clone(),
             answered: open.answered.clone(),
             decisions: open.decisions.clone(),
         });
@@ -124,7 +130,7 @@ impl State {
             federation: self.setup.federation,
             terms: self.terms,
             dimension: self.setup.agreement.terms().dimension,
-            version: self.draft.head().number,
+            version: self.version(),
             closed: self.machine.closed(),
             members: self.members.clone(),
             open,
@@ -134,23 +140,23 @@ impl State {
 
     /// Lets time pass.
     pub(super) fn tick(&mut self) {
-        self.clock = self.now();
+        self.moment = self.now();
         self.handle_input(Input::Tick).expect("time can always pass");
         self.drain();
     }
 
     /// What a command does, and the reply to it.
-    pub(super) fn apply(&mut self, command: Command, store: &mut dyn Store) -> Result<String, Refusal> {
-        match command {
-            Command::Ask { member } => self.ask(member),
-            Command::Offer(offer) => self.offer(*offer, store),
-            Command::Decline { member, round } => self.decline(member, round, store),
-            Command::Deliver(delivery) => self.deliver(*delivery, store),
-            Command::Sync { member, have } => self.sync(&member, have, store),
-            Command::Statement { member } => self.statement(&member, store),
-            Command::Enrol { member, key, certificate } => self.enrol(member, key, certificate),
-            Command::Revoke { member } => self.revoke(&member),
-            Command::Read(read) => {
+    pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Result<String, Refusal> {
+        match kind {
+            Kind::Ask { member } => self.ask(member),
+            Kind::Offer(offer) => self.offer(*offer, store),
+            Kind::Decline { member, round } => self.decline(member, round, store),
+            Kind::Deliver(delivery) => self.deliver(*delivery, store),
+            Kind::Sync { member, have } => self.sync(&member, have, store),
+            Kind::Statement { member } => self.statement(&member, store),
+            Kind::Enrol { member, key, certificate } => self.enrol(member, key, certificate),
+            Kind::Revoke { member } => self.revoke(&member),
+            Kind::Read(read) => {
                 read(store);
                 Ok(String::new())
             }
@@ -158,7 +164,7 @@ impl State {
     }
 
     fn handle_input(&mut self, input: Input) -> Result<truthfed::protocol::Accepted, Rejection> {
-        self.machine.handle(self.clock, input)
+        self.machine.handle(self.moment, input)
     }
 
     fn request(&mut self, member: &ClientId, request: Request) -> Result<(), Refusal> {
@@ -294,7 +300,7 @@ impl State {
     fn revoke(&mut self, member: &ClientId) -> Result<String, Refusal> {
         self.members.check(member)?;
         self.draft.record(&Entry::Revoked { member: member.clone() });
-        self.take_out(member, self.clock);
+        self.take_out(member, self.moment);
         self.drain();
         Ok("{}".to_owned())
     }

@@ -5,18 +5,19 @@ use std::path::Path;
 use tempfile::TempDir;
 use truthfed::Amount;
 use truthfed::bandit::RawConfig;
-use truthfed::protocol::{Since, Trigger};
+use truthfed::protocol::{RoundId, Since, Trigger};
 use truthfed::statistics::Gram;
 
 use super::*;
 use crate::digest::Nonce;
+use crate::error::{Code, Refusal};
 use crate::journal::Row;
 use crate::ledger::Posting;
-use crate::store::{Batch, RequestKey, RequestKind, Sqlite, StandingRow, StoredReply};
+use crate::store::{Batch, Lease, RequestKey, RequestKind, Sqlite, StandingRow, Store, StoredReply};
 use crate::terms::{CoverageSetting, MechanismSetting, TermsDocument};
 use crate::wire::{
-    AskReply, Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, ReceiptContent, ReceiptKind,
-    ReceiptReply, SyncReply, commitment,
+    AskReply, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent,
+    ReceiptKind, ReceiptReply, SyncReply, SyncRequest, commitment,
 };
 
 const FEDERATION: Digest = crate::digest::Hex([7; 32]);
@@ -57,8 +58,10 @@ fn setup(folder: &Path) -> Setup {
         agreement: agreement(),
         signer: signer(0),
         members: members.collect(),
-        checkpoint: folder.join("checkpoint.json"),
+        checkpoint: Arc::new(folder.join("checkpoint.json")),
         lease_ms: 30_000,
+        clock: Clock::real(),
+        place: Place::Thread,
     }
 }
 
@@ -145,7 +148,7 @@ async fn undisturbed() -> Vec<Row> {
     for step in two_rounds() {
         take(&running.handle(), step).await.unwrap();
     }
-    running.stop().unwrap();
+    running.stop().await.unwrap();
     journal(folder.path())
 }
 
@@ -170,7 +173,7 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     let reply = handle.sync(&member(2).0, SyncRequest { have: RoundId(0) }).await.unwrap();
     let reply: SyncReply = serde_json::from_str(&reply).unwrap();
     assert!(reply.receipts.is_empty() && reply.snapshot.unwrap().settled.is_none());
-    running.stop().unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -198,7 +201,7 @@ async fn a_repeated_request_gets_the_same_bytes_and_a_changed_one_is_refused() {
     assert_eq!(handle.offer(&name, RoundId(1), envelope).await.unwrap(), first);
     let asked: AskReply = serde_json::from_str(&take(&handle, Step::Ask).await.unwrap()).unwrap();
     assert_eq!(asked.round, RoundId(2));
-    running.stop().unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -210,7 +213,7 @@ async fn stopped_after_any_step_and_started_again_the_rounds_end_with_the_same_j
         for (number, step) in two_rounds().into_iter().enumerate() {
             let reply = take(&running.handle(), step).await.unwrap();
             if number == stop_after {
-                running.stop().unwrap();
+                running.stop().await.unwrap();
                 running = begin(folder.path());
                 // The reply may have been lost: it is the same again, where the step can be told again.
                 let is_last = running.handle().view(&member(0).0).open.is_none();
@@ -219,7 +222,7 @@ async fn stopped_after_any_step_and_started_again_the_rounds_end_with_the_same_j
                 }
             }
         }
-        running.stop().unwrap();
+        running.stop().await.unwrap();
         assert_eq!(journal(folder.path()), expected, "stopped after step {stop_after}");
     }
 }
@@ -306,7 +309,7 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
             }
             reply.unwrap();
         }
-        running.stop().unwrap();
+        running.stop().await.unwrap();
         assert_eq!(journal(folder.path()), expected, "{mood:?}");
     }
 }
@@ -318,7 +321,7 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     for step in ROUND {
         take(&running.handle(), step).await.unwrap();
     }
-    running.stop().unwrap();
+    running.stop().await.unwrap();
     // A store from before: nothing in it yet.
     let older = TempDir::new().unwrap();
     std::fs::copy(folder.path().join("checkpoint.json"), older.path().join("checkpoint.json")).unwrap();
@@ -331,7 +334,7 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     let error = start(other, store(folder.path())).err().unwrap();
     assert!(error.to_string().contains("terms in federation.toml"), "{error}");
     // It holds nobody up: the right one starts at once.
-    begin(folder.path()).stop().unwrap();
+    begin(folder.path()).stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -348,7 +351,7 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
     assert_eq!(handle.ask(&"eve".parse().unwrap()).await.unwrap_err().code, Code::NotAMember);
     let taken = handle.enrol(member(2).0, member(2).1.public(), member(2).2).await.unwrap_err();
     assert_eq!(taken.code, Code::MemberExists);
-    running.stop().unwrap();
+    running.stop().await.unwrap();
     running = begin(folder.path());
     let handle = running.handle();
     assert!(handle.published().is_revoked(&member(2).2));
@@ -360,5 +363,5 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
     });
     assert_eq!(kinds, [Some(ReceiptKind::Won), Some(ReceiptKind::Lost), None]);
     take(&handle, Step::Deliver(0)).await.unwrap();
-    running.stop().unwrap();
+    running.stop().await.unwrap();
 }

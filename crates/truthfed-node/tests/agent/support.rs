@@ -12,7 +12,7 @@ use truthfed::bandit::RawConfig;
 use truthfed::protocol::{RoundId, Since, Trigger};
 use truthfed_node::agent::{Agent, Direct, Handle, Link, LinkError, Membership, Policy, Runner};
 use truthfed_node::digest::Digest;
-use truthfed_node::engine::{self, Setup};
+use truthfed_node::engine::{self, Clock, Place, Setup};
 use truthfed_node::signature::Signer;
 use truthfed_node::store::Sqlite;
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
@@ -56,8 +56,10 @@ impl Federation {
             agreement: agreement.clone(),
             signer: signer.clone(),
             members: members.iter().map(enrolled).collect(),
-            checkpoint: folder.path().join("checkpoint.json"),
+            checkpoint: Arc::new(folder.path().join("checkpoint.json")),
             lease_ms: 60_000,
+            clock: Clock::real(),
+            place: Place::Thread,
         };
         let store = Sqlite::open(&folder.path().join("ledger.db")).unwrap();
         let running = engine::start(setup, Box::new(store)).unwrap();

@@ -22,6 +22,7 @@ use truthfed::protocol::{RoundId, Since, Trigger};
 use truthfed::statistics::Statistics;
 use truthfed_node::coordinator::{self, Addresses, Config, Plan, Running, logging};
 use truthfed_node::digest::{Digest, Hex, Nonce, PublicKey};
+use truthfed_node::engine::Place;
 use truthfed_node::error::{Code, Refusal};
 use truthfed_node::identity::{Authority, Identity, Validity};
 use truthfed_node::net::{Limits, client_tls};
@@ -103,6 +104,7 @@ impl World {
             limits: self.limits,
             poll: PATIENCE,
             store: Arc::new(move || Ok(Box::new(Sqlite::open(&path)?) as Box<dyn Store>)),
+            place: Place::Thread,
         }
     }
 

@@ -1,0 +1,178 @@
+//! One writer's work, without threads: what is asked, one transaction, the answers.
+
+use std::time::{Duration, Instant};
+
+use truthfed::protocol::Time;
+
+use super::command::Command;
+use super::published::Published;
+use super::state::State;
+use super::{EngineError, Setup, narration};
+use crate::error::Refusal;
+use crate::store::{Lease, Store, StoreError};
+
+/// What a command is answered with.
+pub type Answer = Result<String, Refusal>;
+
+/// A federation's state and its store, held by lease.
+pub struct Core {
+    state: State,
+    store: Box<dyn Store>,
+    lease: Lease,
+    renewed: Time,
+    /// Whether the last commit worked.
+    is_sound: bool,
+}
+
+impl Core {
+    /// Takes the lease of a store and the state that is in it; of an empty one, after its first entries are written.
+    ///
+    /// # Errors
+    /// When the store is held by another coordinator, damaged, or not of this federation.
+    pub fn start(setup: Setup, mut store: Box<dyn Store>) -> Result<Core, EngineError> {
+        let lease = store.acquire(setup.lease_ms)?;
+        match take_up(setup, store.as_mut(), lease) {
+            Ok(state) => Ok(Core { renewed: state.now(), state, store, lease, is_sound: true }),
+            Err(error) => {
+                // Nobody should wait for a coordinator that does not run; if this fails too, the lease runs out.
+                let _ = store.release(lease);
+                Err(error)
+            }
+        }
+    }
+
+    /// The epoch of its lease.
+    pub fn epoch(&self) -> u64 {
+        self.lease.epoch
+    }
+
+    /// Number of the last entry of the journal.
+    pub fn version(&self) -> u64 {
+        self.state.version()
+    }
+
+    /// Whether the last commit worked.
+    pub fn is_sound(&self) -> bool {
+        self.is_sound
+    }
+
+    /// What requests need that write nothing.
+    pub fn published(&self) -> Published {
+        self.state.published()
+    }
+
+    /// Until time itself brings something about; none while no round is open.
+    pub fn until_deadline(&self) -> Option<Duration> {
+        let now = self.state.now();
+        self.state.deadline().map(|Time(ms)| Duration::from_millis(ms.saturating_sub(now.0)))
+    }
+
+    /// Holds the lease for longer, when a third of it has passed.
+    ///
+    /// # Errors
+    /// When another coordinator has taken over.
+    pub fn renew(&mut self) -> Result<(), EngineError> {
+        let (now, lease_ms) = (self.state.now(), self.state.lease_ms());
+        if now.0.saturating_sub(self.renewed.0) < lease_ms / 3 {
+            return Ok(());
+        }
+        match self.store.renew(self.lease, lease_ms) {
+            Ok(()) => self.renewed = now,
+            // The store may come back before the lease runs out; every commit checks the lease anyway.
+            Err(StoreError::Unavailable(problem)) => tracing::warn!(%problem, "the lease was not renewed"),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Lets time pass, does what is asked, and commits all that follows in one transaction. The answers are in the order of
+    /// the commands, and may be given.
+    ///
+    /// `wait` is called with what is wrong while the store is away or a commit is in doubt; nothing can be done meanwhile, and
+    /// the same is tried again for as long as it returns true.
+    ///
+    /// # Errors
+    /// When it has to stop: another coordinator took over, the store is damaged, or `wait` gave up a commit in doubt.
+    pub fn work(
+        &mut self,
+        commands: Vec<Command>,
+        wait: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Vec<Answer>, EngineError> {
+        self.state.tick();
+        let store = self.store.as_mut();
+        let answers: Vec<Answer> = commands.into_iter().map(|command| self.state.apply(command, store)).collect();
+        if !self.state.is_changed() {
+            return Ok(answers);
+        }
+        let started = Instant::now();
+        let committed = self.commit(wait);
+        self.is_sound = committed.is_ok();
+        match committed {
+            Ok(()) => {
+                narration::narrate(&self.state.batch().rows);
+                self.state.committed(started.elapsed())?;
+                Ok(answers)
+            }
+            Err(error) => self.fail(error, answers.len(), wait),
+        }
+    }
+
+    /// Commits the draft. While it is in doubt whether it is written, the same is committed again: nothing else may be.
+    fn commit(&mut self, wait: &mut dyn FnMut(&str) -> bool) -> Result<(), StoreError> {
+        loop {
+            match self.store.commit(self.lease, self.state.batch()) {
+                Err(StoreError::InDoubt(problem)) => {
+                    tracing::warn!(%problem, "a commit is in doubt");
+                    if !wait(&problem) {
+                        return Err(StoreError::InDoubt(problem));
+                    }
+                }
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Nothing was written: everyone is told so, and the state of the store is taken up again.
+    fn fail(
+        &mut self,
+        error: StoreError,
+        asked: usize,
+        wait: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Vec<Answer>, EngineError> {
+        tracing::error!(%error, "nothing was written");
+        let refusal = Refusal::from(&error);
+        match error {
+            StoreError::Full | StoreError::Unavailable(_) => self.take_up_again(wait)?,
+            error => return Err(error.into()),
+        }
+        Ok(vec![Err(refusal); asked])
+    }
+
+    /// Reads the state of the store again, as long as it takes.
+    fn take_up_again(&mut self, wait: &mut dyn FnMut(&str) -> bool) -> Result<(), EngineError> {
+        loop {
+            match self.state.reload(self.store.as_mut()) {
+                Err(EngineError::Store(StoreError::Unavailable(problem))) if wait(&problem) => {}
+                reloaded => return reloaded,
+            }
+        }
+    }
+
+    /// Gives the lease back.
+    ///
+    /// # Errors
+    /// When the store does not answer: the lease runs out by itself then.
+    pub fn release(mut self) -> Result<(), EngineError> {
+        Ok(self.store.release(self.lease)?)
+    }
+}
+
+fn take_up(setup: Setup, store: &mut dyn Store, lease: Lease) -> Result<State, EngineError> {
+    let mut state = State::recover(setup, store)?;
+    if state.is_changed() {
+        store.commit(lease, state.batch())?;
+        narration::narrate(&state.batch().rows);
+        state.committed(Duration::ZERO)?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,315 @@
+//! Runs a core: requests queue up, the core takes what is there at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::command::{Call, Command};
+use super::core::{Answer, Core};
+use super::published::Published;
+use super::{EngineError, Place, Setup};
+use crate::digest::{Digest, PublicKey};
+use crate::error::{Code, Refusal};
+use crate::journal::Row;
+use crate::store::{Store, StoreError};
+use crate::wire::{Envelope, SyncRequest, View};
+
+/// Most requests that wait.
+const QUEUE: usize = 8192;
+/// Most requests in one transaction.
+const MAX_BATCH: usize = 512;
+/// Longest sleep, so that a stop is seen soon.
+const TICK: Duration = Duration::from_millis(50);
+/// How often a task looks for requests: a step of time that is not real.
+const STEP: Duration = Duration::from_millis(1);
+
+struct Job {
+    command: Command,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// Talks to a running engine; cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    jobs: SyncSender<Job>,
+    published: watch::Receiver<Arc<Published>>,
+    /// Whether the last commit worked.
+    works: Arc<AtomicBool>,
+    epoch: u64,
+}
+
+/// A running engine.
+pub struct Running {
+    handle: Handle,
+    stop: watch::Sender<bool>,
+    work: Work,
+}
+
+enum Work {
+    Thread(JoinHandle<Result<(), EngineError>>),
+    Task(tokio::task::JoinHandle<Result<(), EngineError>>),
+}
+
+/// Starts the engine of a federation, once the lease is there.
+///
+/// # Errors
+/// When the store is held by another coordinator, damaged, or not of this federation.
+pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Running, EngineError> {
+    let place = setup.place;
+    let core = Core::start(setup, store)?;
+    let (jobs, queue) = sync_channel(QUEUE);
+    let (publish, published) = watch::channel(Arc::new(core.published()));
+    let (stop, stopped) = watch::channel(false);
+    let works = Arc::new(AtomicBool::new(true));
+    let handle = Handle { jobs, published, works: works.clone(), epoch: core.epoch() };
+    let engine = Engine { core, queue, publish, stopped, works };
+    let work = match place {
+        Place::Thread => {
+            let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run());
+            let no_thread = |error| StoreError::Unavailable(format!("no thread for the engine: {error}"));
+            Work::Thread(thread.map_err(no_thread)?)
+        }
+        Place::Task => Work::Task(tokio::spawn(engine.run_as_task())),
+    };
+    Ok(Running { handle, stop, work })
+}
+
+impl Running {
+    /// To talk to it.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&self) -> bool {
+        match &self.work {
+            Work::Thread(thread) => !thread.is_finished(),
+            Work::Task(task) => !task.is_finished(),
+        }
+    }
+
+    /// Lets it finish what it has begun, gives the lease back, and says how it ended.
+    ///
+    /// # Errors
+    /// Why it had stopped before.
+    pub async fn stop(self) -> Result<(), EngineError> {
+        // It polls this at least every tick; nobody listens when it has ended already.
+        let _ = self.stop.send(true);
+        drop(self.handle);
+        let ended = match self.work {
+            Work::Thread(thread) => tokio::task::spawn_blocking(move || thread.join()).await,
+            Work::Task(task) => task.await.map(Ok),
+        };
+        let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Handle {
+    /// What is public between the engine and the handlers of requests.
+    pub fn published(&self) -> Arc<Published> {
+        self.published.borrow().clone()
+    }
+
+    /// Waits until something changed since a version, or the engine stopped.
+    pub async fn changed_since(&self, version: u64) {
+        let mut published = self.published.clone();
+        let _ = published.wait_for(|published| published.version() > version).await;
+    }
+
+    /// Waits until the engine stopped.
+    pub async fn ended(&self) {
+        self.changed_since(u64::MAX).await;
+    }
+
+    /// Whether the engine runs and its last commit worked.
+    pub fn is_healthy(&self) -> bool {
+        self.works.load(Ordering::Relaxed) && self.published.has_changed().is_ok()
+    }
+
+    /// The epoch of its lease.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// What a member sees now.
+    pub fn view(&self, member: &ClientId) -> View {
+        self.published().view(member)
+    }
+
+    /// A member asks for a round.
+    ///
+    /// # Errors
+    /// When it is no member, or the store does not take it.
+    pub async fn ask(&self, member: &ClientId) -> Answer {
+        self.call(member, Call::Ask).await
+    }
+
+    /// A member offers.
+    ///
+    /// # Errors
+    /// Says what is wrong with the offer, or that the store does not take it.
+    pub async fn offer(&self, member: &ClientId, round: RoundId, envelope: Envelope) -> Answer {
+        self.call(member, Call::Offer(round, envelope)).await
+    }
+
+    /// A member has nothing to offer.
+    ///
+    /// # Errors
+    /// When it does not fit the round.
+    pub async fn decline(&self, member: &ClientId, round: RoundId) -> Answer {
+        self.call(member, Call::Decline(round)).await
+    }
+
+    /// A winner delivers.
+    ///
+    /// # Errors
+    /// Says what is wrong with the delivery, or that the store does not take it.
+    pub async fn deliver(&self, member: &ClientId, round: RoundId, envelope: Envelope) -> Answer {
+        self.call(member, Call::Deliver(round, envelope)).await
+    }
+
+    /// A member fetches what is settled since the round it has.
+    ///
+    /// # Errors
+    /// When it is no member.
+    pub async fn sync(&self, member: &ClientId, request: SyncRequest) -> Answer {
+        self.call(member, Call::Sync(request)).await
+    }
+
+    /// All receipts of a member, from the first round on.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn statement(&self, member: &ClientId) -> Answer {
+        self.call(member, Call::Statement).await
+    }
+
+    /// Takes a member in.
+    ///
+    /// # Errors
+    /// When the name is taken.
+    pub async fn enrol(&self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
+        self.submit(Command::enrol(member, key, certificate)).await
+    }
+
+    /// Takes a member out.
+    ///
+    /// # Errors
+    /// When there is no such member.
+    pub async fn revoke(&self, member: ClientId) -> Answer {
+        self.submit(Command::revoke(member)).await
+    }
+
+    /// At most `most` committed rows of the journal, those after entry `after`: for the operator only.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn rows(&self, after: u64, most: usize) -> Result<Vec<Row>, Refusal> {
+        let (send, rows) = oneshot::channel();
+        // Who asked may have gone.
+        let read = Command::read(move |store| drop(send.send(store.rows(after, most))));
+        self.submit(read).await?;
+        let rows = rows.await.expect("it was read before it was answered");
+        rows.map_err(|error| Refusal::from(&error))
+    }
+
+    async fn call(&self, member: &ClientId, call: Call) -> Answer {
+        let command = Command::of(&self.published(), member, call)?;
+        self.submit(command).await
+    }
+
+    async fn submit(&self, command: Command) -> Answer {
+        let stopped = || Refusal::new(Code::ShuttingDown, "the coordinator is stopping: try again");
+        let (reply, answer) = oneshot::channel();
+        self.jobs.try_send(Job { command, reply }).map_err(|error| match error {
+            TrySendError::Full(_) => Refusal::new(Code::Busy, format!("{QUEUE} requests wait already: try again")),
+            TrySendError::Disconnected(_) => stopped(),
+        })?;
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+struct Engine {
+    core: Core,
+    queue: Receiver<Job>,
+    publish: watch::Sender<Arc<Published>>,
+    stopped: watch::Receiver<bool>,
+    works: Arc<AtomicBool>,
+}
+
+impl Engine {
+    fn run(mut self) -> Result<(), EngineError> {
+        while !*self.stopped.borrow() {
+            let pause = self.core.until_deadline().map_or(TICK, |left| left.min(TICK));
+            let jobs = match self.queue.recv_timeout(pause) {
+                Ok(first) => std::iter::once(first).chain(self.queue.try_iter().take(MAX_BATCH - 1)).collect(),
+                Err(RecvTimeoutError::Timeout) => Vec::new(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            self.work(jobs)?;
+        }
+        self.core.release()
+    }
+
+    async fn run_as_task(mut self) -> Result<(), EngineError> {
+        while !*self.stopped.borrow() {
+            let jobs = self.queue.try_iter().take(MAX_BATCH).collect();
+            self.work(jobs)?;
+            tokio::time::sleep(STEP).await;
+        }
+        self.core.release()
+    }
+
+    /// One transaction; then everyone is answered.
+    fn work(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
+        self.core.renew()?;
+        let before = self.publish.borrow().version();
+        let (commands, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.command, job.reply)).unzip();
+        let worked = self.transact(commands);
+        self.works.store(self.core.is_sound(), Ordering::Relaxed);
+        let answers = match worked {
+            Ok(answers) => answers,
+            Err(error) => {
+                let refusal = refusal(&error);
+                replies.into_iter().for_each(|reply| drop(reply.send(Err(refusal.clone()))));
+                return Err(error);
+            }
+        };
+        if !self.core.is_sound() || self.core.version() != before {
+            self.publish.send_replace(Arc::new(self.core.published()));
+        }
+        for (reply, answer) in replies.into_iter().zip(answers) {
+            // Who asked may have gone.
+            let _ = reply.send(answer);
+        }
+        Ok(())
+    }
+
+    /// Waits for the store as long as nobody stops the engine. Nobody can be served meanwhile; those who ask are told.
+    fn transact(&mut self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
+        let Engine { core, queue, stopped, works, .. } = self;
+        core.work(commands, &mut |_| {
+            works.store(false, Ordering::Relaxed);
+            for job in queue.try_iter() {
+                let _ = job.reply.send(Err(Refusal::new(Code::Busy, "the store does not answer: try again")));
+            }
+            std::thread::sleep(TICK);
+            !*stopped.borrow()
+        })
+    }
+}
+
+/// What those are told whose requests the engine ends with.
+fn refusal(error: &EngineError) -> Refusal {
+    match error {
+        EngineError::Store(error) => Refusal::from(error),
+        _ => Refusal::new(Code::ShuttingDown, "the coordinator is stopping: try again"),
+    }
+}
