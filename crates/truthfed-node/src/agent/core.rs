@@ -109,9 +109,24 @@ impl Agent {
     /// # Errors
     /// When the file is damaged, somebody else's, of another version, or in use.
     pub fn open(membership: Membership, path: &Path) -> Result<Agent, FileError> {
+        Agent::start(membership, |owner, dimension| AgentStore::open(path, owner, dimension))
+    }
+
+    /// As [`Agent::open`], on a file system (VFS) that is registered with SQLite under that name.
+    ///
+    /// # Errors
+    /// As [`Agent::open`], and when no file system has that name.
+    pub fn open_on(membership: Membership, path: &Path, vfs: &str) -> Result<Agent, FileError> {
+        Agent::start(membership, |owner, dimension| AgentStore::open_on(path, vfs, owner, dimension))
+    }
+
+    fn start(
+        membership: Membership,
+        open: impl FnOnce(&Owner, usize) -> Result<AgentStore, FileError>,
+    ) -> Result<Agent, FileError> {
         let Membership { federation, member, agreement, .. } = &membership;
         let owner = Owner { federation: *federation, member: member.clone(), terms: agreement.hash() };
-        let store = AgentStore::open(path, &owner, agreement.terms().dimension)?;
+        let store = open(&owner, agreement.terms().dimension)?;
         let state = State::new(member.clone(), agreement);
         let mut agent = Agent { membership, store, state, is_stale: true, finished: None };
         agent.take_up()?;

@@ -79,9 +79,17 @@ pub(super) struct AgentStore {
 impl AgentStore {
     /// Opens an agent's file, or makes a new one that only its owner can read.
     pub(super) fn open(path: &Path, owner: &Owner, dimension: usize) -> Result<AgentStore, FileError> {
-        let connection = schema::connect(path, owner)?;
+        Ok(AgentStore::of(schema::connect(path, owner)?, dimension))
+    }
+
+    /// As [`AgentStore::open`], on a file system (VFS) that is registered with SQLite under that name.
+    pub(super) fn open_on(path: &Path, vfs: &str, owner: &Owner, dimension: usize) -> Result<AgentStore, FileError> {
+        Ok(AgentStore::of(schema::connect_on(path, vfs, owner)?, dimension))
+    }
+
+    fn of(connection: Connection, dimension: usize) -> AgentStore {
         let decisions = (DECISION_BYTES / (8 * dimension as u64 + 64)).max(1024);
-        Ok(AgentStore { connection, decisions, last_event: 0, since_checkpoint: 0 })
+        AgentStore { connection, decisions, last_event: 0, since_checkpoint: 0 }
     }
 
     /// The last checkpoint, if there is one, and the events after it.

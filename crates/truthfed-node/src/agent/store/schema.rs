@@ -26,6 +26,8 @@ const TABLES: &str = "
 ";
 /// How long another agent is waited for that may just be ending.
 const BUSY: Duration = Duration::from_secs(1);
+/// One connection is used by one thread at a time.
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// Whose file it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +40,15 @@ pub(in crate::agent) struct Owner {
 /// Opens an agent's file, or makes a new one that only its owner can read.
 pub(super) fn connect(path: &Path, owner: &Owner) -> Result<Connection, FileError> {
     create(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags)?;
+    start(path, Connection::open_with_flags(path, FLAGS)?, owner)
+}
+
+/// As [`connect`], on a file system (VFS) that is registered with SQLite under that name.
+pub(super) fn connect_on(path: &Path, vfs: &str, owner: &Owner) -> Result<Connection, FileError> {
+    start(path, Connection::open_with_flags_and_vfs(path, FLAGS | OpenFlags::SQLITE_OPEN_CREATE, vfs)?, owner)
+}
+
+fn start(path: &Path, mut connection: Connection, owner: &Owner) -> Result<Connection, FileError> {
     connection.busy_timeout(BUSY)?;
     // Held until the connection ends: what is in memory is what is in the file.
     connection.pragma_update(None, "locking_mode", "exclusive")?;

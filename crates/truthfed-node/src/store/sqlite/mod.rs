@@ -1,8 +1,8 @@
 //! SQLite: one file beside the coordinator.
 //!
 //! The journal of the file itself is a write-ahead log that is synced at every commit (`synchronous = FULL`): what was
-//! acknowledged survives a loss of power. Others may read while the coordinator writes. The lease runs on the clock of
-//! the machine.
+//! acknowledged survives a loss of power. Others may read while the coordinator writes. The lease runs on the clock that
+//! SQLite reads: that of the machine, or of the file system (VFS) the file is on.
 
 mod error;
 mod schema;
@@ -11,9 +11,9 @@ mod schema;
 mod tests;
 
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row as Columns, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row as Columns, Transaction, TransactionBehavior, params};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
@@ -25,6 +25,10 @@ use crate::ledger::Posting;
 
 /// How long to wait while somebody else writes.
 const BUSY: Duration = Duration::from_secs(5);
+/// One connection is used by one thread at a time.
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+/// A table of one row: SQLite's clock, in milliseconds since 1970, the same all through a statement.
+const CLOCK: &str = "(SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now) AS clock";
 
 /// A store in a file.
 #[derive(Debug)]
@@ -41,7 +45,19 @@ impl Sqlite {
     /// When it is damaged, is no store, or has a schema of another version.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         create(path)?;
-        let mut connection = connect(path)?;
+        Sqlite::start(path, connect(path)?)
+    }
+
+    /// As [`Sqlite::open`], on a file system (VFS) that is registered with SQLite under that name.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`], and when no file system has that name.
+    pub fn open_on(path: &Path, vfs: &str) -> Result<Sqlite, StoreError> {
+        let flags = FLAGS | OpenFlags::SQLITE_OPEN_CREATE;
+        Sqlite::start(path, prepare(Connection::open_with_flags_and_vfs(path, flags, vfs))?)
+    }
+
+    fn start(path: &Path, mut connection: Connection) -> Result<Sqlite, StoreError> {
         schema::check(&connection)?;
         let mode: String =
             connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(store_error)?;
@@ -101,11 +117,13 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
-    use rusqlite::OpenFlags;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // An absolute path has none of the meanings that SQLite gives to names such as `:memory:`.
     let path = std::path::absolute(path).map_err(|error| StoreError::Unusable(error.to_string()))?;
-    let connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
+    prepare(Connection::open_with_flags(path, FLAGS))
+}
+
+fn prepare(opened: rusqlite::Result<Connection>) -> Result<Connection, StoreError> {
+    let connection = opened.map_err(store_error)?;
     connection.busy_timeout(BUSY).map_err(store_error)?;
     for (name, value) in [("synchronous", "full"), ("fullfsync", "on"), ("foreign_keys", "on")] {
         connection.pragma_update(None, name, value).map_err(store_error)?;
@@ -115,21 +133,21 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 
 impl Store for Sqlite {
     fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError> {
-        let now = now_ms();
         // A lease from the future was granted before the clock was set back: it must not last until then.
-        let sql = "UPDATE lease SET epoch = epoch + 1, granted_ms = ?1, expires_ms = ?2 \
-                   WHERE NOT (granted_ms <= ?1 AND ?1 < expires_ms) RETURNING epoch";
-        let granted = params![now, now + lease_column(lease_ms)];
+        let sql = format!(
+            "UPDATE lease SET epoch = epoch + 1, granted_ms = now, expires_ms = now + ?1 FROM {CLOCK} \
+             WHERE NOT (granted_ms <= now AND now < expires_ms) RETURNING epoch"
+        );
+        let granted = [lease_column(lease_ms)];
         let epoch: Option<i64> =
-            self.connection.query_row(sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
+            self.connection.query_row(&sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
         Ok(Lease { epoch: count(epoch.ok_or(StoreError::Held)?)? })
     }
 
     fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
-        let now = now_ms();
-        let sql = "UPDATE lease SET granted_ms = ?2, expires_ms = ?3 WHERE epoch = ?1";
-        let renewed = params![to_column(lease.epoch), now, now + lease_column(lease_ms)];
-        match self.connection.execute(sql, renewed).map_err(store_error)? {
+        let sql = format!("UPDATE lease SET granted_ms = now, expires_ms = now + ?2 FROM {CLOCK} WHERE epoch = ?1");
+        let renewed = [to_column(lease.epoch), lease_column(lease_ms)];
+        match self.connection.execute(&sql, renewed).map_err(store_error)? {
             0 => Err(StoreError::NotLeader(lease.epoch)),
             _ => Ok(()),
         }
@@ -256,10 +274,4 @@ fn insert(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> 
 
 fn get<T: rusqlite::types::FromSql>(row: &Columns<'_>, index: usize) -> Result<T, StoreError> {
     row.get(index).map_err(store_error)
-}
-
-/// The clock of the machine, in milliseconds since 1970.
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).expect("the year is below 290 million")
 }
