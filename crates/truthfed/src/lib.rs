@@ -45,6 +45,8 @@ pub mod audit;
 pub mod bandit;
 pub mod generate;
 mod money;
+#[cfg(feature = "planted-faults")]
+pub mod planted;
 pub mod protocol;
 pub mod statistics;
 

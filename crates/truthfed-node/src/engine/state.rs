@@ -417,6 +417,10 @@ impl State {
     /// The reply to the same request before, if there was one.
     fn earlier(&mut self, key: &RequestKey, digest: Digest, store: &mut dyn Store) -> Result<Option<String>, Refusal> {
         self.members.check(&key.member)?;
+        #[cfg(feature = "planted-faults")]
+        if truthfed::planted::is(truthfed::planted::Fault::NoIdempotency) {
+            return Ok(None);
+        }
         let known = match &self.open {
             Some(open) if open.round == key.round => open.replies.get(key).cloned(),
             _ => match self.draft.batch().replies.iter().find(|reply| reply.key == *key) {

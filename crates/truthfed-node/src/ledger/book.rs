@@ -129,6 +129,11 @@ impl Ledger {
             }
             let (from, to) = (Account::Treasury, Account::Escrow);
             moves.push(Move { round, member: member.clone(), from, to, payment: *payment });
+            #[cfg(feature = "planted-faults")]
+            if truthfed::planted::is(truthfed::planted::Fault::PostedBeforeSettled) {
+                let (from, to) = (Account::Escrow, Account::Member(member.clone()));
+                moves.push(Move { round, member: member.clone(), from, to, payment: *payment });
+            }
         }
         self.last_award = round;
         self.pending = Some(Pending { round, payments });
@@ -144,6 +149,10 @@ impl Ledger {
         for (member, to) in posted.chain(voided) {
             let not_pending = || LedgerError::NotPending { round, member: member.clone() };
             let payment = payments.remove(member).ok_or_else(not_pending)?;
+            #[cfg(feature = "planted-faults")]
+            if truthfed::planted::is(truthfed::planted::Fault::PostedBeforeSettled) {
+                continue;
+            }
             moves.push(Move { round, member: member.clone(), from: Account::Escrow, to, payment });
         }
         if let Some((member, _)) = payments.pop_first() {

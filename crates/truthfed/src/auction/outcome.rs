@@ -71,6 +71,10 @@ impl Outcome {
         assert!(paid.windows(2).all(|pair| pair[0].0 < pair[1].0), "a client cannot win twice");
         let required = round.required(target);
         let seats: Vec<Seat> = paid.iter().map(|(seat, _)| *seat).collect();
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::PaidMidpoint) {
+            paid.iter_mut().for_each(|(_, paid)| *paid = crate::planted::midpoint(*paid, round.reserve()));
+        }
         let winner = |(seat, payment)| Winner {
             seat,
             client: round.client(seat).clone(),

@@ -102,6 +102,11 @@ struct Stage {
 impl<'r> Search<'r> {
     fn new(round: &'r Round, grid: Grid) -> Search<'r> {
         let required = round.required(round.coverage());
+        #[cfg(feature = "planted-faults")]
+        let grid = match crate::planted::is(crate::planted::Fault::BudgetFromSmallestAsk) {
+            true => Grid::new(round.seats().map(|seat| round.ask(seat).micros()).min().unwrap_or(1).max(1), 1.0),
+            false => grid,
+        };
         let trunk = Path::new(round, Information::UNREACHABLE);
         let turns = turns(&trunk, round.admitted());
         let evaluations = trunk.evaluations();

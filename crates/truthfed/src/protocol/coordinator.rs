@@ -488,6 +488,11 @@ impl Coordinator {
         let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
         for winner in outcome.winners() {
             let client = winner.client.clone();
+            #[cfg(feature = "planted-faults")]
+            if crate::planted::is(crate::planted::Fault::PaidBeforeDelivery) && !moments.contains_key(&client) {
+                paid.push((client, winner.payment));
+                continue;
+            }
             let Some(moment) = moments.remove(&client) else {
                 defaulted.push(client);
                 continue;

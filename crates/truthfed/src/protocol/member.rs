@@ -227,6 +227,12 @@ impl Member {
             return self.outbox.push_back(Request::Decline(round));
         };
         self.outbox.push_back(offer(round, &self.unshared, ask));
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::InFlightForgotten) {
+            let statistics = self.unshared.clone();
+            self.in_flight = Some(InFlight { round, statistics, ask, progress: self.since_round });
+            return;
+        }
         let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
         let statistics = std::mem::replace(&mut self.unshared, nothing);
         self.in_flight = Some(InFlight { round, statistics, ask, progress: self.since_round });
@@ -257,6 +263,10 @@ impl Member {
             unshared = back;
         }
         let mut known = snapshot.statistics.clone();
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::SnapshotTwice) {
+            known.merge(&self.snapshot.statistics).expect("all have one dimension");
+        }
         let still_in_flight = self.in_flight.as_ref().filter(|_| ended.is_none());
         for part in still_in_flight.map(|in_flight| &in_flight.statistics).into_iter().chain([&unshared]) {
             known.merge(part).expect("all have one dimension");

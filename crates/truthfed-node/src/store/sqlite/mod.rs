@@ -128,6 +128,10 @@ fn prepare(opened: rusqlite::Result<Connection>) -> Result<Connection, StoreErro
     for (name, value) in [("synchronous", "full"), ("fullfsync", "on"), ("foreign_keys", "on")] {
         connection.pragma_update(None, name, value).map_err(store_error)?;
     }
+    #[cfg(feature = "planted-faults")]
+    if truthfed::planted::is(truthfed::planted::Fault::SyncNormal) {
+        connection.pragma_update(None, "synchronous", "normal").map_err(store_error)?;
+    }
     Ok(connection)
 }
 
