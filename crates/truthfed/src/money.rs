@@ -262,8 +262,28 @@ mod tests {
     }
 
     #[test]
+    fn a_mantissa_has_a_longest_length() {
+        let longest = format!("0.{}1", "0".repeat(MAX_DIGITS - 3));
+        assert!(matches!(longest.parse::<Amount>(), Err(AmountError::TooFine(_))));
+        assert!(matches!(format!("{longest}0").parse::<Amount>(), Err(AmountError::NotANumber(_))));
+    }
+
+    #[test]
+    fn units_and_micro_units_become_amounts_and_back() {
+        assert_eq!(Amount::from_units(3), Amount(3_000_000));
+        assert_eq!((Amount(2_500_000).to_f64(), i64::from(Amount(7))), (2.5, 7));
+        let cut = [-1, 5, i128::MAX].map(Amount::saturating);
+        assert_eq!(cut, [Amount::ZERO, Amount(5), Amount::MAX]);
+        assert_eq!(Amount::try_from(42), Ok(Amount(42)));
+        assert_eq!(Amount::try_from(-1), Err(AmountError::Negative("-1 micro-units".to_owned())));
+        let above = Amount::MAX.micros() + 1;
+        assert_eq!(Amount::try_from(above), Err(AmountError::TooLarge(format!("{above} micro-units"))));
+    }
+
+    #[test]
     fn totals_do_not_overflow() {
         let total: Total = std::iter::repeat_n(Amount::MAX, 1000).sum();
         assert_eq!(total.to_string(), "1000000000000000");
+        assert_eq!((total.micros(), total.to_f64()), (10_i128.pow(21), 1e15));
     }
 }
