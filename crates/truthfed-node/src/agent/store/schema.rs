@@ -98,8 +98,11 @@ fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> 
 
 fn check_whole(transaction: &Transaction<'_>, owner: &Owner) -> Result<(), FileError> {
     let problem: String = transaction.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if problem != "ok" {
-        return Err(FileError::Damaged(problem));
+    match problem.as_str() {
+        "ok" => {}
+        // It could not be read: nothing is known about it.
+        _ if is_unread(&problem) => return Err(FileError::Unavailable(problem)),
+        _ => return Err(FileError::Damaged(problem)),
     }
     let sql = "SELECT member, federation, terms FROM owner";
     let (member, federation, terms) = transaction.query_row(sql, [], columns3::<String, String, String>)?;
@@ -114,6 +117,12 @@ fn check_whole(transaction: &Transaction<'_>, owner: &Owner) -> Result<(), FileE
         found: words(&member, &federation, &terms),
         expected: words(expected.0, expected.1, expected.2),
     })
+}
+
+/// Whether a check of the file found that the disk failed, of which SQLite tells in words only.
+fn is_unread(problem: &str) -> bool {
+    let code = problem.rsplit_once("error code=").and_then(|(_, code)| code.parse::<i32>().ok());
+    code.is_some_and(|code| code & 0xff == rusqlite::ffi::SQLITE_IOERR)
 }
 
 /// Enough of a hash to tell it from another.

@@ -82,6 +82,23 @@ impl Sqlite {
         Ok(Sqlite { connection, in_doubt: None })
     }
 
+    /// Commits a batch, unless it was written before, when its answer was not known.
+    fn try_commit(&mut self, lease: Lease, batch: &Batch, in_doubt: Option<Head>) -> Result<(), StoreError> {
+        let transaction = self.write()?;
+        if let Some(end) = in_doubt
+            && has_row(&transaction, end)?
+        {
+            return Ok(());
+        }
+        let epoch: i64 = transaction.query_row("SELECT epoch FROM lease", [], |row| row.get(0)).map_err(store_error)?;
+        if epoch != to_column(lease.epoch) {
+            return Err(StoreError::NotLeader(lease.epoch));
+        }
+        batch.check(head(&transaction)?, last_posting(&transaction)?)?;
+        insert(&transaction, batch).map_err(store_error)?;
+        transaction.commit().map_err(commit_error)
+    }
+
     fn write(&mut self) -> Result<Transaction<'_>, StoreError> {
         self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)
     }
@@ -143,9 +160,14 @@ impl Store for Sqlite {
              WHERE NOT (granted_ms <= now AND now < expires_ms) RETURNING epoch"
         );
         let granted = [lease_column(lease_ms)];
+        // A transaction of its own, since a query that returns a row does not say whether its commit failed: two would
+        // be granted the same epoch.
+        let transaction = self.write()?;
         let epoch: Option<i64> =
-            self.connection.query_row(&sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
-        Ok(Lease { epoch: count(epoch.ok_or(StoreError::Held)?)? })
+            transaction.query_row(&sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
+        let epoch = count(epoch.ok_or(StoreError::Held)?)?;
+        transaction.commit().map_err(store_error)?;
+        Ok(Lease { epoch })
     }
 
     fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
@@ -166,19 +188,13 @@ impl Store for Sqlite {
 
     fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
         let in_doubt = self.in_doubt.take().filter(|end| batch.end() == Some(*end));
-        let transaction = self.write()?;
-        if let Some(end) = in_doubt
-            && has_row(&transaction, end)?
-        {
-            return Ok(());
-        }
-        let epoch: i64 = transaction.query_row("SELECT epoch FROM lease", [], |row| row.get(0)).map_err(store_error)?;
-        if epoch != to_column(lease.epoch) {
-            return Err(StoreError::NotLeader(lease.epoch));
-        }
-        batch.check(head(&transaction)?, last_posting(&transaction)?)?;
-        insert(&transaction, batch).map_err(store_error)?;
-        let outcome = transaction.commit().map_err(commit_error);
+        let outcome = self.try_commit(lease, batch, in_doubt).map_err(|error| match error {
+            // What was tried before may be on the disk all the same.
+            StoreError::Full | StoreError::Unavailable(_) if in_doubt.is_some() => {
+                StoreError::InDoubt(error.to_string())
+            }
+            error => error,
+        });
         if matches!(outcome, Err(StoreError::InDoubt(_))) {
             self.in_doubt = batch.end();
         }
