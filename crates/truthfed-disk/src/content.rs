@@ -1,5 +1,6 @@
 //! The bytes of one file: as programs see them, as the medium has them, and the changes in between.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::fate::{Fate, Fates};
@@ -8,7 +9,7 @@ use crate::fate::{Fate, Fates};
 pub(crate) const SECTOR: usize = 512;
 
 /// A file's bytes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Content {
     now: Vec<u8>,
     synced: Vec<u8>,
@@ -16,7 +17,6 @@ pub(crate) struct Content {
     unsynced: Vec<Change>,
 }
 
-#[derive(Debug)]
 enum Change {
     Write { offset: usize, bytes: Vec<u8> },
     Resize(usize),
@@ -71,6 +71,12 @@ impl Content {
             }
         }
         self.now.clone_from(&self.synced);
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, {} changes not synced", self.now.len(), self.unsynced.len())
     }
 }
 

@@ -9,7 +9,21 @@
 //! sure, and a tear can damage the bytes beside it. It has one folder, which is synced as SQLite's own file system for
 //! Unix does it: with the first sync of a new journal, or with a deletion that asks for it.
 //!
-//! Not here: what is kept on a disk. Memory maps of the database itself (`mmap_size`) are not offered.
+//! ```
+//! use rusqlite::{Connection, OpenFlags};
+//! use truthfed_disk::{Disk, Fault, Plan};
+//!
+//! let disk = Disk::new(7);
+//! let open = || Connection::open_with_flags_and_vfs(disk.path("a.db"), OpenFlags::default(), disk.vfs().as_str());
+//! disk.plan(Plan { after: 3, fault: Fault::PowerLoss });
+//! assert!(open()?.execute_batch("CREATE TABLE a (b)").is_err());
+//! disk.restart();
+//! open()?.execute_batch("CREATE TABLE a (b)")?;
+//! # Ok::<(), rusqlite::Error>(())
+//! ```
+//!
+//! Not here: what is kept on a disk; memory maps of a database (`mmap_size`); systems that forget what they could not
+//! sync, as some do: here a sync that failed can be repeated.
 
 mod content;
 mod fate;

@@ -1,4 +1,5 @@
 //! The same seed gives the same disk. Alone in its process: SQLite draws salts from one stream for all threads.
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
 mod database;
 

@@ -1,4 +1,5 @@
 //! What SQLite finds on a disk.
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
 mod database;
 

@@ -1,4 +1,5 @@
 //! What a loss of power does to databases: it proves that the disk can fail them.
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
 mod database;
 

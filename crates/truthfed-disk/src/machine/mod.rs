@@ -139,28 +139,23 @@ impl Machine {
 
     /// Takes a step, unless it goes wrong. What ends everything comes after a change, and before a sync.
     fn step(&mut self, operation: Operation, failure: c_int, change: impl FnOnce(&mut Machine)) -> Io<()> {
-        match self.faults.strike(operation) {
-            None => change(self),
-            Some(fault @ (Fault::PowerLoss | Fault::Crash)) => {
-                if operation != Operation::Sync {
-                    change(self);
-                }
-                if fault == Fault::Crash {
-                    self.crash()
-                } else {
-                    self.lose_power()
-                }
-                return Err(ffi::SQLITE_IOERR);
-            }
-            Some(Fault::Failure(..)) => return Err(failure),
-            Some(Fault::Full(lasts)) => {
-                if lasts == Lasts::ForEver {
-                    self.capacity = Some(self.used());
-                }
+        let fault = self.faults.strike(operation);
+        let is_end = matches!(fault, Some(Fault::PowerLoss | Fault::Crash));
+        if fault.is_none() || is_end && operation != Operation::Sync {
+            change(self);
+        }
+        match fault {
+            None => return Ok(()),
+            Some(Fault::PowerLoss) => self.lose_power(),
+            Some(Fault::Crash) => self.crash(),
+            Some(Fault::Full(Lasts::Once)) => return Err(ffi::SQLITE_FULL),
+            Some(Fault::Full(Lasts::ForEver)) => {
+                self.capacity = Some(self.used());
                 return Err(ffi::SQLITE_FULL);
             }
+            Some(Fault::Failure(..)) => return Err(failure),
         }
-        Ok(())
+        Err(ffi::SQLITE_IOERR)
     }
 
     fn id(&mut self) -> u64 {

@@ -17,7 +17,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_vfs};
 use self::file::{OpenFile, Opened};
 use crate::machine::{self, Io, Machine};
 
-/// Milliseconds from the beginning of the Julian calendar, which SQLite counts from, to 1970.
+/// Milliseconds from the day that SQLite counts from, in 4714 BC, to 1970.
 const JULIAN_MS: i64 = 210_866_760_000_000;
 const LONGEST_PATH: c_int = 512;
 

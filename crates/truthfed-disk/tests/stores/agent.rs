@@ -6,7 +6,7 @@ use truthfed_node::agent::FileError;
 
 use crate::agents::Action::{self, Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
 use crate::agents::{Life, Sight};
-use crate::{disk, each};
+use crate::{disk, each, fall};
 
 const SCRIPT: &[Action] = &[
     Start,
@@ -170,14 +170,24 @@ fn a_failure_that_passes_changes_nothing() {
 fn a_failure_that_lasts_is_never_a_yes_and_a_restart_recovers() {
     for operation in [Any, Sync, Read] {
         at_every_step(Fault::Failure(operation, Lasts::ForEver), |life, reference, failed, error| {
-            // A disk that does not answer is no reason to give the file up.
-            assert!(!matches!(error, Some(FileError::Damaged(_))), "{error:?}");
-            if life.disk.steps().is_multiple_of(2) {
-                life.disk.crash()
-            } else {
-                life.disk.lose_power()
-            }
+            assert!(matches!(error, None | Some(FileError::Unavailable(_) | FileError::Unusable(_))), "{error:?}");
+            fall(&life.disk);
             check_goes_on(life, reference, failed);
         });
     }
+}
+
+/// Its owner would be told to begin anew without it.
+#[test]
+fn a_file_that_cannot_be_read_for_a_moment_is_not_called_damaged() {
+    let mut life = Life::new(disk(0));
+    follow(&mut life, 0);
+    let reads = life.disk.reads();
+    drop(life.open().unwrap());
+    each(0..life.disk.reads() - reads, |after| {
+        let fault = Fault::Failure(Read, Lasts::Once);
+        life.disk.plan(Plan { after, fault });
+        let error = life.open().err();
+        assert!(matches!(error, Some(FileError::Unavailable(_))), "{error:?}");
+    });
 }

@@ -79,7 +79,9 @@ impl Core {
         match self.store.renew(self.lease, lease_ms) {
             Ok(()) => self.renewed = now,
             // The store may come back before the lease runs out; every commit checks the lease anyway.
-            Err(StoreError::Unavailable(problem)) => tracing::warn!(%problem, "the lease was not renewed"),
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
+                tracing::warn!(%error, "the lease was not renewed");
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(())

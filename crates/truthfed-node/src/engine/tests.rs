@@ -250,7 +250,10 @@ impl Store for Moody {
         self.inner.acquire(lease_ms)
     }
     fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
-        self.inner.renew(lease, lease_ms)
+        match self.moods.pop_if(|mood| *mood == Mood::Full) {
+            Some(_) => Err(StoreError::Full),
+            None => self.inner.renew(lease, lease_ms),
+        }
     }
     fn release(&mut self, lease: Lease) -> Result<(), StoreError> {
         self.inner.release(lease)
@@ -312,6 +315,19 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
         running.stop().await.unwrap();
         assert_eq!(journal(folder.path()), expected, "{mood:?}");
     }
+}
+
+#[test]
+fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
+    let folder = TempDir::new().unwrap();
+    let clock = Clock::simulated();
+    let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
+    let moods = vec![Mood::Full, Mood::Fine];
+    let mut core = Core::start(setup, Box::new(Moody { inner: store(folder.path()), moods })).unwrap();
+    clock.set(truthfed::protocol::Time(20_000));
+    core.renew().unwrap();
+    let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
+    assert!(core.work(vec![ask], &mut |_| false).unwrap()[0].is_ok());
 }
 
 #[tokio::test]
