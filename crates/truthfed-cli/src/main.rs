@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod simulate;
+mod soak;
 mod source;
 mod sweep;
 
@@ -42,6 +43,7 @@ fn run(cli: Cli) -> anyhow::Result<Report> {
         Command::Audit(args) => audit::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Soak(args) => Ok(soak::run(&args)),
         Command::Sweep(args) => sweep::run(&args),
         Command::Mechanisms(args) => Ok(mechanisms::run(&args)),
         Command::Node(command) => node::run(&command),

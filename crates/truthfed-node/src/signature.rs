@@ -32,9 +32,8 @@ impl Signer {
         Signer(SigningKey::from_bytes(&seed))
     }
 
-    /// The key of a seed, the same every time.
-    #[cfg(test)]
-    pub(crate) fn from_seed(seed: [u8; 32]) -> Signer {
+    /// The key of a seed, the same every time: for simulations and tests. Who knows the seed has the key.
+    pub fn from_seed(seed: [u8; 32]) -> Signer {
         Signer(SigningKey::from_bytes(&seed))
     }
 

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
-use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::catalog::{self, Claim, Parameters};
 use truthfed::auction::{
     Coverage, CoverageError, IncFedUcb, Mechanism, Ratchet, RatchetError, TruthFedBan, TruthFedBanError, Vcg,
 };
@@ -215,6 +215,12 @@ impl Agreement {
     /// When members ask for a round.
     pub fn trigger(&self) -> Trigger {
         self.document.trigger
+    }
+
+    /// Whether whoever wins is paid at least what it asked.
+    pub fn pays_the_ask(&self) -> bool {
+        let entry = catalog::find(&self.document.mechanism.name, self.parameters);
+        entry.expect("the name was checked").individually_rational == Claim::Yes
     }
 
     /// Who wins and what they are paid.

@@ -34,7 +34,7 @@ pub use self::https::{Https, HttpsError};
 pub use self::link::{Direct, Link, LinkError};
 pub use self::policy::{Policy, PolicyError, Price, RawPolicy};
 pub use self::receipts::BadReceipt;
-pub use self::rounds::{Step, StepError};
+pub use self::rounds::{Refused, Step, StepError};
 pub use self::run::{ExchangeError, Runner};
 pub use self::store::FileError;
 use crate::digest::{Digest, PublicKey};

@@ -19,8 +19,8 @@ pub(super) struct Known {
     pub(super) context: Context,
     /// Its hash.
     pub(super) offer: Digest,
-    /// Its price.
-    pub(super) ask: Amount,
+    /// The least that the terms promise to pay for it.
+    pub(super) least: Amount,
     /// The payment that was promised.
     pub(super) promised: Option<Amount>,
 }
@@ -76,8 +76,8 @@ fn check_known(content: &ReceiptContent, known: &Known) -> Result<(), String> {
         (Some(payment), Some(promised)) if payment != promised => {
             Err(format!("the payment is {payment}, promised was {promised}"))
         }
-        (Some(payment), _) if payment < known.ask => {
-            Err(format!("the payment is {payment}, less than the ask of {}", known.ask))
+        (Some(payment), _) if payment < known.least => {
+            Err(format!("the payment is {payment}, less than the ask of {}", known.least))
         }
         _ => Ok(()),
     }

@@ -14,6 +14,7 @@ use super::receipts::{BadReceipt, Known};
 use super::state::{Answer, Event, EventError, NewOffer};
 use super::store::{Beside, FileError, Receipt, SignedOffer};
 use crate::digest::Nonce;
+use crate::error::{Code, Whose};
 use crate::wire::{
     Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase, ReceiptKind,
     SyncReply, SyncRequest, View, commitment,
@@ -39,6 +40,32 @@ pub enum Step {
     Decline(RoundId),
     /// Send this delivery, and hand the receipt to [`Agent::delivery_taken`].
     Deliver(RoundId, Envelope),
+}
+
+/// What is to be done when the coordinator refuses a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// Try again later.
+    TryAgain,
+    /// [`Agent::finish`] the round: nothing more is to be said in it.
+    Finish(RoundId),
+    /// The same, and decline: a courtesy to the others, who wait for the deadline without it.
+    Decline(RoundId),
+}
+
+impl Step {
+    /// What a refusal of this step comes to. One that only the member could mend is final for the round.
+    pub fn refused(&self, code: Code) -> Refused {
+        match self {
+            _ if code.whose() != Whose::Member => Refused::TryAgain,
+            Step::Offer(round, _) => match code {
+                Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry => Refused::Finish(*round),
+                _ => Refused::Decline(*round),
+            },
+            Step::Decline(round) | Step::Deliver(round, _) => Refused::Finish(*round),
+            Step::Nothing | Step::Sync(_) | Step::Ask | Step::Price(..) => Refused::TryAgain,
+        }
+    }
 }
 
 /// Why a step cannot be done.
@@ -258,7 +285,9 @@ impl Agent {
         let content = offer_content(round, &envelope)?;
         let promised = self.store.receipt(round, ReceiptKind::Won)?.and_then(|won| won.payment);
         let OfferContent { context, ask_micros: ask, .. } = content;
-        Ok(Some(Known { context, offer: envelope.digest(), ask, promised }))
+        // Under terms that do not promise the ask, such as those that pay nobody, any payment may be right.
+        let least = if self.membership.agreement.pays_the_ask() { ask } else { Amount::ZERO };
+        Ok(Some(Known { context, offer: envelope.digest(), least, promised }))
     }
 
     fn signed_offer(&self, round: RoundId) -> Result<SignedOffer, FileError> {

@@ -15,9 +15,9 @@ use super::core::Agent;
 use super::handle::{Handle, work_with};
 use super::link::{Link, LinkError};
 use super::policy::Policy;
-use super::rounds::{Step, StepError};
+use super::rounds::{Refused, Step, StepError};
 use crate::digest::Nonce;
-use crate::error::{Code, Whose};
+use crate::error::Refusal;
 use crate::wire::View;
 
 /// How long the coordinator may wait for news before it answers.
@@ -138,10 +138,20 @@ impl<L: Link> Runner<L> {
 
     async fn step(&self, view: &View) -> Result<bool, ExchangeError> {
         let shown = view.clone();
-        match self.agent.with(move |agent| agent.next_step(&shown)).await? {
-            Step::Nothing => return Ok(false),
+        let step = self.agent.with(move |agent| agent.next_step(&shown)).await?;
+        match self.take(&step, view.closed).await {
+            Err(ExchangeError::Link(LinkError::Refused(refusal))) => self.refused(&step, refusal).await?,
+            taken => taken?,
+        }
+        Ok(!matches!(step, Step::Nothing))
+    }
+
+    /// Says what is to be said, and hands the reply to the agent.
+    async fn take(&self, step: &Step, ended: RoundId) -> Result<(), ExchangeError> {
+        match step.clone() {
+            Step::Nothing => {}
             Step::Sync(request) => {
-                let (reply, ended) = (self.link.sync(request).await?, view.closed);
+                let reply = self.link.sync(request).await?;
                 self.agent.with(move |agent| agent.synced(reply, ended)).await?;
             }
             Step::Ask => {
@@ -149,21 +159,34 @@ impl<L: Link> Runner<L> {
                 self.agent.with(Agent::asked).await?;
             }
             Step::Price(round, nonce, data) => self.answer(round, nonce, data).await?,
-            Step::Offer(round, offer) => match self.link.offer(round, offer).await {
-                Ok(reply) => self.agent.with(move |agent| agent.offer_taken(round, reply.receipt)).await?,
-                Err(error) => self.offer_refused(round, error).await?,
-            },
+            Step::Offer(round, offer) => {
+                let reply = self.link.offer(round, offer).await?;
+                self.agent.with(move |agent| agent.offer_taken(round, reply.receipt)).await?;
+            }
             Step::Decline(round) => {
-                let declined = self.link.decline(round).await;
-                self.unless_final(round, declined.map(|_| ())).await?;
+                self.link.decline(round).await?;
                 self.agent.with(move |agent| agent.finish(round)).await;
             }
-            Step::Deliver(round, delivery) => match self.link.deliver(round, delivery).await {
-                Ok(reply) => self.agent.with(move |agent| agent.delivery_taken(round, reply.receipt)).await?,
-                Err(error) => self.unless_final(round, Err(error)).await?,
-            },
+            Step::Deliver(round, delivery) => {
+                let reply = self.link.deliver(round, delivery).await?;
+                self.agent.with(move |agent| agent.delivery_taken(round, reply.receipt)).await?;
+            }
         }
-        Ok(true)
+        Ok(())
+    }
+
+    /// Gives up the round, or the exchange, when the coordinator says no.
+    async fn refused(&self, step: &Step, refusal: Refusal) -> Result<(), ExchangeError> {
+        let round = match step.refused(refusal.code) {
+            Refused::TryAgain => return Err(LinkError::Refused(refusal).into()),
+            Refused::Finish(round) | Refused::Decline(round) => round,
+        };
+        tracing::warn!(%round, %refusal, "refused by the coordinator");
+        self.agent.with(move |agent| agent.finish(round)).await;
+        if step.refused(refusal.code) == Refused::Decline(round) {
+            let _ = self.link.decline(round).await;
+        }
+        Ok(())
     }
 
     /// Decides what to ask for, and answers the round. The price is that of the very data that is offered: when more was
@@ -187,34 +210,6 @@ impl<L: Link> Runner<L> {
         match data {
             Some(data) => self.policy.price(round, data).await,
             None => None,
-        }
-    }
-
-    /// The coordinator does not take the offer: the round need not wait for another.
-    async fn offer_refused(&self, round: RoundId, error: LinkError) -> Result<(), ExchangeError> {
-        let is_mistake = match &error {
-            LinkError::Refused(refusal) => {
-                !matches!(refusal.code, Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry)
-            }
-            _ => false,
-        };
-        self.unless_final(round, Err(error)).await?;
-        if is_mistake {
-            // A courtesy to the others: without it they wait for the deadline.
-            let _ = self.link.decline(round).await;
-        }
-        Ok(())
-    }
-
-    /// A refusal that only the member could mend is final for this round; everything else is tried again.
-    async fn unless_final(&self, round: RoundId, reply: Result<(), LinkError>) -> Result<(), ExchangeError> {
-        match reply {
-            Err(LinkError::Refused(refusal)) if refusal.code.whose() == Whose::Member => {
-                tracing::warn!(%round, %refusal, "refused by the coordinator");
-                self.agent.with(move |agent| agent.finish(round)).await;
-                Ok(())
-            }
-            reply => Ok(reply?),
         }
     }
 }

@@ -1,0 +1,121 @@
+//! What runs come to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+/// Every kind of fault that is injected.
+pub const FAULTS: &[&str] = &[
+    "message-lost",
+    "message-late",
+    "message-repeated",
+    "message-readdressed",
+    "reply-stale",
+    "link-cut",
+    "link-clogged",
+    "coordinator-killed-before-work",
+    "coordinator-killed-after-commit",
+    "coordinator-killed-after-reply",
+    "coordinator-power-lost",
+    "coordinator-killed-inside",
+    "coordinator-power-lost-inside",
+    "coordinator-disk-failed",
+    "coordinator-disk-full",
+    "coordinator-recovery-disturbed",
+    "coordinator-paused",
+    "coordinator-fenced",
+    "clock-jumped",
+    "wall-clock-jumped",
+    "member-killed",
+    "member-power-lost",
+    "member-killed-inside",
+    "member-power-lost-inside",
+    "member-disk-failed",
+    "member-disk-full",
+    "member-gone",
+    "member-lied",
+    "member-flooded",
+    "member-revoked",
+    "member-enrolled",
+];
+
+/// What one or more runs did. Reports add up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Runs.
+    pub seeds: u64,
+    /// Rounds that were settled.
+    pub settled: u64,
+    /// Rounds that ended without an auction.
+    pub aborted: u64,
+    /// Things that happened.
+    pub steps: u64,
+    /// Virtual time, in milliseconds.
+    pub virtual_ms: u64,
+    /// Faults that were injected, by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+impl Report {
+    /// Rounds that ended.
+    pub fn rounds(&self) -> u64 {
+        self.settled + self.aborted
+    }
+
+    /// Adds another.
+    pub fn add(&mut self, other: &Report) {
+        let Report { seeds, settled, aborted, steps, virtual_ms, faults } = other;
+        self.seeds += seeds;
+        self.settled += settled;
+        self.aborted += aborted;
+        self.steps += steps;
+        self.virtual_ms += virtual_ms;
+        for (kind, count) in faults {
+            *self.faults.entry(kind).or_default() += count;
+        }
+    }
+}
+
+/// What should never happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+pub struct Violation {
+    /// What does not hold.
+    pub invariant: &'static str,
+    /// The seed that gives the run again.
+    pub seed: u64,
+    /// After how many steps.
+    pub step: u64,
+    /// What was found.
+    pub text: String,
+    /// What happened last.
+    pub last: Vec<String>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { invariant, seed, step, text, last } = self;
+        last.iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        write!(f, "{invariant} is violated in step {step} of seed {seed}: {text}")
+    }
+}
+
+/// A violation before it is known where it happened.
+#[derive(Debug)]
+pub(crate) struct Breach {
+    pub(crate) invariant: &'static str,
+    pub(crate) text: String,
+}
+
+/// Whether all is well.
+pub(crate) type Verdict<T = ()> = Result<T, Breach>;
+
+/// That something does not hold.
+pub(crate) fn breach<T>(invariant: &'static str, text: impl Into<String>) -> Verdict<T> {
+    Err(Breach { invariant, text: text.into() })
+}
+
+/// Something that has to hold.
+pub(crate) fn check(holds: bool, invariant: &'static str, text: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { breach(invariant, text()) }
+}

@@ -1,0 +1,56 @@
+//! What happened, line by line, and one hash over all of it.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+use truthfed_node::digest::{Digest, Hex};
+
+/// Lines that are kept to be shown with a violation.
+const LAST: usize = 60;
+
+/// A readable record of a run. The same seed gives the same lines, and so the same hash.
+#[derive(Debug, Default)]
+pub struct Trace {
+    hasher: Sha256,
+    lines: VecDeque<String>,
+    is_whole: bool,
+}
+
+impl Trace {
+    /// Keeps the last lines only.
+    pub fn new() -> Trace {
+        Trace::default()
+    }
+
+    /// Keeps every line.
+    pub fn whole() -> Trace {
+        Trace { is_whole: true, ..Trace::default() }
+    }
+
+    /// Adds a line.
+    pub(crate) fn say(&mut self, now: u64, words: fmt::Arguments<'_>) {
+        let line = format!("{now:>7} {words}");
+        self.hasher.update(line.as_bytes());
+        self.hasher.update(b"\n");
+        if !self.is_whole && self.lines.len() == LAST {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+
+    /// The lines that are kept, in order.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(String::as_str)
+    }
+
+    /// The last lines.
+    pub(crate) fn last(&self) -> Vec<String> {
+        self.lines.iter().skip(self.lines.len().saturating_sub(LAST)).cloned().collect()
+    }
+
+    /// Over all lines so far.
+    pub fn hash(&self) -> Digest {
+        Hex(self.hasher.clone().finalize().into())
+    }
+}
