@@ -9,6 +9,14 @@
 //! - [`engine`]: the coordinator's one writer.
 //! - [`journal`]: every durable step, hash-chained; [`store`]: where it is kept; [`ledger`]: what it comes to.
 
+/// A point at which a process can be killed. Nothing at all without the feature `kill-points`.
+macro_rules! kill_point {
+    ($($call:tt)*) => {
+        #[cfg(feature = "kill-points")]
+        $crate::kill::$($call)*;
+    };
+}
+
 pub mod agent;
 pub mod client;
 pub mod coordinator;
@@ -18,6 +26,8 @@ pub mod error;
 pub mod federation;
 pub mod identity;
 pub mod journal;
+#[cfg(feature = "kill-points")]
+pub mod kill;
 pub mod ledger;
 pub mod net;
 pub mod reading;

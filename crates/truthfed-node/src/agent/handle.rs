@@ -84,8 +84,11 @@ pub(super) async fn work_with<T: Send + 'static>(
     mut agent: OwnedMutexGuard<Agent>,
     work: impl FnOnce(&mut Agent) -> T + Send + 'static,
 ) -> T {
-    let done = tokio::task::spawn_blocking(move || work(&mut agent)).await;
-    done.unwrap_or_else(|error| match error.try_into_panic() {
+    let done = tokio::task::spawn_blocking(move || {
+        kill_point!(replied());
+        work(&mut agent)
+    });
+    done.await.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(error) => panic!("the runtime is shutting down: {error}"),
     })

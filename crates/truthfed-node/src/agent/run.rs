@@ -85,6 +85,7 @@ impl<L: Link> Runner<L> {
             }
         }
         self.agent.with(Agent::checkpoint).await;
+        kill_point!(replied());
     }
 
     /// Follows the coordinator's views until something fails.

@@ -30,7 +30,9 @@ impl Core {
     /// # Errors
     /// When the store is held by another coordinator, damaged, or not of this federation.
     pub fn start(setup: Setup, mut store: Box<dyn Store>) -> Result<Core, EngineError> {
+        kill_point!(before(&"recovery"));
         let lease = store.acquire(setup.lease_ms)?;
+        kill_point!(inside(&"recovery"));
         match take_up(setup, store.as_mut(), lease) {
             Ok(state) => Ok(Core { renewed: state.now(), state, store, lease, is_sound: true }),
             Err(error) => {
@@ -116,6 +118,7 @@ impl Core {
         self.is_sound = committed.is_ok();
         match committed {
             Ok(()) => {
+                kill_point!(committed(self.state.batch().rows.as_slice()));
                 narration::narrate(&self.state.batch().rows);
                 self.state.committed(started.elapsed())?;
                 Ok(answers)
@@ -126,6 +129,7 @@ impl Core {
 
     /// Commits the draft. While it is in doubt whether it is written, the same is committed again: nothing else may be.
     fn commit(&mut self, wait: &mut dyn FnMut(&str) -> bool) -> Result<(), StoreError> {
+        kill_point!(before(self.state.batch().rows.as_slice()));
         loop {
             match self.store.commit(self.lease, self.state.batch()) {
                 Err(StoreError::InDoubt(problem)) => {
@@ -176,8 +180,11 @@ impl Core {
 
 fn take_up(setup: Setup, store: &mut dyn Store, lease: Lease) -> Result<State, EngineError> {
     let mut state = State::recover(setup, store)?;
+    kill_point!(committed(&"recovery"));
     if state.is_changed() {
+        kill_point!(before(state.batch().rows.as_slice()));
         store.commit(lease, state.batch())?;
+        kill_point!(committed(state.batch().rows.as_slice()));
         narration::narrate(&state.batch().rows);
         state.committed(Duration::ZERO)?;
     }

@@ -289,6 +289,7 @@ impl Engine {
             // Who asked may have gone.
             let _ = reply.send(answer);
         }
+        kill_point!(replied());
         Ok(())
     }
 

@@ -7,6 +7,8 @@
 //! Not here: what events mean ([`super::state`]).
 
 mod error;
+#[cfg(feature = "kill-points")]
+mod kill;
 mod schema;
 
 use std::path::Path;
@@ -126,19 +128,23 @@ impl AgentStore {
     pub(super) fn checkpoint(&mut self, state: &State) -> Result<(), FileError> {
         let body = serde_json::to_string(state).expect("a state is JSON");
         let event = self.last_event as i64;
+        kill_point!(before(&"kept"));
         let transaction = write(&mut self.connection)?;
         let sql = "INSERT INTO checkpoint VALUES (1, ?1, ?2, ?3) \
                    ON CONFLICT (id) DO UPDATE SET event = ?1, body = ?2, hash = ?3";
         let hash = row_hash(&format!("checkpoint {event}"), &body);
         transaction.execute(sql, params![event, body, hash.0])?;
+        kill_point!(inside(&"kept"));
         transaction.execute("DELETE FROM events WHERE number <= ?1", [event])?;
         transaction.commit()?;
+        kill_point!(committed(&"kept"));
         self.since_checkpoint = 0;
         Ok(())
     }
 
     /// Keeps a decision until its reward comes, or so many others came that it is forgotten.
     pub(super) fn decide(&mut self, arm: &[f64]) -> Result<DecisionId, FileError> {
+        kill_point!(before(&"decided"));
         let transaction = write(&mut self.connection)?;
         let last: i64 =
             transaction.query_row("SELECT coalesce(max(number), 0) FROM decisions", [], |row| row.get(0))?;
@@ -146,9 +152,11 @@ impl AgentStore {
         let arm: Vec<u8> = arm.iter().flat_map(|x| x.to_bits().to_be_bytes()).collect();
         let sql = "INSERT INTO decisions VALUES (?1, ?2, ?3, NULL)";
         transaction.prepare_cached(sql)?.execute(params![last + 1, id.tag.0, arm])?;
+        kill_point!(inside(&"decided"));
         let oldest = last + 1 - self.decisions as i64;
         transaction.prepare_cached("DELETE FROM decisions WHERE number <= ?1")?.execute([oldest])?;
         transaction.commit()?;
+        kill_point!(committed(&"decided"));
         Ok(id)
     }
 
@@ -173,6 +181,7 @@ impl AgentStore {
     /// Writes an event and what belongs to it, whole or not at all.
     pub(super) fn record(&mut self, event: Option<&Event>, beside: &Beside) -> Result<(), FileError> {
         let number = self.last_event + 1;
+        kill_point!(before(&(event, beside)));
         let transaction = write(&mut self.connection)?;
         if let Some(event) = event {
             let body = serde_json::to_string(event).expect("an event is JSON");
@@ -181,7 +190,9 @@ impl AgentStore {
             insert.execute(params![number as i64, body, hash.0])?;
         }
         insert(&transaction, beside)?;
+        kill_point!(inside(&(event, beside)));
         transaction.commit()?;
+        kill_point!(committed(&(event, beside)));
         if event.is_some() {
             self.last_event = number;
             self.since_checkpoint += 1;

@@ -77,6 +77,7 @@ fn create(path: &Path) -> Result<(), FileError> {
 
 /// Makes the tables of an empty file, or checks that a file is of this version, whole, and this agent's.
 fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> {
+    kill_point!(before(&"begun"));
     let transaction = write(connection)?;
     let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -93,7 +94,11 @@ fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> 
         (APPLICATION, found) => return Err(FileError::Version { found, expected: VERSION }),
         _ => return Err(FileError::Unusable("the file belongs to another program".to_owned())),
     }
-    Ok(transaction.commit()?)
+    kill_point!(inside(&"begun"));
+    transaction.commit()?;
+    kill_point!(committed(&"begun"));
+    kill_point!(replied());
+    Ok(())
 }
 
 fn check_whole(transaction: &Transaction<'_>, owner: &Owner) -> Result<(), FileError> {

@@ -14,6 +14,7 @@ pub(super) fn insert(client: &mut impl GenericClient, batch: &Batch) -> Result<(
     let Batch { rows, replies, postings, standing } = batch;
     if !rows.is_empty() {
         insert_rows(client, rows)?;
+        kill_point!(inside(rows.as_slice()));
     }
     if !replies.is_empty() {
         insert_replies(client, replies)?;

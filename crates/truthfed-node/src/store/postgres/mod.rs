@@ -62,6 +62,7 @@ impl Postgres {
     fn prepare(address: Address, schema: fn(&mut Client) -> Result<(), Failure>) -> Result<Postgres, StoreError> {
         let mut store = Postgres { address, client: None, in_doubt: None };
         store.attempt(schema)?;
+        kill_point!(replied());
         Ok(store)
     }
 

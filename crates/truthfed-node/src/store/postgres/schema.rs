@@ -17,6 +17,7 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
     if version(client)? == Some(CURRENT) {
         return Ok(());
     }
+    kill_point!(before(&"maintenance"));
     let mut transaction = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start()?;
     transaction.batch_execute(LOCK)?;
     let found = match version(&mut transaction)? {
@@ -28,7 +29,10 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
         transaction.batch_execute(migration)?;
     }
     transaction.batch_execute(&format!("UPDATE truthfed.version SET version = {CURRENT}"))?;
-    Ok(transaction.commit()?)
+    kill_point!(inside(&"maintenance"));
+    transaction.commit()?;
+    kill_point!(committed(&"maintenance"));
+    Ok(())
 }
 
 /// Whether the tables are there, and of this version.

@@ -65,6 +65,7 @@ impl Sqlite {
             return Err(StoreError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
         }
         schema::migrate(&mut connection)?;
+        kill_point!(replied());
         Ok(Sqlite { connection, in_doubt: None })
     }
 
@@ -273,6 +274,7 @@ fn insert(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> 
     let mut statement = transaction.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3)")?;
     for row in rows {
         statement.execute(params![to_column(row.number), row.body, row.hash.0])?;
+        kill_point!(inside(std::slice::from_ref(row)));
     }
     let mut statement = transaction.prepare_cached("INSERT INTO replies VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for StoredReply { key, request, body } in replies {

@@ -38,6 +38,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     if pragma(connection, "user_version")? == CURRENT {
         return Ok(());
     }
+    kill_point!(before(&"maintenance"));
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Somebody else may have been faster.
     check(&transaction)?;
@@ -47,7 +48,10 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(store_error)?;
     transaction.pragma_update(None, "user_version", CURRENT).map_err(store_error)?;
-    transaction.commit().map_err(store_error)
+    kill_point!(inside(&"maintenance"));
+    transaction.commit().map_err(store_error)?;
+    kill_point!(committed(&"maintenance"));
+    Ok(())
 }
 
 fn pragma(connection: &Connection, name: &str) -> Result<i64, StoreError> {

@@ -1,0 +1,85 @@
+//! What came of a life, to compare: the store with all its replies, and what every agent holds.
+
+use serde_json::Value;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+use truthfed_node::agent::{Agent, Membership};
+use truthfed_node::federation::open_bundle;
+use truthfed_node::kill::step;
+use truthfed_node::store::{RequestKind, Store, StoredReply, open_existing};
+
+use super::site::{FIRST, MEMBERS, Site};
+
+/// More than there is.
+const ALL: usize = 10_000;
+/// Kinds of receipts that no agent goes without. What it missed of the others is moot once a round has ended.
+const DECISIVE: [&str; 2] = ["paid", "voided"];
+
+/// All that is left.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Trace {
+    /// The steps that the entries of the journal are, in order.
+    pub(crate) steps: Vec<&'static str>,
+    /// The coordinator's: journal with its hashes, ledger, standing, every reply and receipt it gave.
+    store: Vec<String>,
+    /// What agents know, and were paid.
+    statuses: Vec<String>,
+    /// The decisive receipts of the first members, as they were signed.
+    receipts: Vec<String>,
+}
+
+impl Trace {
+    /// Panics when an agent holds a receipt that the coordinator did not give, or would give otherwise now.
+    pub(crate) fn read(site: &Site, statuses: &[Value]) -> Trace {
+        let members = &MEMBERS[..statuses.len()];
+        let mut store = open_existing(&site.store()).unwrap();
+        let rows = store.rows(0, ALL).unwrap();
+        let replies: Vec<StoredReply> = members.iter().flat_map(|member| replies(store.as_mut(), member)).collect();
+        let mut decisive = Vec::new();
+        for (number, member) in members.iter().enumerate() {
+            for text in receipts(site, member) {
+                let receipt: Value = serde_json::from_str(&text).unwrap();
+                assert!(replies.iter().any(|reply| reply.body.contains(&text)), "{member} was not given {text}");
+                if number < FIRST && DECISIVE.iter().any(|kind| receipt["content"]["kind"] == *kind) {
+                    decisive.push(text);
+                }
+            }
+        }
+        let lines = rows.iter().map(|row| format!("{row:?}"));
+        let lines = lines.chain(store.postings(0, ALL).unwrap().into_iter().map(|posting| format!("{posting:?}")));
+        let lines = lines.chain(replies.iter().map(|reply| format!("{reply:?}")));
+        Trace {
+            steps: rows.iter().map(|row| step(&row.entry().unwrap())).collect(),
+            store: lines.chain([format!("{:?}", store.standing().unwrap())]).collect(),
+            statuses: statuses.iter().map(status).collect(),
+            receipts: decisive,
+        }
+    }
+
+    /// Panics unless this is what the other is; says where they part.
+    pub(crate) fn check_same(&self, undisturbed: &Trace) {
+        let lines = self.store.iter().zip(&undisturbed.store);
+        lines.for_each(|(got, expected)| assert_eq!(got, expected));
+        assert_eq!(self.statuses, undisturbed.statuses);
+        assert_eq!(self.receipts, undisturbed.receipts);
+        assert_eq!(self, undisturbed);
+    }
+}
+
+/// Without whether the coordinator was reachable when it was asked.
+fn status(status: &Value) -> String {
+    let mut status = status.clone();
+    status.as_object_mut().unwrap().remove("coordinator_reachable");
+    status.to_string()
+}
+
+fn replies(store: &mut dyn Store, member: &str) -> Vec<StoredReply> {
+    let member: ClientId = member.parse().unwrap();
+    RequestKind::ALL.into_iter().flat_map(|kind| store.replies(&member, kind, RoundId(0)).unwrap()).collect()
+}
+
+fn receipts(site: &Site, member: &str) -> Vec<String> {
+    let bundle = open_bundle(&site.path(&format!("fed/members/{member}"))).unwrap();
+    let agent = Agent::open(Membership::of(&bundle), &bundle.folder.join("agent.db")).unwrap();
+    agent.receipts().unwrap().iter().map(|receipt| serde_json::to_string(receipt).unwrap()).collect()
+}
