@@ -1,20 +1,25 @@
 //! One agent, shared by the application's requests and the talk with the coordinator.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+use truthfed::auction::ClientId;
 
 use super::core::{Agent, ChooseError, LearnError, Status};
 use super::decision::DecisionId;
 use super::store::FileError;
+use crate::engine::Place;
 
-/// Talks to an agent; cheap to clone. Disk access happens on threads that may block.
+/// Talks to an agent; cheap to clone. Disk access happens on threads that may block, unless said otherwise.
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
 struct Shared {
+    member: ClientId,
     agent: Arc<Mutex<Agent>>,
+    place: Place,
     is_reachable: AtomicBool,
     wish: Notify,
 }
@@ -22,8 +27,24 @@ struct Shared {
 impl Handle {
     /// To this agent.
     pub fn new(agent: Agent) -> Handle {
+        Handle::at(Place::Thread, agent)
+    }
+
+    /// To this agent, whose disk access holds up the task that asks for it: where the runtime's time is not real.
+    pub fn in_task(agent: Agent) -> Handle {
+        Handle::at(Place::Task, agent)
+    }
+
+    fn at(place: Place, agent: Agent) -> Handle {
+        let member = agent.membership.member.clone();
         let agent = Arc::new(Mutex::new(agent));
-        Handle(Arc::new(Shared { agent, is_reachable: AtomicBool::new(false), wish: Notify::new() }))
+        let (is_reachable, wish) = (AtomicBool::new(false), Notify::new());
+        Handle(Arc::new(Shared { member, agent, place, is_reachable, wish }))
+    }
+
+    /// Whose agent it is.
+    pub fn member(&self) -> &ClientId {
+        &self.0.member
     }
 
     /// As [`Agent::choose`].
@@ -62,8 +83,8 @@ impl Handle {
     }
 
     /// The agent, and nobody else has it meanwhile.
-    pub(super) async fn hold(&self) -> OwnedMutexGuard<Agent> {
-        self.0.agent.clone().lock_owned().await
+    pub(super) async fn hold(&self) -> Held {
+        Held { agent: self.0.agent.clone().lock_owned().await, place: self.0.place }
     }
 
     /// Whether the coordinator answered.
@@ -79,14 +100,31 @@ impl Handle {
     }
 }
 
-/// Works with an agent that is held, on a thread that may block.
+/// An agent that nobody else has.
+pub(super) struct Held {
+    agent: OwnedMutexGuard<Agent>,
+    place: Place,
+}
+
+impl Deref for Held {
+    type Target = Agent;
+
+    fn deref(&self) -> &Agent {
+        &self.agent
+    }
+}
+
+/// Works with an agent that is held, where its disk access belongs.
 pub(super) async fn work_with<T: Send + 'static>(
-    mut agent: OwnedMutexGuard<Agent>,
+    mut held: Held,
     work: impl FnOnce(&mut Agent) -> T + Send + 'static,
 ) -> T {
+    if held.place == Place::Task {
+        return work(&mut held.agent);
+    }
     let done = tokio::task::spawn_blocking(move || {
         kill_point!(replied());
-        work(&mut agent)
+        work(&mut held.agent)
     });
     done.await.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use truthfed::Amount;
+use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
 
@@ -16,7 +17,7 @@ use super::handle::{Handle, work_with};
 use super::link::{Link, LinkError};
 use super::policy::Policy;
 use super::rounds::{Refused, Step, StepError};
-use crate::digest::Nonce;
+use crate::digest::{Digest, Hex, Nonce};
 use crate::error::Refusal;
 use crate::wire::View;
 
@@ -71,7 +72,7 @@ impl<L: Link> Runner<L> {
     /// Exchanges until `stop` becomes true or its sender is gone. Failures are logged and tried again.
     pub async fn run(&self, mut stop: watch::Receiver<bool>) {
         let mut stop = pin!(async move { drop(stop.wait_for(|stop| *stop).await) });
-        let mut pauses = Pauses::new();
+        let mut pauses = Pauses::of(self.agent.member());
         loop {
             tokio::select! {
                 biased;
@@ -101,7 +102,7 @@ impl<L: Link> Runner<L> {
             {
                 return error;
             }
-            *pauses = Pauses::new();
+            pauses.begin_anew();
         }
     }
 
@@ -110,6 +111,7 @@ impl<L: Link> Runner<L> {
         let mut view = pin!(self.view(last));
         loop {
             tokio::select! {
+                biased;
                 view = &mut view => return Ok(view?),
                 () = self.agent.wished() => {
                     if let Some(last) = last {
@@ -226,20 +228,30 @@ fn report(error: &ExchangeError) {
     }
 }
 
-/// Pauses between attempts: each twice as long as the one before, and cut by chance so that not all agents come at once.
-struct Pauses(Duration);
+/// Pauses between attempts: each twice as long as the one before, and cut differently for each member and each time, so
+/// that not all agents come at once.
+struct Pauses {
+    member: ClientId,
+    made: u64,
+    longest: Duration,
+}
 
 impl Pauses {
-    fn new() -> Pauses {
-        Pauses(PAUSES.0)
+    fn of(member: &ClientId) -> Pauses {
+        Pauses { member: member.clone(), made: 0, longest: PAUSES.0 }
+    }
+
+    fn begin_anew(&mut self) {
+        self.longest = PAUSES.0;
     }
 
     fn next(&mut self) -> Duration {
-        let longest = self.0;
-        self.0 = (2 * longest).min(PAUSES.1);
-        // Without randomness the pause is whole, which is as good for one agent.
-        let chance = getrandom::u32().map_or(1.0, |bits| f64::from(bits) / f64::from(u32::MAX));
-        longest.mul_f64(0.5 + 0.5 * chance)
+        let longest = self.longest;
+        self.longest = (2 * longest).min(PAUSES.1);
+        self.made += 1;
+        let Hex([a, b, ..]) = Digest::of(format!("{} {}", self.member, self.made).as_bytes());
+        let share = f64::from(u16::from_be_bytes([a, b])) / f64::from(u16::MAX);
+        longest.mul_f64(0.5 + 0.5 * share)
     }
 }
 
@@ -249,7 +261,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_bound_and_are_cut_by_at_most_half() {
-        let mut pauses = Pauses::new();
+        let mut pauses = Pauses::of(&"m1".parse().unwrap());
         let mut longest = PAUSES.0;
         for _ in 0..20 {
             let pause = pauses.next();
@@ -257,5 +269,22 @@ mod tests {
             longest = (2 * longest).min(PAUSES.1);
         }
         assert_eq!(longest, PAUSES.1);
+        pauses.begin_anew();
+        assert!(pauses.next() <= PAUSES.0);
+    }
+
+    #[test]
+    fn pauses_of_different_members_and_of_one_member_at_different_times_differ() {
+        let mut first = Pauses::of(&"m1".parse().unwrap());
+        let mut cuts: Vec<Duration> = (0..5)
+            .map(|_| {
+                first.begin_anew();
+                first.next()
+            })
+            .collect();
+        cuts.extend((2..10).map(|number| Pauses::of(&format!("m{number}").parse().unwrap()).next()));
+        cuts.sort();
+        cuts.dedup();
+        assert_eq!(cuts.len(), 13);
     }
 }

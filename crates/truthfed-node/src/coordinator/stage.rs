@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{Plan, ServerError};
-use crate::engine::{self, EngineError, Handle};
+use crate::engine::{self, EngineError, Handle, Place};
 use crate::error::{Code, Refusal};
 use crate::store::StoreError;
 
@@ -44,8 +44,12 @@ impl Stage {
 /// Tries to start the engine; `None` while another coordinator holds the lease.
 pub(super) async fn attempt(plan: &Plan) -> Result<Option<engine::Running>, ServerError> {
     let (setup, open) = (plan.setup(), plan.store.clone());
-    // Stores wait for their database: not on a thread that serves requests.
-    let started = tokio::task::spawn_blocking(move || engine::start(setup, open()?)).await;
+    let start = move || engine::start(setup, open()?);
+    let started = match plan.place {
+        // Stores wait for their database: not on a thread that serves requests.
+        Place::Thread => tokio::task::spawn_blocking(start).await,
+        Place::Task => Ok(start()),
+    };
     match started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
         Ok(running) => Ok(Some(running)),
         Err(EngineError::Store(StoreError::Held)) => Ok(None),
