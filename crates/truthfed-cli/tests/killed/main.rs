@@ -48,6 +48,7 @@ fn check(kind: Kind, script: Script, phase_ms: u32, plans: impl FnOnce(&Trace) -
     let template = Template::new(phase_ms);
     let undisturbed = live(&template, Kind::Sqlite, script, &Plan::default());
     let mut plans = plans(&undisturbed);
+    println!("{} kills", plans.iter().map(|plan| plan.points.len()).sum::<usize>());
     plans.push(Plan::default());
     check_each(plans, |plan| live(&template, kind, script, plan).check_same(&undisturbed));
 }

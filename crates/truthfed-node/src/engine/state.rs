@@ -278,9 +278,15 @@ impl State {
     }
 
     fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Result<String, Refusal> {
-        if self.members.by_name().contains_key(&member) {
-            let message = format!("{member} is or was a member already: take another name");
-            return Err(Refusal::new(Code::MemberExists, message));
+        let same = MemberInfo { key, certificate, is_revoked: false };
+        match self.members.by_name().get(&member) {
+            // The reply was lost.
+            Some(known) if *known == same => return Ok("{}".to_owned()),
+            Some(_) => {
+                let message = format!("{member} is or was a member already: take another name");
+                return Err(Refusal::new(Code::MemberExists, message));
+            }
+            None => {}
         }
         if let Some(holder) = self.members.holder(&certificate) {
             let message = format!("the certificate is or was {holder}'s: issue another");
@@ -298,6 +304,10 @@ impl State {
     }
 
     fn revoke(&mut self, member: &ClientId) -> Result<String, Refusal> {
+        if self.members.by_name().get(member).is_some_and(|known| known.is_revoked) {
+            // The reply was lost.
+            return Ok("{}".to_owned());
+        }
         self.members.check(member)?;
         self.draft.record(&Entry::Revoked { member: member.clone() });
         self.take_out(member, self.moment);

@@ -381,3 +381,23 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
     take(&handle, Step::Deliver(0)).await.unwrap();
     running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn an_enrolment_or_a_revocation_whose_reply_was_lost_is_answered_again_and_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let running = begin(folder.path());
+    let handle = running.handle();
+    let dan: ClientId = "dan".parse().unwrap();
+    let (key, certificate) = (signer(9).public(), Digest::of(b"dan"));
+    let first = handle.enrol(dan.clone(), key, certificate).await.unwrap();
+    let version = handle.published().version();
+    assert_eq!(handle.enrol(dan.clone(), key, certificate).await.unwrap(), first);
+    assert_eq!(handle.enrol(dan.clone(), key, Digest::of(b"other")).await.unwrap_err().code, Code::MemberExists);
+    assert_eq!(handle.published().version(), version);
+    let first = handle.revoke(dan.clone()).await.unwrap();
+    let version = handle.published().version();
+    assert_eq!(handle.revoke(dan.clone()).await.unwrap(), first);
+    assert_eq!(handle.enrol(dan, key, certificate).await.unwrap_err().code, Code::MemberExists);
+    assert_eq!(handle.published().version(), version);
+    running.stop().await.unwrap();
+}
