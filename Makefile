@@ -1,10 +1,15 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test bench bench-peer deny clean
+.PHONY: help fmt lint test fuzz soak load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
 VENV := $(TOOLS)/venv
+# Seconds for each target of `make fuzz`, and in all for `make soak`.
+FUZZ_SECONDS ?= 5
+SOAK_SECONDS ?= 3600
+# What only tests may have: points at which a process kills itself, and faults that tests must find.
+FAULTY := --package truthfed-cli --package truthfed-chaos --features truthfed-cli/kill-points,truthfed-chaos/planted-faults
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,6 +20,7 @@ fmt: ## Format all code
 lint: ## Check format, lints, documentation, and dependencies
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy $(FAULTY) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(MAKE) deny
 
@@ -24,6 +30,18 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencie
 
 test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	bash scripts/postgres.sh run cargo test --workspace --locked
+	bash scripts/postgres.sh run cargo test $(FAULTY) --locked --test killed --test planted
+	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features
+	$(MAKE) fuzz
+
+fuzz: $(TOOLS)/bin/cargo-fuzz ## Fuzz every target, FUZZ_SECONDS=5 each
+	bash scripts/fuzz.sh $(FUZZ_SECONDS)
+
+soak: $(TOOLS)/bin/cargo-fuzz ## Look for violations for an hour, or SOAK_SECONDS
+	bash scripts/soak.sh $(SOAK_SECONDS)
+
+load: ## Measure the service under load and attack, on loopback
+	cargo run --release --locked --package truthfed-load
 
 bench: ## Measure LinUCB and every mechanism
 	cargo bench --workspace --locked
@@ -38,6 +56,9 @@ clean: ## Remove everything that was built
 
 $(TOOLS)/bin/cargo-deny:
 	cargo install cargo-deny --version 0.20.2 --locked --root $(TOOLS)
+
+$(TOOLS)/bin/cargo-fuzz:
+	cargo install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)
 
 $(VENV)/.ready: bench/requirements.txt
 	$(PYTHON) -m venv $(VENV)

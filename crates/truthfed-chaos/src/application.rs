@@ -2,7 +2,7 @@
 
 use truthfed_node::agent::{ChooseError, DecisionId, LearnError};
 
-use crate::report::{breach, Verdict};
+use crate::report::{Verdict, breach};
 use crate::sums::Sums;
 use crate::world::{Event, World};
 
@@ -69,10 +69,14 @@ impl World<'_> {
     fn choose(&mut self, member: usize) -> Verdict {
         let dimension = self.members[member].application.dimension;
         let arms: Vec<Vec<f64>> = (0..3).map(|_| self.arm(dimension)).collect();
-        let chosen = self.call(member, |agent| agent.choose(&arms), |world, error, may_fail| match &error {
-            ChooseError::File(error) => world.check_file(member, error, may_fail),
-            error => breach("I6", format!("an arm cannot be chosen: {error}")),
-        })?;
+        let chosen = self.call(
+            member,
+            |agent| agent.choose(&arms),
+            |world, error, may_fail| match &error {
+                ChooseError::File(error) => world.check_file(member, error, may_fail),
+                error => breach("I6", format!("an arm cannot be chosen: {error}")),
+            },
+        )?;
         if let Some((decision, index)) = chosen {
             // Sixty-fourths; few are equal, so that one in the place of another shows.
             let reward = (self.dice.between(0, 32_000) as f64 - 16_000.0) / 64.0;
@@ -100,10 +104,14 @@ impl World<'_> {
         let name = self.members[member].name();
         let tell = |world: &mut World<'_>| {
             let Sample { decision, reward, .. } = sample;
-            world.call(member, move |agent| agent.learn(decision, reward), |world, error, may_fail| match &error {
-                LearnError::File(error) => world.check_file(member, error, may_fail),
-                error => breach("I6", format!("{} cannot learn: {error}", world.members[member].name())),
-            })
+            world.call(
+                member,
+                move |agent| agent.learn(decision, reward),
+                |world, error, may_fail| match &error {
+                    LearnError::File(error) => world.check_file(member, error, may_fail),
+                    error => breach("I6", format!("{} cannot learn: {error}", world.members[member].name())),
+                },
+            )
         };
         if tell(self)?.is_none() {
             return Ok(());

@@ -49,7 +49,6 @@ impl World<'_> {
             check(self.now < until, "I15", || format!("{time} ms after the last fault {problem}"))?;
             self.happen()?;
         }
-        (self.report.settled, self.report.aborted) = (self.observer.settled, self.observer.aborted);
         for member in 0..self.members.len() {
             self.check_samples(member)?;
             self.check_earned(member)?;

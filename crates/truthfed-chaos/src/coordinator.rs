@@ -266,8 +266,7 @@ impl World<'_> {
         let process = &mut self.site.processes[index];
         let is_due = process.core.until_deadline() == Some(Duration::ZERO);
         let can_change = is_due || jobs.iter().any(|job| !job.is_harmless);
-        let (commands, requests): (Vec<_>, Vec<_>) =
-            jobs.into_iter().map(|job| (job.command, job.request)).unzip();
+        let (commands, requests): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.command, job.request)).unzip();
         let mut patience = 3;
         let worked = process.core.renew().and_then(|()| {
             process.core.work(commands, &mut |_| {
@@ -306,7 +305,9 @@ impl World<'_> {
         let is_newest = index + 1 == self.site.processes.len();
         let process = &mut self.site.processes[index];
         let (number, before) = (process.number, self.observer.chain.head());
-        let changed = self.observer.follow(&mut process.store, &mut self.dice)?;
+        // Time alone changes the journal only with the version.
+        let is_news = !requests.is_empty() || process.core.version() != before.0;
+        let changed = is_news && self.observer.follow(&mut process.store, &mut self.dice)?;
         self.observer.chain.check_notary(self.site.notary.last())?;
         check(is_newest || !changed, "I14", || format!("coordinator {number} wrote after another took over"))?;
         check(can_change || !changed, "I8", || {
@@ -357,7 +358,9 @@ impl World<'_> {
         let name = self.members[request.member].name();
         match &answer {
             Ok(_) => self.trace.say(self.now, format_args!("{name} is answered on {}", request.path)),
-            Err(refusal) => self.trace.say(self.now, format_args!("{name} is refused {}: {}", request.path, refusal.code)),
+            Err(refusal) => {
+                self.trace.say(self.now, format_args!("{name} is refused {}: {}", request.path, refusal.code))
+            }
         }
         let outcome = answer.map_err(|refusal| json(&refusal));
         let (Ok(bytes) | Err(bytes)) = &outcome;

@@ -5,8 +5,8 @@
 //! ([`truthfed_disk`]), over a network that loses, repeats, delays and reorders bytes. One seed draws everything: who
 //! takes part, the terms, the data, and which faults strike when. The same seed gives the same [`Trace`].
 //!
-//! An observer with its own books follows the journal and checks the invariants I1 to I15 of `docs/faults.md` after
-//! every step. When the faults stop, everything must be well again within a stated time.
+//! An observer with its own books follows the journal and checks after every step what must always hold (I1 to I15, see
+//! `invariants`). When the faults stop, everything must be well again within a stated time.
 //!
 //! Not here: TLS, HTTP and limits on traffic, which have tests of their own.
 
@@ -28,8 +28,11 @@ mod trace;
 mod weather;
 mod world;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 pub use self::many::many;
 pub use self::plan::{Plan, Role};
+use self::report::Breach;
 pub use self::report::{FAULTS, Report, Violation};
 pub use self::trace::Trace;
 pub use self::weather::Weather;
@@ -63,5 +66,13 @@ pub fn run(seed: u64, limits: Limits, trace: &mut Trace) -> Result<Report, Box<V
 /// # Errors
 /// As [`run`].
 pub fn run_plan(plan: Plan, limits: Limits, trace: &mut Trace) -> Result<Report, Box<Violation>> {
-    World::new(plan, trace).run(limits)
+    let seed = plan.seed;
+    // A panic is how the parts say that something cannot be: a violation as well.
+    let lived = catch_unwind(AssertUnwindSafe(|| World::new(plan, trace).run(limits)));
+    let Breach { invariant, text } = match lived {
+        Ok(Ok(report)) => return Ok(report),
+        Ok(Err(breach)) => breach,
+        Err(panic) => Breach::of_panic(panic.as_ref()),
+    };
+    Err(Box::new(Violation { invariant, seed, step: trace.steps, text, last: trace.last() }))
 }

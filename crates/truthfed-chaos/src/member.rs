@@ -213,9 +213,11 @@ impl World<'_> {
     pub(crate) fn go_on(&mut self, member: usize) -> Verdict {
         for _ in 0..MAX_STEPS {
             let Some(view) = self.members[member].view.clone() else { return self.look(member) };
-            let step = self.call(member, |agent| agent.next_step(&view), |world, error, may_fail| {
-                world.broke_off(member, &error, may_fail, false)
-            })?;
+            let step = self.call(
+                member,
+                |agent| agent.next_step(&view),
+                |world, error, may_fail| world.broke_off(member, &error, may_fail, false),
+            )?;
             match step {
                 None => return Ok(()),
                 Some(Step::Price(round, nonce, data)) => {
@@ -251,9 +253,11 @@ impl World<'_> {
             self.observer.secrets.note(&name, ask);
         }
         self.trace.say(self.now, format_args!("{name} answers round {round} with {ask:?}"));
-        let answered = self.call(member, |agent| agent.opened(round, nonce, ask), |world, error, may_fail| {
-            world.broke_off(member, &error, may_fail, false)
-        })?;
+        let answered = self.call(
+            member,
+            |agent| agent.opened(round, nonce, ask),
+            |world, error, may_fail| world.broke_off(member, &error, may_fail, false),
+        )?;
         Ok(answered.is_some())
     }
 
@@ -409,10 +413,8 @@ impl World<'_> {
 
     /// A file fails only when its disk does.
     pub(crate) fn check_file(&self, member: usize, error: &FileError, may_fail: bool) -> Verdict {
-        let is_passing = matches!(
-            error,
-            FileError::Unavailable(_) | FileError::Full | FileError::Held | FileError::Unusable(_)
-        );
+        let is_passing =
+            matches!(error, FileError::Unavailable(_) | FileError::Full | FileError::Held | FileError::Unusable(_));
         check(is_passing && may_fail, "I6", || {
             format!("the file of {} is not what was written: {error}", self.members[member].name())
         })
@@ -434,5 +436,6 @@ impl World<'_> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Verdict<T> {
-    read_json(text.as_bytes()).map_err(|refusal| Breach { invariant: "I6", text: format!("a reply is garbled: {refusal}") })
+    read_json(text.as_bytes())
+        .map_err(|refusal| Breach { invariant: "I6", text: format!("a reply is garbled: {refusal}") })
 }

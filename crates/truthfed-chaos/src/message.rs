@@ -18,7 +18,6 @@ pub(crate) enum Path {
     Decline(RoundId),
     Deliver(RoundId),
     Sync,
-    Statement,
 }
 
 impl Path {
@@ -56,7 +55,6 @@ impl fmt::Display for Path {
             Path::Decline(round) => write!(f, "decline {round}"),
             Path::Deliver(round) => write!(f, "delivery {round}"),
             Path::Sync => write!(f, "sync"),
-            Path::Statement => write!(f, "statement"),
         }
     }
 }
@@ -83,7 +81,6 @@ impl Request {
             Path::Decline(round) => Call::Decline(round),
             Path::Deliver(round) => Call::Deliver(round, read_json(body)?),
             Path::Sync => Call::Sync(read_json(body)?),
-            Path::Statement => Call::Statement,
         }))
     }
 }

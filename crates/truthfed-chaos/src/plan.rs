@@ -88,10 +88,7 @@ fn agreement(dice: &mut Stream) -> Agreement {
     let dimension = dice.between(1, 4);
     let document = TermsDocument {
         bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
-        trigger: Trigger {
-            since: dice.pick(&[Since::Round, Since::Delivery]),
-            threshold: dice.pick(&[0.0, 0.1, 0.5]),
-        },
+        trigger: Trigger { since: dice.pick(&[Since::Round, Since::Delivery]), threshold: dice.pick(&[0.0, 0.1, 0.5]) },
         coverage,
         reserve_micros: Amount::from_units(dice.pick(&[20, 70, 10_000])),
         norm: 1.0,

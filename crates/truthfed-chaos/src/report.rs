@@ -1,5 +1,6 @@
 //! What runs come to.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -105,6 +106,15 @@ impl fmt::Display for Violation {
 pub(crate) struct Breach {
     pub(crate) invariant: &'static str,
     pub(crate) text: String,
+}
+
+impl Breach {
+    /// R6: an inconsistency within the parts themselves.
+    pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Breach {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Breach { invariant: "R6", text: text.unwrap_or_else(|| "a panic without a word".to_owned()) }
+    }
 }
 
 /// Whether all is well.

@@ -15,6 +15,8 @@ pub struct Trace {
     hasher: Sha256,
     lines: VecDeque<String>,
     is_whole: bool,
+    /// Steps so far; not every step has a line.
+    pub(crate) steps: u64,
 }
 
 impl Trace {

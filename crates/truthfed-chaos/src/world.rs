@@ -15,7 +15,7 @@ use crate::member::Node;
 use crate::message::Parcel;
 use crate::network::Network;
 use crate::plan::Plan;
-use crate::report::{Report, Verdict, Violation};
+use crate::report::{Report, Verdict};
 use crate::trace::Trace;
 use crate::weather::Weather;
 
@@ -103,20 +103,11 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end: faults, then none, then everything must be well.
-    pub(crate) fn run(mut self, limits: Limits) -> Result<Report, Box<Violation>> {
-        match self.live(limits) {
-            Ok(()) => {
-                self.report.virtual_ms = self.now;
-                Ok(self.report)
-            }
-            Err(breach) => Err(Box::new(Violation {
-                invariant: breach.invariant,
-                seed: self.plan.seed,
-                step: self.report.steps,
-                text: breach.text,
-                last: self.trace.last(),
-            })),
-        }
+    pub(crate) fn run(mut self, limits: Limits) -> Verdict<Report> {
+        self.live(limits)?;
+        (self.report.steps, self.report.virtual_ms) = (self.trace.steps, self.now);
+        (self.report.settled, self.report.aborted) = (self.observer.settled, self.observer.aborted);
+        Ok(self.report)
     }
 
     fn live(&mut self, limits: Limits) -> Verdict {
@@ -127,7 +118,7 @@ impl<'a> World<'a> {
             self.at(20, Event::Play(member));
         }
         self.at(100, Event::Storm);
-        while self.observer.rounds() < rounds && self.report.steps < limits.steps {
+        while self.observer.rounds() < rounds && self.trace.steps < limits.steps {
             self.happen()?;
         }
         self.calm_down()?;
@@ -138,7 +129,7 @@ impl<'a> World<'a> {
     pub(crate) fn happen(&mut self) -> Verdict {
         let ((time, _), event) = self.agenda.pop_first().expect("the weather is always on the agenda");
         self.now = time;
-        self.report.steps += 1;
+        self.trace.steps += 1;
         match event {
             Event::Arrive(Parcel::Request(request)) => self.arrive(&request),
             Event::Arrive(Parcel::Reply(reply)) => self.hear(reply),

@@ -50,8 +50,7 @@ impl Observer {
             (&award.member, award.ask_micros, award.payment_micros, award.essential)
                 == (&winner.client, winner.ask, winner.payment, winner.essential)
         };
-        let is_identical =
-            awards.len() == outcome.winners().len() && awards.iter().zip(outcome.winners()).all(is_same);
+        let is_identical = awards.len() == outcome.winners().len() && awards.iter().zip(outcome.winners()).all(is_same);
         check(is_identical, "I11", || format!("round {round} was awarded {awards:?}, again it is {outcome:?}"))?;
         let entry = catalog::find(mechanism.name(), Parameters::default()).expect("it is in the catalog");
         if entry.individually_rational == Claim::Yes {

@@ -18,11 +18,13 @@ pub(crate) struct Chain {
     hashes: Vec<Digest>,
     epoch: u64,
     version: u64,
+    /// The last checkpoint outside of the store that was looked at.
+    notarised: Option<Checkpoint>,
 }
 
 impl Chain {
     pub(super) fn new(federation: Digest, coordinator: PublicKey) -> Chain {
-        Chain { federation, coordinator, hashes: Vec::new(), epoch: 0, version: 0 }
+        Chain { federation, coordinator, hashes: Vec::new(), epoch: 0, version: 0, notarised: None }
     }
 
     /// Number and hash of the last entry.
@@ -77,7 +79,11 @@ impl Chain {
     }
 
     /// What is vouched for outside of the store is in the chain.
-    pub(crate) fn check_notary(&self, checkpoint: Option<Checkpoint>) -> Verdict {
+    pub(crate) fn check_notary(&mut self, checkpoint: Option<Checkpoint>) -> Verdict {
+        if checkpoint == self.notarised {
+            return Ok(());
+        }
+        self.notarised = checkpoint;
         checkpoint.map_or(Ok(()), |checkpoint| self.check_checkpoint(checkpoint))
     }
 

@@ -87,9 +87,10 @@ impl Money {
                 *self.members.entry(member.clone()).or_default() += i128::from(*micros);
                 let before = payments.posted.insert(member.clone(), *micros);
                 check(before.is_none(), "I2", || format!("{member} is paid twice in round {round}"))?;
-                let has_delivered = payments.settled.as_ref().is_some_and(|(settled_at, delivered)| {
-                    entry == settled_at && delivered.contains(member)
-                });
+                let has_delivered = payments
+                    .settled
+                    .as_ref()
+                    .is_some_and(|(settled_at, delivered)| entry == settled_at && delivered.contains(member));
                 check(has_delivered, "I5", || format!("{member} is paid in round {round} without having delivered"))?;
                 let due = payments.due.get(member);
                 check(due == Some(micros), "I2", || format!("{member} is paid {micros} of {due:?} in round {round}"))?;

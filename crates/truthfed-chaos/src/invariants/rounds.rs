@@ -55,7 +55,7 @@ impl Observer {
     pub(crate) fn is_harmless(&self, member: &ClientId, path: Path) -> bool {
         let open = |round| self.open.as_ref().filter(|open| open.round == round);
         match path {
-            Path::View(_) | Path::Sync | Path::Statement => true,
+            Path::View(_) | Path::Sync => true,
             Path::Ask => self.open.is_some(),
             Path::Offer(round) | Path::Decline(round) => {
                 open(round).is_none_or(|open| open.is_sealed || open.has_answered(member))
