@@ -1,34 +1,23 @@
 #!/usr/bin/env bash
-# Looks for violations as long as one likes: simulated rounds on fresh seeds, rounds over a simulated network on fresh seeds,
-# real processes killed at every durable step, and fuzzing, one after the other.
+# Looks for violations as long as one likes. Beside simulated rounds on fresh seeds, for all of the time: real processes
+# killed at every durable step (a quarter of it), rounds over a simulated network on fresh seeds (a quarter), and fuzzing.
 #
 #   bash scripts/soak.sh [SECONDS]
 #
-# Half of the time goes to the simulation, a quarter to fuzzing, an eighth each to kills and to the network. Prints what
-# each part printed, and last a line of sums. Fails when anything was violated.
+# Prints what each part printed, and last a line of sums. Fails when anything was violated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-3600}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-failures=0
 
-# Runs a part, shows and keeps what it prints, and counts whether it failed.
+# Runs a part, shows and keeps what it prints, and notes whether it failed.
 part() {
     local name=$1
     shift
     echo "== $name: $*"
-    "$@" 2>&1 | tee -a "$logs/$name" || failures=$((failures + 1))
-}
-
-# Repeats a part until its time is over.
-repeat() {
-    local end=$((SECONDS + $1))
-    shift
-    while [ "$SECONDS" -lt "$end" ]; do
-        "$@"
-    done
+    "$@" 2>&1 | tee -a "$logs/$name" || echo "$name" >>"$logs/failed"
 }
 
 # A hundred rounds in each of four worlds that nobody has seen.
@@ -43,26 +32,28 @@ kills() {
         cargo test --locked -p truthfed-cli --features kill-points --test killed -- --nocapture
 }
 
+# One part after the other, the last for the time that is left.
+beside() {
+    while [ $((SECONDS - started)) -lt $((seconds / 4)) ]; do kills; done
+    while [ $((SECONDS - started)) -lt $((seconds / 2)) ]; do network; done
+    local left=$((seconds - (SECONDS - started))) targets
+    targets=$(find fuzz/fuzz_targets -name '*.rs' | wc -l)
+    part fuzz bash scripts/fuzz.sh $(((left > 0 ? left : 0) * $(nproc) / targets + 1))
+}
+
 cargo build --release --locked
 started=$SECONDS
-part simulation "${CARGO_TARGET_DIR:-target}/release/truthfed" soak --seconds $((seconds / 2))
-targets=$(find fuzz/fuzz_targets -name '*.rs' | wc -l)
-cores=$(nproc)
-part fuzz bash scripts/fuzz.sh $((seconds / 4 * cores / targets + 1))
-repeat $((seconds / 8)) kills
-repeat $((seconds / 8)) network
-# What is left, for rounding, of the time that was asked for.
-left=$((seconds - (SECONDS - started)))
-[ "$left" -le 0 ] || part simulation "${CARGO_TARGET_DIR:-target}/release/truthfed" soak --seconds "$left"
+part simulation "${CARGO_TARGET_DIR:-target}/release/truthfed" soak --seconds "$seconds" &
+beside
+wait
 
-# Sums of the numbers before a word.
+# The sum of the first number on each line that is picked.
 sum() {
-    { grep -ohE "[0-9]+ $2" "$logs/$1" || true; } | awk '{ sum += $1 } END { print sum + 0 }'
+    { grep -hE "$2" "$logs/$1" || true; } | grep -oE "$3" | awk '{ sum += $1 } END { print sum + 0 }'
 }
-power=$(sed -nE 's/^.*power-lost[^0-9]*([0-9]+).*$/\1/p' "$logs/simulation" | awk '{ sum += $1 } END { print sum + 0 }')
-executions=$(sed -nE 's/^fuzz: .* ([0-9]+) executions.*$/\1/p' "$logs/fuzz")
-network_rounds=$(($(grep -c '^test .* ok$' "$logs/network" || true) * 400))
-echo "soak: $((SECONDS - started)) s, $(sum simulation 'rounds') simulated rounds, $power losses of power," \
-    "$network_rounds rounds over the network, $(sum kills 'kills') kills, ${executions:-0} fuzz executions," \
-    "$failures parts failed"
-[ "$failures" -eq 0 ]
+echo "soak: $((SECONDS - started)) s, $(sum simulation ' rounds \(' '[0-9]+ rounds') simulated rounds," \
+    "$(sum simulation 'power-lost' '[0-9]+ *$') losses of power," \
+    "$(($(grep -c '^test .* ok$' "$logs/network" || true) * 400)) rounds over the network," \
+    "$(sum kills '^[0-9]+ kills' '^[0-9]+') kills, $(sum fuzz '^fuzz: ' '[0-9]+ executions') fuzz executions;" \
+    "failed: $(cat "$logs/failed" 2>/dev/null || echo nothing)"
+[ ! -e "$logs/failed" ]

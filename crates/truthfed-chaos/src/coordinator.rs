@@ -470,6 +470,9 @@ impl World<'_> {
             EngineError::Store(
                 StoreError::Unavailable(_) | StoreError::InDoubt(_) | StoreError::Full | StoreError::Unusable(_),
             ) if may_fail => Ok(()),
+            EngineError::Store(
+                StoreError::Conflict(_) | StoreError::OutOfOrder { .. } | StoreError::PostingOutOfOrder { .. },
+            ) => breach("R6", format!("the coordinator contradicts itself: {error}")),
             error => breach("I6", format!("the store is not what was written: {error}")),
         }
     }

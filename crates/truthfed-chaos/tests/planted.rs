@@ -4,7 +4,7 @@ use truthfed::planted::{Fault, plant};
 use truthfed_chaos::{Limits, Trace, many, run};
 
 /// Seeds that are tried for each fault.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 150;
 
 /// The first seed that finds a planted fault, and what is violated.
 fn found(fault: Fault) -> Option<(u64, &'static str)> {

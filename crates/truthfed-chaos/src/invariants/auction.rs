@@ -11,6 +11,9 @@ use truthfed_node::journal::Award;
 use super::Observer;
 use crate::report::{Verdict, breach, check};
 
+/// Lies that are tried in each round.
+const LIES: usize = 3;
+
 impl Observer {
     /// The round as the journal has it.
     fn spec(&self) -> RoundSpec {
@@ -57,7 +60,9 @@ impl Observer {
             self.check_bounds(round, awards)?;
         }
         if entry.truthful == Claim::Yes {
-            check_lie(round, &auction, mechanism.as_ref(), &outcome, dice)?;
+            for _ in 0..LIES {
+                check_lie(round, &auction, mechanism.as_ref(), &outcome, dice)?;
+            }
             if dice.chance(0.3) {
                 let certified = certify(&auction, mechanism.as_ref(), &outcome);
                 check(certified.is_ok(), "I12", || format!("round {round}: {certified:?}"))?;
@@ -100,9 +105,12 @@ fn check_lie(
     };
     let reserve = auction.reserve().micros();
     let paid = outcome.winner(client).map_or(cost.micros(), |winner| winner.payment.micros());
+    let cost_micros = cost.micros();
     let random = dice.between(0, 2 * reserve.min(100_000_000) as usize) as i64;
-    let lie = dice.pick(&[random, paid, paid + 1, cost.micros() - 1, cost.micros() + 1, reserve, 0]).max(0);
-    let lie = Amount::from_micros(lie).expect("at most a little above the reserve");
+    let (less, more) = (dice.between(0, cost_micros as usize) as i64, cost_micros + dice.between(0, 20_000_000) as i64);
+    let lie =
+        dice.pick(&[random, less, more, less, more, paid, paid + 1, cost_micros - 1, cost_micros + 1, reserve, 0]);
+    let lie = Amount::from_micros(lie.max(0)).expect("at most a little above the reserve");
     let Ok(other) = mechanism.run(&auction.with_ask(client, lie)) else { return Ok(()) };
     let (honest, lying) = (utility(outcome, client, *cost), utility(&other, client, *cost));
     check(lying <= honest, "I12", || {

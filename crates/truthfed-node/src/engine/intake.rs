@@ -93,7 +93,8 @@ fn read_ask(text: &str) -> Result<Amount, Refusal> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return refuse(Code::AskFractional, "must be a whole number of micro-units, without point or exponent");
     }
-    if digits != text && digits.bytes().any(|byte| byte != b'0') {
+    // Not even -0: whoever reads the journal would take it for a fraction.
+    if digits != text {
         return refuse(Code::AskNegative, "must not be negative");
     }
     match digits.parse().ok().and_then(Amount::from_micros) {
@@ -150,4 +151,19 @@ fn check(
         return refuse(Code::BadSignature, format!("signature: is not {member}'s over this content"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ask_is_taken_only_if_the_readers_of_the_journal_read_the_same() {
+        for text in ["0", "7", "1000000000000000000"] {
+            assert_eq!(read_ask(text).ok(), serde_json::from_str(text).ok(), "{text}");
+        }
+        // Once taken, this one could be read by neither a restarted coordinator nor a verifier.
+        assert_eq!(read_ask("-0").unwrap_err().code, Code::AskNegative);
+        assert!(serde_json::from_str::<Amount>("-0").is_err());
+    }
 }

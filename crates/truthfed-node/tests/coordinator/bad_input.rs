@@ -235,6 +235,7 @@ fn offers() -> Vec<Row> {
         content("fractional samples", "/samples", json!(1.5), Code::WrongType),
         replaced("more samples than a number holds", "/samples", "18446744073709551616", Code::WrongType),
         content("a negative ask", "/ask_micros", json!(-1), Code::AskNegative),
+        replaced("an ask of minus zero", "/ask_micros", "-0", Code::AskNegative),
         content("a fractional ask", "/ask_micros", json!(1.5), Code::AskFractional),
         replaced("an ask with an exponent", "/ask_micros", "1e6", Code::AskFractional),
         replaced("a negative fractional ask", "/ask_micros", "-0.5", Code::AskFractional),

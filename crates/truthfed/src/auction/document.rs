@@ -25,7 +25,7 @@ pub struct RoundDocument {
     schema: String,
     lambda: f64,
     coverage: f64,
-    /// Instead of a coverage that is too small for a float.
+    /// Instead of a coverage that is known by its logarithm, of which the ratio would be read back as another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log_coverage: Option<f64>,
     reserve: Box<RawValue>,
@@ -159,11 +159,12 @@ impl RoundDocument {
             let (client, ask, gram) = (offer.client.to_string(), raw(offer.ask), offer.gram.rows());
             Object(OfferDocument { client, ask, gram })
         };
+        let (coverage, log) = (spec.coverage.to_ratio(), spec.coverage.log());
         RoundDocument {
             schema: ROUND_SCHEMA.to_owned(),
             lambda: spec.lambda,
-            coverage: spec.coverage.to_ratio(),
-            log_coverage: (spec.coverage.to_ratio() == 0.0).then(|| spec.coverage.log()),
+            coverage,
+            log_coverage: (Coverage::ratio(coverage) != Ok(spec.coverage)).then_some(log),
             reserve: raw(spec.reserve),
             base: spec.base.rows(),
             offers: spec.offers.iter().map(offer).collect(),
@@ -302,12 +303,16 @@ mod tests {
     }
 
     #[test]
-    fn a_coverage_too_small_for_a_float_is_written_as_its_logarithm() {
+    fn a_coverage_that_is_known_by_its_logarithm_is_read_back_to_the_bit() {
         let mut spec = RoundDocument::read_round(VALID).unwrap().spec();
-        spec.coverage = Coverage::from_log(-5000.0).unwrap();
-        let document = RoundDocument::of(&spec);
-        for text in [document.to_string(), format!("{document:#}")] {
-            assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), spec);
+        // Too small for a float, almost so, and so close to 1 that the ratio has few of its digits.
+        let logs = [-5000.0, -744.0, -7.938_094_626_073_02e-13].map(|log| Coverage::from_log(log).unwrap());
+        for coverage in logs.into_iter().chain(Coverage::monopoly_free(7, 1.0, 0.1, 3)) {
+            spec.coverage = coverage;
+            let document = RoundDocument::of(&spec);
+            for text in [document.to_string(), format!("{document:#}")] {
+                assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), spec);
+            }
         }
         check_refused("\"coverage\":0.5", "\"coverage\":0.5,\"log_coverage\":1", "log_coverage is 1");
     }

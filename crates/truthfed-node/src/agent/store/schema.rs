@@ -90,7 +90,12 @@ fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> 
             let columns = params![federation.to_string(), member.as_str(), terms.to_string()];
             transaction.execute("INSERT INTO owner VALUES (1, ?1, ?2, ?3)", columns)?;
         }
-        (APPLICATION, VERSION) => check_whole(&transaction, owner)?,
+        (APPLICATION, VERSION) => {
+            check_whole(&transaction, owner)?;
+            // A killed process may have left in the log what it had not synced yet. Before anything is built on it, this
+            // write, which changes nothing, has it synced.
+            transaction.execute("UPDATE owner SET id = id", [])?;
+        }
         (APPLICATION, found) => return Err(FileError::Version { found, expected: VERSION }),
         _ => return Err(FileError::Unusable("the file belongs to another program".to_owned())),
     }

@@ -153,6 +153,18 @@ fn an_altered_missing_or_added_posting_is_found() {
 }
 
 #[test]
+fn a_posting_for_an_entry_that_was_never_written_is_found() {
+    let federation = Federation::with_rounds();
+    let mut store = federation.store();
+    let mut extra = store.postings[0].clone();
+    (extra.number, extra.entry) = (store.postings.len() as u64 + 1, federation.entries.len() as u64 + 1);
+    store.postings.push(extra.clone());
+    let problem = problem_of(&mut store, &Trust::default());
+    check(&problem, Fault::Posting, 1, Some(extra.member.as_str()));
+    assert_eq!((problem.entry, problem.expected.as_str()), (extra.entry, "none"));
+}
+
+#[test]
 fn a_removed_row_is_found_wherever_it_was() {
     let federation = Federation::with_rounds();
     for place in 0..federation.entries.len() - 1 {

@@ -1,0 +1,243 @@
+//! An agent whose coordinator may say anything: it signs what it says, and nothing else can be relied on.
+//!
+//! Whatever it is told, the agent answers a round once, delivers only what it was promised enough for, goes on after a
+//! restart with the same bits, and never loses its file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
+use truthfed::Amount;
+use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::statistics::{Gram, Statistics};
+use truthfed_node::agent::{Agent, Membership, Step, StepError};
+use truthfed_node::digest::{Digest, Hex, Nonce};
+use truthfed_node::wire::{
+    DeliveryContent, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, SyncReply,
+    View, commitment,
+};
+
+use crate::bytes::Bytes;
+use crate::federation::{AGREEMENT, DIMENSION, FEDERATION, TERMS, id, signer};
+
+/// Most events of one input.
+const EVENTS: usize = 24;
+
+/// Any coordinator.
+pub fn agent(bytes: &[u8]) -> bool {
+    let mut bytes = Bytes(bytes);
+    let path = PLACE.fresh();
+    let mut run =
+        Run { agent: Some(open(&path)), path, offers: BTreeMap::new(), promised: BTreeMap::new(), delivered: 0 };
+    for _ in 0..EVENTS {
+        if bytes.is_empty() {
+            break;
+        }
+        match bytes.below(8) {
+            0 | 1 => run.play(&mut bytes),
+            2 => run.restart(),
+            _ => drop(run.look(&mut bytes)),
+        }
+    }
+    run.restart();
+    run.delivered > 0
+}
+
+/// A folder, in memory where the system has such, with the file of an agent that has learned a little.
+struct Place(TempDir);
+
+static PLACE: LazyLock<Place> = LazyLock::new(|| {
+    let place = Place(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder"));
+    let mut agent = open(&place.0.path().join("template.db"));
+    for arm in [[1.0, 0.0], [0.5, 0.5]] {
+        let (decision, _) = agent.choose(&[arm]).expect("a valid arm");
+        agent.learn(decision, 0.5).expect("a valid reward");
+    }
+    place
+});
+
+impl Place {
+    fn fresh(&self) -> PathBuf {
+        let path = self.0.path().join("agent.db");
+        std::fs::copy(self.0.path().join("template.db"), &path).expect("the file can be copied");
+        path
+    }
+}
+
+fn open(path: &Path) -> Agent {
+    let membership = Membership {
+        federation: FEDERATION,
+        member: id("ann"),
+        coordinator: signer(0).public(),
+        agreement: AGREEMENT.clone(),
+        signer: signer(1),
+    };
+    match Agent::open(membership, path) {
+        Ok(agent) => agent,
+        Err(error) => panic!("the agent lost its file: {error}"),
+    }
+}
+
+struct Run {
+    agent: Option<Agent>,
+    path: PathBuf,
+    /// What was offered, by round.
+    offers: BTreeMap<RoundId, Envelope>,
+    /// What was promised for it.
+    promised: BTreeMap<RoundId, Amount>,
+    delivered: usize,
+}
+
+impl Run {
+    fn agent(&mut self) -> &mut Agent {
+        self.agent.as_mut().expect("there is one between two events")
+    }
+
+    fn play(&mut self, bytes: &mut Bytes<'_>) {
+        let arms: Vec<Vec<f64>> = (0..1 + bytes.below(3)).map(|_| bytes.floats(DIMENSION)).collect();
+        let reward = bytes.float();
+        let Ok((decision, index)) = self.agent().choose(&arms) else { return };
+        assert!(index < arms.len());
+        if self.agent().learn(decision, reward).is_ok() {
+            self.agent().learn(decision, reward).expect("the same again changes nothing");
+        }
+    }
+
+    /// The same bits, from the checkpoint or from the events.
+    fn restart(&mut self) {
+        let mut before = self.agent.take().expect("there is one between two events");
+        let (known, status) = (before.known().clone(), before.status(false).expect("the file can be read"));
+        drop(before);
+        let mut after = open(&self.path);
+        assert_eq!(after.status(false).expect("the file can be read"), status);
+        assert_eq!(after.known(), &known);
+        after.checkpoint();
+        self.agent = Some(after);
+    }
+
+    /// The agent looks at what the coordinator shows, and does what follows.
+    fn look(&mut self, bytes: &mut Bytes<'_>) -> Result<(), StepError> {
+        let view = self.view(bytes);
+        match self.agent().next_step(&view)? {
+            Step::Nothing => Ok(()),
+            Step::Ask => self.agent().asked(),
+            Step::Sync(_) => {
+                let reply = self.snapshot(bytes, view.closed);
+                self.agent().synced(reply, view.closed)
+            }
+            Step::Price(round, nonce, _) => {
+                let ask = (bytes.below(4) > 0).then(|| Amount::from_units(bytes.byte().into()));
+                self.agent().opened(round, nonce, ask)
+            }
+            Step::Offer(round, offer) => {
+                let sent = self.offers.entry(round).or_insert_with(|| offer.clone());
+                assert_eq!(sent.digest(), offer.digest(), "two offers to one round");
+                let receipt = self.receipt(bytes, round, ReceiptKind::OfferTaken);
+                self.agent().offer_taken(round, receipt)
+            }
+            Step::Decline(round) => {
+                self.agent().finish(round);
+                Ok(())
+            }
+            Step::Deliver(round, delivery) => {
+                self.check_delivery(round, &delivery);
+                let receipt = self.receipt(bytes, round, ReceiptKind::DeliveryTaken);
+                self.agent().delivery_taken(round, receipt)
+            }
+        }
+    }
+
+    /// What is delivered belongs to what was offered, and is paid for.
+    fn check_delivery(&mut self, round: RoundId, delivery: &Envelope) {
+        self.delivered += 1;
+        let offer = &self.offers[&round];
+        let offered: OfferContent = serde_json::from_str(offer.content.get()).expect("an offer");
+        let content: DeliveryContent = serde_json::from_str(delivery.content.get()).expect("a delivery");
+        assert_eq!((content.offer, &content.context), (offer.digest(), &offered.context));
+        assert_eq!(commitment(content.salt, &content.moment), offered.commitment);
+        let promised = self.promised.get(&round);
+        assert!(promised.is_some_and(|payment| *payment >= offered.ask_micros), "delivered for {promised:?}");
+    }
+
+    fn view(&mut self, bytes: &mut Bytes<'_>) -> View {
+        let last = self.agent().status(true).expect("the file can be read").last_round;
+        let closed = match bytes.below(8) {
+            0 => RoundId(bytes.count()),
+            1 => RoundId(last.0.saturating_add(1)),
+            _ => last,
+        };
+        let round = if bytes.below(16) == 0 { bytes.count() } else { closed.0.saturating_add(1) };
+        let open = bytes.chance() || bytes.chance();
+        let open = open.then(|| self.open_round(bytes, RoundId(round)));
+        View { version: bytes.count(), closed, open }
+    }
+
+    fn open_round(&mut self, bytes: &mut Bytes<'_>, round: RoundId) -> OpenRound {
+        let decision = bytes.chance().then(|| {
+            let kind = bytes.pick(&[ReceiptKind::Won, ReceiptKind::Won, ReceiptKind::Lost]);
+            self.receipt(bytes, round, kind)
+        });
+        let phase = if decision.is_some() { Phase::Deliveries } else { Phase::Offers };
+        let nonce: Nonce = Hex([u8::from(bytes.below(32) == 0); 16]);
+        OpenRound { round, nonce, phase, remaining_ms: bytes.count(), answered: bytes.chance(), decision }
+    }
+
+    /// A receipt for a round; mostly what it should be.
+    fn receipt(&mut self, bytes: &mut Bytes<'_>, round: RoundId, kind: ReceiptKind) -> Envelope {
+        let offer = self.offers.get(&round);
+        let offered = offer.and_then(|offer| serde_json::from_str::<OfferContent>(offer.content.get()).ok());
+        let ask = offered.as_ref().map_or(Amount::ZERO, |offered| offered.ask_micros);
+        let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
+        let payment = match bytes.below(8) {
+            0 => Some(Amount::ZERO),
+            1 => None,
+            _ => is_about_money.then_some(self.promised.get(&round).copied().unwrap_or(ask)),
+        };
+        let context = offered.map(|offered| offered.context);
+        let context = context.unwrap_or_else(|| truthfed_node::wire::Context {
+            federation: FEDERATION,
+            round,
+            nonce: Hex([0; 16]),
+            terms: *TERMS,
+            member: id("ann"),
+        });
+        let content = ReceiptContent {
+            schema: RECEIPT_SCHEMA.to_owned(),
+            context,
+            kind,
+            offer: offer.map_or(Digest::of(b"none"), Envelope::digest),
+            payment_micros: payment,
+        };
+        if let (ReceiptKind::Won, Some(payment)) = (kind, payment.filter(|payment| *payment >= ask)) {
+            self.promised.entry(round).or_insert(payment);
+        }
+        signer(usize::from(bytes.below(16) == 0)).seal(RECEIPT_SCHEMA, &content)
+    }
+
+    fn snapshot(&mut self, bytes: &mut Bytes<'_>, closed: RoundId) -> SyncReply {
+        let closed = if bytes.below(8) == 0 { RoundId(bytes.count()) } else { closed };
+        let mut receipts = Vec::new();
+        let settled = bytes.chance().then(|| self.offers.keys().next_back().copied().unwrap_or(closed));
+        if let Some(round) = settled {
+            let kind = bytes.pick(&[ReceiptKind::Paid, ReceiptKind::Paid, ReceiptKind::Voided]);
+            receipts.push(self.receipt(bytes, round, kind));
+        }
+        let snapshot = settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics });
+        SyncReply { snapshot, receipts }
+    }
+}
+
+/// What is settled, in the words of the coordinator. It went over the wire: what cannot be read is not there.
+fn settled_statistics(bytes: &mut Bytes<'_>) -> Option<Statistics> {
+    let (gram, moment) = match bytes.below(3) {
+        0 => (bytes.floats(3), bytes.floats(DIMENSION)),
+        1 => (vec![2.0, 0.0, 2.0], bytes.floats(DIMENSION)),
+        _ => (vec![2.0, 0.5, 1.0], vec![1.0, 0.5]),
+    };
+    let samples = bytes.count();
+    let gram: Gram = Gram::try_from(gram).ok()?;
+    let statistics = Statistics::from_parts(gram, moment, samples).ok()?;
+    let written = serde_json::to_string(&statistics).expect("statistics are JSON");
+    serde_json::from_str(&written).ok()
+}

@@ -1,0 +1,258 @@
+//! A coordinator over whole rounds: requests of all kinds, right and wrong, in any order, with restarts between them.
+//!
+//! After every step the journal says what happened, and a coordinator that is started from the store shows what the one
+//! before it showed. At the end everything verifies, no money was made or lost, and every member's receipts agree with
+//! its statement.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+use truthfed_node::digest::Digest;
+use truthfed_node::error::{Code, Refusal};
+use truthfed_node::journal::Entry;
+use truthfed_node::ledger::{Account, Statement, receipts};
+use truthfed_node::wire::{
+    DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
+};
+
+use crate::bytes::Bytes;
+use crate::federation::{
+    Engine, FEDERATION, NAMES, RESERVE, check_right, delivery_content, id, offer_content, recorded_offer, signer, start,
+};
+use crate::memory::Memory;
+
+/// Most steps of one input.
+const STEPS: usize = 40;
+/// Asks at the bounds, and some that are none.
+const ODD_ASKS: [&str; 8] = ["0", "-0", "1", "100000000", "100000001", "1000000000000000000", "1e3", "-1"];
+
+/// Any requests.
+pub fn engine(bytes: &[u8]) -> bool {
+    let mut bytes = Bytes(bytes);
+    let mut run = Run { engine: start(Memory::default()), receipts: BTreeMap::new(), enrolled: 0, last: None };
+    for _ in 0..STEPS {
+        if bytes.is_empty() {
+            break;
+        }
+        run.step(&mut bytes);
+    }
+    run.restart();
+    let store = run.engine.stop();
+    check_right(&store);
+    check_money(&store);
+    check_receipts(&store, &run.receipts);
+    store.entries().iter().any(|entry| matches!(entry, Entry::Settled { .. }))
+}
+
+struct Run {
+    engine: Engine,
+    /// What the coordinator signed for each member.
+    receipts: BTreeMap<ClientId, Vec<Envelope>>,
+    enrolled: usize,
+    last: Option<(Message, String)>,
+}
+
+/// A signed message, and how it is sent.
+#[derive(Clone)]
+struct Message {
+    member: ClientId,
+    round: RoundId,
+    envelope: Envelope,
+    is_offer: bool,
+}
+
+impl Run {
+    fn step(&mut self, bytes: &mut Bytes<'_>) {
+        let member = bytes.below(NAMES.len());
+        let name = id(NAMES[member]);
+        match bytes.below(12) {
+            0 => drop(self.unless_refused(|engine| engine.ask(&name))),
+            1..=3 => {
+                let message = self.offer(bytes, member);
+                self.send(message);
+            }
+            4 | 5 => {
+                if let Some(message) = self.delivery(bytes, member) {
+                    self.send(message);
+                }
+            }
+            6 => {
+                let round = self.round(bytes);
+                drop(self.unless_refused(|engine| engine.decline(&name, round)));
+            }
+            7 => self.engine.pass_time(),
+            8 => self.restart(),
+            9 => self.repeat(),
+            10 => self.look(bytes, &name),
+            _ => self.come_and_go(bytes, name),
+        }
+    }
+
+    /// What is refused leaves no trace.
+    fn unless_refused(
+        &mut self,
+        request: impl FnOnce(&mut Engine) -> Result<String, Refusal>,
+    ) -> Result<String, Refusal> {
+        let before = self.engine.store().rows.len();
+        let reply = request(&mut self.engine);
+        assert!(reply.is_ok() || self.engine.store().rows.len() == before, "recorded, and refused: {reply:?}");
+        reply
+    }
+
+    fn send(&mut self, message: Message) {
+        let sent = message.clone();
+        let reply = self.unless_refused(|engine| message.send(engine));
+        if let Ok(reply) = reply {
+            let taken: ReceiptReply = serde_json::from_str(&reply).expect("a receipt");
+            self.receipts.entry(sent.member.clone()).or_default().push(taken.receipt);
+            self.last = Some((sent, reply));
+        }
+    }
+
+    /// The last message that was taken gets the same reply, unless its sender is no member any more.
+    fn repeat(&mut self) {
+        let Some((message, reply)) = self.last.clone() else { return };
+        match self.unless_refused(|engine| message.send(engine)) {
+            Ok(again) => assert_eq!(again, reply),
+            Err(refusal) => assert_eq!(refusal.code, Code::MemberRevoked),
+        }
+    }
+
+    /// The offer of a member; some of its parts may be of another's choosing.
+    fn offer(&mut self, bytes: &mut Bytes<'_>, member: usize) -> Message {
+        let content = offer_content(&self.engine, member);
+        let round = content.context.round;
+        let mut content = serde_json::to_value(&content).expect("an offer is JSON");
+        let mut ask = content["ask_micros"].to_string();
+        match bytes.below(8) {
+            0 => content["samples"] = bytes.count().into(),
+            1 => content["gram"] = bytes.floats(3).into(),
+            2 => content["context"]["round"] = bytes.count().into(),
+            3 => ask = bytes.pick(&ODD_ASKS).to_owned(),
+            4 => content["commitment"] = Digest::of(b"nothing").to_string().into(),
+            _ => {}
+        }
+        content["ask_micros"] = 987_654_321.into();
+        let text = content.to_string().replace("987654321", &ask);
+        Message { is_offer: true, ..signed(member, round, text, OFFER_SCHEMA) }
+    }
+
+    /// What a member delivers for the offer that is recorded, if there is one.
+    fn delivery(&mut self, bytes: &mut Bytes<'_>, member: usize) -> Option<Message> {
+        let offer = recorded_offer(&self.engine.store(), member)?.digest();
+        let content = delivery_content(&self.engine, member, offer);
+        let round = content.context.round;
+        let mut content = serde_json::to_value(&content).expect("a delivery is JSON");
+        match bytes.below(8) {
+            0 => content["moment"] = bytes.floats(2).into(),
+            1 => content["offer"] = Digest::of(b"nothing").to_string().into(),
+            2 => content["context"]["round"] = bytes.count().into(),
+            _ => {}
+        }
+        Some(signed(member, round, content.to_string(), DELIVERY_SCHEMA))
+    }
+
+    fn round(&self, bytes: &mut Bytes<'_>) -> RoundId {
+        match bytes.below(4) {
+            0 => RoundId(bytes.count()),
+            _ => self.engine.published().open_round().unwrap_or_default(),
+        }
+    }
+
+    /// Members come and go.
+    fn come_and_go(&mut self, bytes: &mut Bytes<'_>, name: ClientId) {
+        let number = self.enrolled;
+        let (key, certificate) = (signer(10 + number).public(), Digest::of(&[number as u8]));
+        let reply = match bytes.below(4) {
+            0 => self.unless_refused(|engine| engine.revoke(name)),
+            1 => self.unless_refused(|engine| engine.enrol(name, key, certificate)),
+            _ => self.unless_refused(|engine| engine.enrol(id(&format!("new{number}")), key, certificate)),
+        };
+        self.enrolled += usize::from(reply.is_ok());
+    }
+
+    /// A member fetches what is settled, and its receipts.
+    fn look(&mut self, bytes: &mut Bytes<'_>, name: &ClientId) {
+        let have = RoundId(bytes.count());
+        let settlements = match self.unless_refused(|engine| engine.sync(name, SyncRequest { have })) {
+            Ok(reply) => serde_json::from_str::<SyncReply>(&reply).expect("a snapshot").receipts,
+            Err(refusal) => return assert_eq!(refusal.code, Code::MemberRevoked),
+        };
+        let reply = self.unless_refused(|engine| engine.statement(name)).expect("a member has a statement");
+        let all: StatementReply = serde_json::from_str(&reply).expect("a statement");
+        let kept = self.receipts.entry(name.clone()).or_default();
+        kept.extend(settlements.into_iter().chain(all.decisions).chain(all.settlements));
+    }
+
+    /// A coordinator is started from the store: it shows the same, and writes nothing.
+    fn restart(&mut self) {
+        let store = self.engine.store().clone();
+        let again = start(store.clone());
+        assert_eq!((&again.store().rows, &again.store().postings), (&store.rows, &store.postings));
+        let (before, after) = (self.engine.published(), again.published());
+        assert_eq!((before.version(), before.members()), (after.version(), after.members()));
+        for name in NAMES {
+            assert_eq!(shown(before.view(&id(name))), shown(after.view(&id(name))), "{name}");
+        }
+        self.engine = again;
+    }
+}
+
+impl Message {
+    fn send(self, engine: &mut Engine) -> Result<String, Refusal> {
+        match self.is_offer {
+            true => engine.offer(&self.member, self.round, self.envelope),
+            false => engine.deliver(&self.member, self.round, self.envelope),
+        }
+    }
+}
+
+fn signed(member: usize, round: RoundId, content: String, schema: &str) -> Message {
+    let content = RawValue::from_string(content).expect("JSON");
+    let signature = signer(member + 1).sign(schema, content.get().as_bytes());
+    Message { member: id(NAMES[member]), round, envelope: Envelope { content, signature }, is_offer: false }
+}
+
+/// A view, but for the time that is left.
+fn shown(mut view: View) -> String {
+    view.open.iter_mut().for_each(|open| open.remaining_ms = 0);
+    serde_json::to_string(&view).expect("a view is JSON")
+}
+
+/// I1 to I5: nothing is made or lost, nobody is paid twice, less than it asked, more than the reserve, or undelivered.
+fn check_money(store: &Memory) {
+    let balance: i128 = store.postings.iter().map(|posting| i128::from(posting.micros)).sum();
+    assert_eq!(balance, 0, "money was made or lost");
+    let mut delivered = BTreeSet::new();
+    for entry in store.entries() {
+        match entry {
+            Entry::Delivered { round, member, .. } => assert!(delivered.insert((round, member)), "delivered twice"),
+            Entry::Awarded { winners, .. } => {
+                for award in winners {
+                    let (ask, payment) = (award.ask_micros, award.payment_micros);
+                    assert!(ask <= payment && payment.micros() <= i64::from(RESERVE) * 1_000_000, "{award:?}");
+                }
+            }
+            _ => {}
+        }
+    }
+    let paid = store.postings.iter().filter(|posting| matches!(posting.account, Account::Member(_)));
+    let paid: Vec<_> = paid.map(|posting| (posting.round, posting.member.clone())).collect();
+    let once: BTreeSet<_> = paid.iter().cloned().collect();
+    assert_eq!(once.len(), paid.len(), "paid twice");
+    assert!(once.is_subset(&delivered), "paid without a delivery");
+}
+
+/// What was signed for a member is what the journal says.
+fn check_receipts(store: &Memory, all: &BTreeMap<ClientId, Vec<Envelope>>) {
+    for (member, receipts) in all {
+        let statement = Statement::read(&mut store.clone(), member).expect("a member has a statement");
+        let bundle =
+            receipts::Bundle { member: member.clone(), federation: FEDERATION, coordinator: signer(0).public() };
+        if let Err(error) = receipts::check(&bundle, receipts, Some(&statement)) {
+            panic!("{member}: {error}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What machines are saved as: members, and the standing of a coordinator.
+
+use truthfed::Amount;
+use truthfed::auction::{Clock, Coverage};
+use truthfed::protocol::{
+    Asking, Coordinator, CoverageRule, Input, Member, Notice, Request, RoundId, Snapshot, Standing, Terms, Time,
+};
+use truthfed::statistics::Statistics;
+
+use crate::text::message;
+
+struct Free;
+
+impl Asking for Free {
+    fn ask(&mut self, _: &Statistics) -> Option<Amount> {
+        Some(Amount::ZERO)
+    }
+}
+
+/// A member, or else a standing: what can be read can go on.
+pub fn saved(bytes: &[u8]) -> bool {
+    if let Some(member) = message::<Member>(bytes) {
+        go_on(member);
+        return true;
+    }
+    message::<Standing>(bytes).map(|standing| resume(&standing)).is_some()
+}
+
+fn go_on(mut member: Member) {
+    let dimension = member.known().dimension();
+    let unit: Vec<f64> = (0..dimension).map(|i| f64::from(i == 0)).collect();
+    // What was saved may be far from anything that data gives; then the member says so.
+    let _ = member.choose(&[&unit]);
+    let _ = member.learn(&unit, 1.0);
+    let undelivered = member.undelivered();
+    for closed in [0, 1, u64::MAX - 1] {
+        let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut Free);
+        let _ = member.handle(Notice::Awarded(RoundId(closed + 1), Amount::ZERO), &mut Free);
+        let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
+        let _ = member.handle(Notice::Snapshot(snapshot), &mut Free);
+        while member.poll().is_some() {}
+    }
+    let written = serde_json::to_string(&member).expect("a member is JSON");
+    if let Err(error) = serde_json::from_str::<Member>(&written) {
+        panic!("it went on, and cannot be read any more: {error}: {written}");
+    }
+}
+
+fn resume(standing: &Standing) {
+    let terms = Terms {
+        dimension: standing.settled.dimension(),
+        lambda: 0.1,
+        coverage: CoverageRule::Fixed(Coverage::ratio(0.5).expect("a valid ratio")),
+        reserve: Amount::from_units(100),
+        norm: 1.0,
+        reward: 1.0,
+        samples: 1000,
+        offers_ms: 100,
+        deliveries_ms: 100,
+    };
+    let mut coordinator = Coordinator::resume(terms, Box::new(Clock), standing.clone());
+    assert_eq!(&coordinator.standing(), standing);
+    let Some(member) = standing.members.keys().next().cloned() else { return };
+    let _ = coordinator.handle(Time(0), Input::Request(member, Request::Ask));
+    coordinator.handle(Time(u64::MAX), Input::Tick).expect("time passes");
+}

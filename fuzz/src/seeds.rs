@@ -1,0 +1,96 @@
+//! Inputs to begin with that follow from the code: signed messages, journals, saved machines, and streams of choices that
+//! lead somewhere. `cargo run --example seeds` writes them into `corpus/`, beside those that were written by hand or found.
+
+use truthfed::auction::RoundDocument;
+use truthfed::bandit::{Config, RawConfig};
+use truthfed::generate::{Stream, varied_within};
+use truthfed::protocol::{Member, RoundId, Since, Trigger};
+use truthfed_node::federation::DEFAULT_TOML;
+use truthfed_node::journal::Row;
+use truthfed_node::wire::SyncRequest;
+
+use crate::federation::{AGREEMENT, NAMES, delivery_content, id, offer, offer_content, recorded_offer, start};
+use crate::intake::{BEFORE_DELIVERY, BEFORE_OFFER};
+use crate::journal::HONEST;
+use crate::text::json;
+use crate::{Target, agent, auction, engine, honest, ledger, protocol, receipts, statistics, verify};
+
+/// An input of a target.
+pub struct Seed {
+    /// The target.
+    pub target: &'static str,
+    /// The name of the file.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// All of them; the same every time.
+pub fn seeds() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    let mut add = |target, name: &str, bytes: Vec<u8>| seeds.push(Seed { target, name: name.to_owned(), bytes });
+    let before_offer = start(BEFORE_OFFER.clone());
+    add("offer", "content.json", json(&offer_content(&before_offer, 0)).into());
+    add("offer", "body.json", json(&offer(&before_offer, 0)).into());
+    let mut before_delivery = start(BEFORE_DELIVERY.clone());
+    let offered = recorded_offer(&before_delivery.store(), 0).expect("the member has offered").digest();
+    add("delivery", "content.json", json(&delivery_content(&before_delivery, 0, offered)).into());
+    add("messages", "view.json", json(&before_delivery.published().view(&id(NAMES[0]))).into());
+    let reply = before_delivery.statement(&id(NAMES[0])).expect("a member has a statement");
+    add("messages", "statement.json", reply.into());
+    let mut after = start(HONEST.clone());
+    let reply = after.sync(&id(NAMES[1]), SyncRequest { have: RoundId(0) }).expect("a member may sync");
+    add("messages", "sync.json", reply.into());
+    let round = HONEST.rows.iter().take_while(|row| !row.body.contains("\"settled\"")).count() + 2;
+    add("journal", "round.jsonl", lines(&HONEST.rows[..round]).into());
+    add("journal", "open.jsonl", lines(&BEFORE_OFFER.rows).into());
+    add("recovery", "standing.json", HONEST.standing.clone().expect("rounds have ended").body.into());
+    add("terms", "terms.json", AGREEMENT.text().into());
+    add("settings", "federation.toml", DEFAULT_TOML.into());
+    add("saved", "member.json", json(&member()).into());
+    for number in 1..4 {
+        let document = RoundDocument::of(&varied_within(number, (1, 4), (1, 2)).spec());
+        add("round", &format!("varied-{number}.json"), format!("{document:#}").into());
+    }
+    for (target, name, length) in STREAMS {
+        for (number, bytes) in leading_somewhere(*target, *length).into_iter().enumerate() {
+            add(name, &format!("choices-{number}"), bytes);
+        }
+    }
+    seeds
+}
+
+/// Targets whose inputs are streams of choices, with the length of a seed.
+const STREAMS: &[(Target, &str, usize)] = &[
+    (agent, "agent", 200),
+    (auction, "auction", 60),
+    (engine, "engine", 160),
+    (honest, "honest", 80),
+    (ledger, "ledger", 200),
+    (protocol, "protocol", 400),
+    (receipts, "receipts", 40),
+    (statistics, "statistics", 40),
+    (verify, "verify", 20),
+];
+
+/// The first three random streams that are valid to the end.
+fn leading_somewhere(target: Target, length: usize) -> Vec<Vec<u8>> {
+    let random = |seed| {
+        let mut stream = Stream::new(seed, 0);
+        (0..length).map(|_| stream.between(0, 255) as u8).collect()
+    };
+    (0..100_000).map(random).filter(|bytes: &Vec<u8>| target(bytes)).take(3).collect()
+}
+
+fn lines(rows: &[Row]) -> String {
+    let bodies: Vec<&str> = rows.iter().map(|row| row.body.as_str()).collect();
+    bodies.join("\n")
+}
+
+/// A member that has learned a little.
+fn member() -> Member {
+    let config = Config::try_from(RawConfig { dimension: 2, ..RawConfig::default() }).expect("a valid dimension");
+    let mut member = Member::new(id("ann"), config, Trigger { since: Since::Round, threshold: 1.0 });
+    member.learn(&[0.5, 0.0], 1.0).expect("a valid observation");
+    member
+}

@@ -1,0 +1,153 @@
+//! Fraud in a store: whatever is changed, dropped, added or moved is found, however well it is covered up.
+//!
+//! A thief may change rows and postings. One who can also hash makes the chain fit again; then the checkpoint outside of
+//! the store shows it. A coordinator that takes part signs everything again; then what the members signed shows it.
+
+use std::collections::BTreeMap;
+
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+use truthfed_node::journal::{Entry, Head, Row, seal};
+use truthfed_node::ledger::{
+    CHECKPOINT_SCHEMA, Posting, SEAL_SCHEMA, Trust, checkpoint_bytes, sealed_bytes, verify as verified,
+};
+use truthfed_node::wire::Envelope;
+
+use crate::bytes::Bytes;
+use crate::federation::{FEDERATION, last_checkpoint, signer, trust};
+use crate::journal::HONEST;
+use crate::memory::Memory;
+
+/// A store that was tampered with.
+pub fn verify(bytes: &[u8]) -> bool {
+    let mut bytes = Bytes(bytes);
+    let mut store = HONEST.clone();
+    let mut outside = last_checkpoint(&HONEST);
+    match bytes.below(3) {
+        0 => tamper(&mut bytes, &mut store),
+        1 => {
+            tamper_with_body(&mut bytes, &mut store, |_| true);
+            chain_again(&mut store.rows);
+        }
+        _ => {
+            tamper_with_body(&mut bytes, &mut store, is_the_coordinators);
+            sign_again(&mut store);
+            outside = None;
+        }
+    }
+    let trust = Trust { checkpoint: outside, ..trust() };
+    let report = verified(&mut store.clone(), &trust).expect("memory can be read");
+    let is_same = is_whole(&store.rows) && store.postings == HONEST.postings;
+    assert_eq!(report.is_right(), is_same, "{report}");
+    is_same
+}
+
+/// The last row vouches for those before it: without it nothing is missing.
+fn is_whole(rows: &[Row]) -> bool {
+    let honest = HONEST.rows.as_slice();
+    rows == honest || rows == &honest[..honest.len() - 1]
+}
+
+/// Changes a few things, and leaves the rest as it is.
+fn tamper(bytes: &mut Bytes<'_>, store: &mut Memory) {
+    for _ in 0..1 + bytes.below(2) {
+        match bytes.chance() {
+            true => tamper_with_row(bytes, &mut store.rows),
+            false => tamper_with_posting(bytes, &mut store.postings),
+        }
+    }
+    // As the tables have them.
+    store.rows.sort_by_key(|row| row.number);
+    store.rows.dedup_by_key(|row| row.number);
+    store.postings.sort_by_key(|posting| posting.number);
+    store.postings.dedup_by_key(|posting| posting.number);
+}
+
+fn tamper_with_row(bytes: &mut Bytes<'_>, rows: &mut Vec<Row>) {
+    let (row, other) = (bytes.below(rows.len()), bytes.below(rows.len()));
+    match bytes.below(8) {
+        0..=2 => edit(bytes, &mut rows[row].body),
+        3 => rows[row].hash.0[bytes.below(32)] ^= bytes.byte(),
+        4 => rows[row].number = bytes.count(),
+        5 => rows.swap(row, other),
+        6 => rows.insert(other, rows[row].clone()),
+        _ => drop(rows.remove(row)),
+    }
+    if bytes.chance() {
+        rows.iter_mut().zip(1..).for_each(|(row, number)| row.number = number);
+    }
+}
+
+fn tamper_with_posting(bytes: &mut Bytes<'_>, postings: &mut Vec<Posting>) {
+    let (posting, other) = (bytes.below(postings.len()), bytes.below(postings.len()));
+    match bytes.below(8) {
+        0 => postings[posting].micros ^= bytes.word() as i64,
+        1 => postings[posting].account = postings[other].account.clone(),
+        2 => postings[posting].member = postings[other].member.clone(),
+        3 => postings[posting].entry = bytes.count(),
+        4 => postings[posting].round = RoundId(bytes.count()),
+        5 => postings[posting].number = bytes.count(),
+        6 => {
+            let (number, entry) = (postings.len() as u64 + 1, bytes.count());
+            postings.push(Posting { number, entry, ..postings[posting].clone() });
+        }
+        _ => drop(postings.remove(posting)),
+    }
+}
+
+/// Changes the text of one row of some kind.
+fn tamper_with_body(bytes: &mut Bytes<'_>, store: &mut Memory, is_it: impl Fn(&Entry) -> bool) {
+    let rows = store.rows.iter_mut().filter(|row| row.entry().is_ok_and(|entry| is_it(&entry)));
+    let mut rows: Vec<&mut Row> = rows.collect();
+    let place = bytes.below(rows.len());
+    edit(bytes, &mut rows[place].body);
+}
+
+/// Puts some bytes of the input into the place of others, as long as it stays text.
+fn edit(bytes: &mut Bytes<'_>, body: &mut String) {
+    let at = bytes.word() as u16 as usize % body.len();
+    let gone = bytes.below(8).min(body.len() - at);
+    let put: Vec<u8> = (0..bytes.below(8)).map(|_| bytes.byte()).collect();
+    let mut changed = body.clone().into_bytes();
+    changed.splice(at..at + gone, put);
+    if let Ok(changed) = String::from_utf8(changed) {
+        *body = changed;
+    }
+}
+
+/// What the coordinator alone writes, nobody else signs, and follows from what is signed. (The words of an abortion do not.)
+fn is_the_coordinators(entry: &Entry) -> bool {
+    matches!(entry, Entry::Awarded { .. } | Entry::Settled { .. } | Entry::Sealed { .. } | Entry::Checkpoint { .. })
+}
+
+fn chain_again(rows: &mut [Row]) {
+    let mut head = Head::START;
+    for row in rows.iter_mut() {
+        // Rows that cannot be read stay as they are, and break the chain.
+        if let Ok(entry) = row.entry() {
+            *row = head.append(&entry);
+        }
+    }
+}
+
+/// The coordinator seals and vouches for what it changed.
+fn sign_again(store: &mut Memory) {
+    let (mut head, mut offers): (Head, BTreeMap<ClientId, Envelope>) = (Head::START, BTreeMap::new());
+    for row in &mut store.rows {
+        let Ok(mut entry) = row.entry() else { continue };
+        match &mut entry {
+            Entry::Opened { .. } => offers.clear(),
+            Entry::Offered { member, offer, .. } => drop(offers.insert(member.clone(), offer.clone())),
+            Entry::Sealed { round, offers: sealed, signature } => {
+                *sealed = seal(&offers);
+                *signature = signer(0).sign(SEAL_SCHEMA, &sealed_bytes(FEDERATION, *round, *sealed));
+            }
+            Entry::Checkpoint { entry, head: vouched, signature } => {
+                (*entry, *vouched) = (head.number, head.hash);
+                *signature = signer(0).sign(CHECKPOINT_SCHEMA, &checkpoint_bytes(FEDERATION, head.number, head.hash));
+            }
+            _ => {}
+        }
+        *row = head.append(&entry);
+    }
+}
