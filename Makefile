@@ -40,15 +40,15 @@ fuzz: $(TOOLS)/bin/cargo-fuzz ## Fuzz every target, FUZZ_SECONDS=5 each
 soak: $(TOOLS)/bin/cargo-fuzz ## Look for violations for an hour, or SOAK_SECONDS
 	bash scripts/soak.sh $(SOAK_SECONDS)
 
-load: ## Measure the service under load and attack, on loopback
-	cargo run --release --locked --package truthfed-load
-
 bench: ## Measure LinUCB and every mechanism
 	cargo bench --workspace --locked
 
 bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
 	cargo build --release --locked
 	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
+
+load: ## Measure a coordinator under load and attack (a quarter of an hour; exit code 1 if a bound is missed)
+	cargo run --release --locked -p truthfed-load
 
 clean: ## Remove everything that was built
 	cargo clean

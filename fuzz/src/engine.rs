@@ -192,7 +192,7 @@ impl Run {
         let again = start(store.clone());
         assert_eq!((&again.store().rows, &again.store().postings), (&store.rows, &store.postings));
         let (before, after) = (self.engine.published(), again.published());
-        assert_eq!((before.version(), before.members()), (after.version(), after.members()));
+        assert_eq!((before.entries(), before.members()), (after.entries(), after.members()));
         for name in NAMES {
             assert_eq!(shown(before.view(&id(name))), shown(after.view(&id(name))), "{name}");
         }

@@ -2,6 +2,7 @@
 
 use truthfed_node::engine::Command;
 
+use crate::member::Node;
 use crate::report::Verdict;
 use crate::world::{Event, World};
 
@@ -90,7 +91,7 @@ impl World<'_> {
 
     fn enrol(&mut self) {
         let late = self.members.iter().find(|node| !self.observer.is_known(&node.name()));
-        if let Some((name, key, certificate)) = late.map(|node| node.enrolment()) {
+        if let Some((name, key, certificate)) = late.map(Node::enrolment) {
             self.count("member-enrolled");
             self.trace.say(self.now, format_args!("{name} is to be enrolled"));
             self.operate(Command::enrol(name, key, certificate));

@@ -1,5 +1,7 @@
 //! Every planted fault is found, and by which invariant. One test: a fault is planted for the whole process.
 
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
 use truthfed::planted::{Fault, plant};
 use truthfed_chaos::{Limits, Trace, many, run};
 

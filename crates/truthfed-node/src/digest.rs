@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 /// Fixed bytes, written as hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hex<const N: usize>(pub [u8; N]);
 
 /// A SHA-256 hash.
@@ -54,9 +54,27 @@ impl Nonce {
     }
 }
 
+/// Digits of the longest of them.
+const MOST_DIGITS: usize = 128;
+
+impl<const N: usize> Hex<N> {
+    /// Hands over its digits: written in one piece, as journals have millions.
+    fn with_digits<T>(&self, take: impl FnOnce(&str) -> T) -> T {
+        let mut digits = [0; MOST_DIGITS];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        take(std::str::from_utf8(&digits[..2 * N]).expect("digits are text"))
+    }
+}
+
+fn digit(nibble: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(nibble)]
+}
+
 impl<const N: usize> fmt::Display for Hex<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.with_digits(|digits| f.write_str(digits))
     }
 }
 
@@ -90,17 +108,29 @@ fn nibble(digit: u8) -> Option<u8> {
     }
 }
 
-impl<const N: usize> TryFrom<String> for Hex<N> {
-    type Error = HexError;
-
-    fn try_from(text: String) -> Result<Hex<N>, HexError> {
-        text.parse()
+impl<const N: usize> Serialize for Hex<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_digits(|digits| serializer.serialize_str(digits))
     }
 }
 
-impl<const N: usize> From<Hex<N>> for String {
-    fn from(hex: Hex<N>) -> String {
-        hex.to_string()
+impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hex<N>, D::Error> {
+        struct Digits<const N: usize>;
+
+        impl<const N: usize> Visitor<'_> for Digits<N> {
+            type Value = Hex<N>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Hex<N>, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Digits)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use curve25519_dalek::edwards::EdwardsPoint;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
@@ -78,9 +79,34 @@ impl Signer {
 
 /// Whether the holder of the key signed these bytes under this schema.
 pub fn is_signed_by(key: &PublicKey, schema: &str, content: &[u8], signature: &Signature) -> bool {
-    let Ok(key) = VerifyingKey::from_bytes(&key.0) else { return false };
-    let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
-    key.verify_strict(&signed_bytes(schema, content), &signature).is_ok()
+    Verifier::new(key).is_some_and(|key| key.is_signed(schema, content, signature))
+}
+
+/// A public key, read once to check many signatures.
+#[derive(Debug, Clone, Copy)]
+pub struct Verifier(VerifyingKey);
+
+impl Verifier {
+    /// None when the bytes are no key, or one under which anybody can sign.
+    pub fn new(key: &PublicKey) -> Option<Verifier> {
+        VerifyingKey::from_bytes(&key.0).ok().filter(|key| !key.is_weak()).map(Verifier)
+    }
+
+    /// Whether the holder of the key signed these bytes under this schema.
+    pub fn is_signed(&self, schema: &str, content: &[u8], signature: &Signature) -> bool {
+        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
+        self.0.verify_strict(&signed_bytes(schema, content), &signature).is_ok()
+    }
+
+    /// The key's bytes.
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// The key as a point of the curve.
+    pub(crate) fn point(&self) -> EdwardsPoint {
+        self.0.to_edwards()
+    }
 }
 
 impl Envelope {
@@ -113,6 +139,14 @@ mod tests {
         assert!(!envelope.is_signed_by(&signer.public(), "b/1"));
         let altered = Envelope { content: serde_json::value::to_raw_value(&["contenT"]).unwrap(), ..envelope };
         assert!(!altered.is_signed_by(&signer.public(), "a/1"));
+    }
+
+    #[test]
+    fn a_key_under_which_anybody_can_sign_is_none() {
+        assert!(Verifier::new(&Hex([0; 32])).is_none());
+        let identity = Hex(std::array::from_fn(|index| u8::from(index == 0)));
+        assert!(Verifier::new(&identity).is_none());
+        assert!(!is_signed_by(&identity, "a/1", b"content", &Hex([0; 64])));
     }
 
     #[test]

@@ -145,7 +145,7 @@ pub struct ReceiptContent {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct View {
-    /// Grows with every change; ask again with it to wait for the next.
+    /// Grows with every step of the federation, not with what single members say; ask again with it to wait for the next.
     pub version: u64,
     /// The last round that ended.
     #[schemars(with = "schema::Round")]

@@ -68,7 +68,7 @@ impl Direct {
 impl Link for Direct {
     async fn view(&self, after: Option<u64>, wait_ms: u64) -> Result<View, LinkError> {
         if let Some(version) = after {
-            let changed = self.engine.changed_since(version);
+            let changed = self.engine.news_after(version);
             // Whatever is there when the time is over is the view.
             let _ = tokio::time::timeout(Duration::from_millis(wait_ms), changed).await;
         }

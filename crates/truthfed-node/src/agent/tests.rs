@@ -9,6 +9,7 @@ use truthfed::statistics::Statistics;
 use super::testing::{Coordinator, DIMENSION, Numbers, idle, nonce, open, play, reply, snapshot};
 use super::{Agent, ChooseError, FileError, LearnError, Step, StepError};
 use crate::signature::Signer;
+use crate::terms::{MechanismSetting, TermsDocument};
 use crate::wire::{Envelope, Phase, ReceiptKind, SyncReply};
 
 const ASK: Amount = Amount::from_units(7);
@@ -242,6 +243,22 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
     let replayed = coordinator.receipt(&old, ReceiptKind::Won, Some(PAYMENT));
     check_refused(&mut agent, &open(2, Phase::Deliveries, true, Some(replayed)), "about another offer");
     assert_eq!(agent.receipts().unwrap().len(), 2, "no wrong receipt is kept");
+}
+
+#[test]
+fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() {
+    let (mut coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let mechanism = MechanismSetting { name: "everyone".to_owned(), ..MechanismSetting::default() };
+    let document = TermsDocument { mechanism, ..coordinator.membership.agreement.document().clone() };
+    coordinator.membership.agreement = document.try_into().unwrap();
+    let mut agent = coordinator.agent(&folder.path().join("agent.db"));
+    play(&mut agent, &mut Numbers(1));
+    let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
+    let taken = coordinator.receipt(&offer, ReceiptKind::OfferTaken, None);
+    agent.offer_taken(RoundId(1), taken).unwrap();
+    let won = coordinator.receipt(&offer, ReceiptKind::Won, Some(Amount::ZERO));
+    let step = agent.next_step(&open(1, Phase::Deliveries, true, Some(won))).unwrap();
+    assert!(matches!(step, Step::Deliver(RoundId(1), _)), "{step:?}");
 }
 
 #[test]

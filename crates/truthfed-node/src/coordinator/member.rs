@@ -34,11 +34,11 @@ pub(super) async fn terms(call: Call, _: ClientId, _: Nothing) -> Result<Reply<T
 pub(super) async fn view(call: Call, member: ClientId, query: Query<Seen>) -> Result<Reply<View>, Refusal> {
     let Query(Seen { after, wait_ms }) = query;
     if let Some(version) = after
-        && call.engine.published().version() == version
+        && call.engine.published().news() == version
     {
         let wait = Duration::from_millis(wait_ms).min(call.service.poll);
         tokio::select! {
-            () = call.engine.changed_since(version) => {}
+            () = call.engine.news_after(version) => {}
             () = tokio::time::sleep(wait) => {}
             () = call.service.stopping() => return Err(Code::ShuttingDown.into()),
         }

@@ -105,7 +105,7 @@ impl Collector for Engine {
         let members = published.members().values().filter(|member| !member.is_revoked).count();
         gauge("lease_epoch", "Epoch of the lease", engine.epoch() as i64)?;
         gauge("members", "Members that may take part", members as i64)?;
-        gauge("journal_entries", "Entries of the journal", published.version() as i64)?;
+        gauge("journal_entries", "Entries of the journal", published.entries() as i64)?;
         gauge("closed_round", "The last round that ended", published.closed().0 as i64)?;
         gauge("open_round", "The round that is open, or 0", published.open_round().map_or(0, |round| round.0 as i64))?;
         for (name, help, count) in [

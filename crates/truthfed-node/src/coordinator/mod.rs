@@ -288,7 +288,7 @@ impl Work {
         let published = handle.published();
         let revoked = published.members().values().filter(|member| member.is_revoked);
         revoked.for_each(|member| self.revocations.revoke(member.certificate));
-        let (epoch, entries, members) = (handle.epoch(), published.version(), published.members().len());
+        let (epoch, entries, members) = (handle.epoch(), published.entries(), published.members().len());
         tracing::info!(epoch, entries, members, "active");
         self.stage.send_replace(Stage::Active(handle));
     }

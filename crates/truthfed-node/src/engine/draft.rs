@@ -9,12 +9,13 @@ pub(super) struct Draft {
     head: Head,
     ledger: Ledger,
     batch: Batch,
+    news: u64,
 }
 
 impl Draft {
     /// Nothing yet, after the end of a journal whose ledger is this.
     pub(super) fn new(head: Head, ledger: Ledger) -> Draft {
-        Draft { head, ledger, batch: Batch::default() }
+        Draft { head, ledger, batch: Batch::default(), news: head.number }
     }
 
     /// Adds an entry, with the postings that follow from it.
@@ -23,6 +24,7 @@ impl Draft {
         let postings = self.ledger.follow(row.number, entry);
         // R6: a bug of ours must never pay.
         self.batch.postings.extend(postings.expect("the engine records only what the ledger allows"));
+        self.note(row.number, entry);
         self.batch.rows.push(row);
     }
 
@@ -31,7 +33,20 @@ impl Draft {
         let entry = self.head.follow(row)?;
         let followed = self.ledger.follow(row.number, &entry);
         followed.map_err(|error| JournalError::Unreadable { number: row.number, problem: error.to_string() })?;
+        self.note(row.number, &entry);
         Ok(entry)
+    }
+
+    /// What one member says is no news to the others.
+    fn note(&mut self, number: u64, entry: &Entry) {
+        if !matches!(entry, Entry::Offered { .. } | Entry::Declined { .. } | Entry::Delivered { .. }) {
+            self.news = number;
+        }
+    }
+
+    /// The last entry that is news to all members.
+    pub(super) fn news(&self) -> u64 {
+        self.news
     }
 
     /// Keeps a reply.

@@ -39,6 +39,8 @@ struct Job {
 pub struct Handle {
     jobs: SyncSender<Job>,
     published: watch::Receiver<Arc<Published>>,
+    /// [`Published::news`], of its own: a thousand members wait for it, and need not wake up for every commit.
+    news: watch::Receiver<u64>,
     /// Whether the last commit worked.
     works: Arc<AtomicBool>,
     epoch: u64,
@@ -64,11 +66,13 @@ pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Running, EngineError
     let place = setup.place;
     let core = Core::start(setup, store)?;
     let (jobs, queue) = sync_channel(QUEUE);
-    let (publish, published) = watch::channel(Arc::new(core.published()));
+    let first = core.published();
+    let (tell, news) = watch::channel(first.news());
+    let (publish, published) = watch::channel(Arc::new(first));
     let (stop, stopped) = watch::channel(false);
     let works = Arc::new(AtomicBool::new(true));
-    let handle = Handle { jobs, published, works: works.clone(), epoch: core.epoch() };
-    let engine = Engine { core, queue, publish, stopped, works };
+    let handle = Handle { jobs, published, news, works: works.clone(), epoch: core.epoch() };
+    let engine = Engine { core, queue, publish, tell, stopped, works };
     let work = match place {
         Place::Thread => {
             let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run());
@@ -117,15 +121,15 @@ impl Handle {
         self.published.borrow().clone()
     }
 
-    /// Waits until something changed since a version, or the engine stopped.
-    pub async fn changed_since(&self, version: u64) {
-        let mut published = self.published.clone();
-        let _ = published.wait_for(|published| published.version() > version).await;
+    /// Waits until there is news after that entry, or the engine stopped.
+    pub async fn news_after(&self, entry: u64) {
+        let mut news = self.news.clone();
+        let _ = news.wait_for(|news| *news > entry).await;
     }
 
     /// Waits until the engine stopped.
     pub async fn ended(&self) {
-        self.changed_since(u64::MAX).await;
+        self.news_after(u64::MAX).await;
     }
 
     /// Whether the engine runs and its last commit worked.
@@ -240,6 +244,7 @@ struct Engine {
     core: Core,
     queue: Receiver<Job>,
     publish: watch::Sender<Arc<Published>>,
+    tell: watch::Sender<u64>,
     stopped: watch::Receiver<bool>,
     works: Arc<AtomicBool>,
 }
@@ -270,7 +275,7 @@ impl Engine {
     /// One transaction; then everyone is answered.
     fn work(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
         self.core.renew()?;
-        let before = self.publish.borrow().version();
+        let before = self.publish.borrow().entries();
         let (commands, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.command, job.reply)).unzip();
         let worked = self.transact(commands);
         self.works.store(self.core.is_sound(), Ordering::Relaxed);
@@ -289,6 +294,9 @@ impl Engine {
             // Who asked may have gone.
             let _ = reply.send(answer);
         }
+        // After the answers: whoever waits for news can wait a little longer.
+        let news = self.publish.borrow().news();
+        self.tell.send_if_modified(|told| std::mem::replace(told, news) != news);
         kill_point!(replied());
         Ok(())
     }

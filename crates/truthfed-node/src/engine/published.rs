@@ -18,7 +18,8 @@ pub struct Published {
     pub(super) federation: Digest,
     pub(super) terms: Digest,
     pub(super) dimension: usize,
-    pub(super) version: u64,
+    pub(super) entries: u64,
+    pub(super) news: u64,
     pub(super) closed: RoundId,
     pub(super) members: Arc<Members>,
     pub(super) open: Option<PublishedRound>,
@@ -117,8 +118,13 @@ pub struct Counts {
 
 impl Published {
     /// Number of the last entry of the journal.
-    pub fn version(&self) -> u64 {
-        self.version
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Number of the last entry that is news to all members: not what one of them offered, declined or delivered.
+    pub fn news(&self) -> u64 {
+        self.news
     }
 
     /// The last round that ended.
@@ -170,6 +176,6 @@ impl Published {
             answered: open.answered.contains(member),
             decision: open.decisions.get(member).cloned(),
         });
-        View { version: self.version, closed: self.closed, open }
+        View { version: self.news, closed: self.closed, open }
     }
 }

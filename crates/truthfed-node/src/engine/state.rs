@@ -16,16 +16,17 @@ use super::command::{Command, Kind};
 use super::draft::Draft;
 use super::intake::{CheckedDelivery, CheckedOffer};
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
+use super::receipts::{self, Given, Scope};
 use super::recovery::StandingBody;
-use super::{EngineError, Setup, receipts};
+use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Context, DeclineReply, Envelope, OfferContent, Phase, ReceiptKind, ReceiptReply, StatementReply,
-    SyncReply, commitment,
+    AskReply, DeclineReply, Envelope, OfferContent, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
+    commitment,
 };
 
 /// Everything the engine knows.
@@ -130,7 +131,8 @@ impl State {
             federation: self.setup.federation,
             terms: self.terms,
             dimension: self.setup.agreement.terms().dimension,
-            version: self.version(),
+            entries: self.version(),
+            news: self.draft.news(),
             closed: self.machine.closed(),
             members: self.members.clone(),
             open,
@@ -194,7 +196,7 @@ impl State {
         self.request(&member, Request::Offer(round, body))?;
         self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope.clone() });
         self.counts.offers += 1;
-        let receipt = self.receipt(&member, ReceiptKind::OfferTaken, digest, None);
+        let receipt = self.receipt(&member, ReceiptKind::OfferTaken, digest);
         let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
         let open = self.open_mut();
         open.offers.insert(member.clone(), Taken { digest, commitment, envelope });
@@ -246,7 +248,7 @@ impl State {
         }
         self.draft.record(&Entry::Delivered { round, member: member.clone(), delivery: envelope });
         self.counts.deliveries += 1;
-        let receipt = self.receipt(&member, ReceiptKind::DeliveryTaken, offer, None);
+        let receipt = self.receipt(&member, ReceiptKind::DeliveryTaken, offer);
         let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
         self.drain();
         Ok(reply)
@@ -339,22 +341,18 @@ impl State {
     fn awarded(&mut self, round: RoundId, outcome: &Outcome) {
         let federation = self.setup.federation;
         let open = self.open_mut();
-        let offers = seal(open.offers.iter().map(|(member, taken)| (member, &taken.envelope)));
+        let offers = seal(open.offers.iter().map(|(member, taken)| (member, taken.digest)));
         let signature = receipts::seal(&self.setup.signer, federation, round, offers);
         self.draft.record(&Entry::Sealed { round, offers, signature });
         let winners = awards(outcome);
         self.draft.record(&Entry::Awarded { round, winners: winners.clone() });
-        let offered: Vec<(ClientId, Digest)> =
-            self.open_mut().offers.iter().map(|(member, taken)| (member.clone(), taken.digest)).collect();
-        let mut decisions = BTreeMap::new();
-        for (member, digest) in offered {
-            let payment = outcome.winner(&member).map(|winner| winner.payment);
+        let decided = |(member, taken): (&ClientId, &Taken)| {
+            let payment = outcome.winner(member).map(|winner| winner.payment);
             let kind = if payment.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
-            let decision = self.receipt(&member, kind, digest, payment);
-            let key = RequestKey { member: member.clone(), round, kind: RequestKind::Decision };
-            self.keep(key, digest, json(&decision));
-            decisions.insert(member, decision);
-        }
+            Given { member: member.clone(), kind, offer: taken.digest, payment }
+        };
+        let given: Vec<Given> = self.open_mut().offers.iter().map(decided).collect();
+        let decisions = self.give(RequestKind::Decision, given).into_iter().collect();
         let open = self.open_mut();
         (open.phase, open.awards, open.decisions) = (Phase::Deliveries, winners, Arc::new(decisions));
     }
@@ -364,13 +362,7 @@ impl State {
         match record.ending {
             Ending::Settled { paid, defaulted, .. } => {
                 let aggregate = aggregate_digest(self.machine.settled());
-                for (member, payment) in &paid {
-                    self.settle(member, ReceiptKind::Paid, *payment);
-                }
-                let awards = std::mem::take(&mut self.open_mut().awards);
-                for award in awards.iter().filter(|award| defaulted.contains(&award.member)) {
-                    self.settle(&award.member, ReceiptKind::Voided, award.payment_micros);
-                }
+                self.settle(&paid, &defaulted);
                 self.counts.settled += 1;
                 self.counts.payments += paid.len() as u64;
                 self.counts.defaults += defaulted.len() as u64;
@@ -396,12 +388,34 @@ impl State {
         self.draft.record(&Entry::Aborted { round, reason });
     }
 
-    fn settle(&mut self, member: &ClientId, kind: ReceiptKind, payment: Amount) {
-        let open = self.open.as_ref().expect("only an open round ends");
-        let (round, digest) = (open.round, open.offers[member].digest);
-        let receipt = self.receipt(member, kind, digest, Some(payment));
-        let key = RequestKey { member: member.clone(), round, kind: RequestKind::Settlement };
-        self.keep(key, digest, json(&receipt));
+    /// Tells all winners whether they are paid.
+    fn settle(&mut self, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
+        let open = self.open.as_mut().expect("only an open round ends");
+        let awards = std::mem::take(&mut open.awards);
+        let void = awards.iter().filter(|award| defaulted.contains(&award.member));
+        let void = void.map(|award| (&award.member, ReceiptKind::Voided, award.payment_micros));
+        let paid = paid.iter().map(|(member, payment)| (member, ReceiptKind::Paid, *payment));
+        let given = |(member, kind, payment): (&ClientId, ReceiptKind, Amount)| Given {
+            member: member.clone(),
+            kind,
+            offer: open.offers[member].digest,
+            payment: Some(payment),
+        };
+        let given = paid.chain(void).map(given).collect();
+        self.give(RequestKind::Settlement, given);
+    }
+
+    /// Signs receipts that nobody asked for, and keeps them.
+    fn give(&mut self, kind: RequestKind, given: Vec<Given>) -> Vec<(ClientId, Envelope)> {
+        let scope = self.scope();
+        let receipts = receipts::receipts(&self.setup.signer, scope, &given);
+        let mut all = Vec::with_capacity(given.len());
+        for (Given { member, offer, .. }, receipt) in given.into_iter().zip(receipts) {
+            let key = RequestKey { member: member.clone(), round: scope.round, kind };
+            self.keep(key, offer, json(&receipt));
+            all.push((member, receipt));
+        }
+        all
     }
 
     /// Signs everything so far.
@@ -412,16 +426,18 @@ impl State {
         self.checkpoint = Some(checkpoint);
     }
 
-    fn receipt(&self, member: &ClientId, kind: ReceiptKind, offer: Digest, payment: Option<Amount>) -> Envelope {
+    fn scope(&self) -> Scope {
         let open = self.open.as_ref().expect("receipts are given in an open round");
-        let context = Context {
-            federation: self.setup.federation,
-            round: open.round,
-            nonce: open.nonce,
-            terms: self.terms,
-            member: member.clone(),
-        };
-        receipts::receipt(&self.setup.signer, context, kind, offer, payment)
+        Scope { federation: self.setup.federation, round: open.round, nonce: open.nonce, terms: self.terms }
+    }
+
+    /// The receipt for a request that was taken.
+    fn receipt(&self, member: &ClientId, kind: ReceiptKind, offer: Digest) -> Envelope {
+        receipts::receipt(
+            &self.setup.signer,
+            self.scope(),
+            &Given { member: member.clone(), kind, offer, payment: None },
+        )
     }
 
     /// The reply to the same request before, if there was one.

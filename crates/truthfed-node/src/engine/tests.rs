@@ -177,6 +177,23 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
 }
 
 #[tokio::test]
+async fn what_one_member_says_is_no_news_to_the_others() {
+    let folder = TempDir::new().unwrap();
+    let running = begin(folder.path());
+    let handle = running.handle();
+    let mut news = vec![handle.published().news()];
+    for step in ROUND {
+        take(&handle, step).await.unwrap();
+        assert!(handle.published().entries() > news[news.len() - 1]);
+        news.push(handle.published().news());
+    }
+    let is_new: Vec<bool> = news.windows(2).map(|pair| pair[0] < pair[1]).collect();
+    assert_eq!(is_new, [true, false, false, true, false, true], "opened, awarded and settled");
+    handle.news_after(news[0]).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_repeated_request_gets_the_same_bytes_and_a_changed_one_is_refused() {
     let folder = TempDir::new().unwrap();
     let running = begin(folder.path());
@@ -213,8 +230,10 @@ async fn stopped_after_any_step_and_started_again_the_rounds_end_with_the_same_j
         for (number, step) in two_rounds().into_iter().enumerate() {
             let reply = take(&running.handle(), step).await.unwrap();
             if number == stop_after {
+                let news = running.handle().published().news();
                 running.stop().await.unwrap();
                 running = begin(folder.path());
+                assert_eq!(running.handle().published().news(), news, "stopped after step {stop_after}");
                 // The reply may have been lost: it is the same again, where the step can be told again.
                 let is_last = running.handle().view(&member(0).0).open.is_none();
                 if !is_last {
@@ -390,14 +409,14 @@ async fn an_enrolment_or_a_revocation_whose_reply_was_lost_is_answered_again_and
     let dan: ClientId = "dan".parse().unwrap();
     let (key, certificate) = (signer(9).public(), Digest::of(b"dan"));
     let first = handle.enrol(dan.clone(), key, certificate).await.unwrap();
-    let version = handle.published().version();
+    let version = handle.published().entries();
     assert_eq!(handle.enrol(dan.clone(), key, certificate).await.unwrap(), first);
     assert_eq!(handle.enrol(dan.clone(), key, Digest::of(b"other")).await.unwrap_err().code, Code::MemberExists);
-    assert_eq!(handle.published().version(), version);
+    assert_eq!(handle.published().entries(), version);
     let first = handle.revoke(dan.clone()).await.unwrap();
-    let version = handle.published().version();
+    let version = handle.published().entries();
     assert_eq!(handle.revoke(dan.clone()).await.unwrap(), first);
     assert_eq!(handle.enrol(dan, key, certificate).await.unwrap_err().code, Code::MemberExists);
-    assert_eq!(handle.published().version(), version);
+    assert_eq!(handle.published().entries(), version);
     running.stop().await.unwrap();
 }

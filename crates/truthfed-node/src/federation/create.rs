@@ -25,6 +25,8 @@ use crate::identity::{
 
 /// Most members that are made at once.
 const MAX_MEMBERS: usize = 10_000;
+/// Files that are synced at the same time.
+const SYNCED_AT_ONCE: usize = 32;
 
 /// What to make.
 #[derive(Debug, Clone, Default)]
@@ -328,12 +330,26 @@ impl Drop for Scratch {
     }
 }
 
-/// Waits until a file, or a folder with all that is in it, is on disk.
+/// Waits until a file, or a folder with all that is in it, is on disk. Many wait at the same time: the disk takes what waits
+/// together.
 fn sync(path: &Path) -> io::Result<()> {
+    let mut all = Vec::new();
+    list(path, &mut all)?;
+    let sync_some = |some: &[PathBuf]| some.iter().try_for_each(|path| File::open(path)?.sync_all());
+    std::thread::scope(|scope| {
+        let some = all.chunks(all.len().div_ceil(SYNCED_AT_ONCE));
+        let threads: Vec<_> = some.map(|some| scope.spawn(move || sync_some(some))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("syncing does not panic"))
+    })
+}
+
+/// A file, or a folder and all that is in it.
+fn list(path: &Path, all: &mut Vec<PathBuf>) -> io::Result<()> {
     if path.is_dir() {
         for entry in fs::read_dir(path)? {
-            sync(&entry?.path())?;
+            list(&entry?.path(), all)?;
         }
     }
-    File::open(path)?.sync_all()
+    all.push(path.to_owned());
+    Ok(())
 }

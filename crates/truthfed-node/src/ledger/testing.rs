@@ -277,7 +277,8 @@ impl Federation {
                     offers.remove(&member);
                     Entry::Revoked { member }
                 }
-                Entry::Sealed { round, .. } => self.seal(round, seal(&offers)),
+                Entry::Sealed { round, .. } => self
+                    .seal(round, seal(offers.iter().map(|(member, offer): (_, &Envelope)| (member, offer.digest())))),
                 Entry::Checkpoint { .. } => self.checkpoint_of(head),
                 other => other,
             };
@@ -338,7 +339,7 @@ impl Federation {
     }
 
     fn awarded(&mut self, round: RoundId, outcome: &Outcome) {
-        let digest = seal(self.offers.iter().map(|(member, offered)| (member, &offered.envelope)));
+        let digest = seal(self.offers.iter().map(|(member, offered)| (member, offered.envelope.digest())));
         self.record(self.seal(round, digest));
         let award = |winner: &truthfed::auction::Winner| Award {
             member: winner.client.clone(),

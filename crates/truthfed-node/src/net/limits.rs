@@ -11,7 +11,8 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Connections of one certificate; default 8. Further ones are told `too-many-connections`.
     pub connections_per_member: usize,
-    /// Requests of one certificate in the long run; default 50. Further ones are told `rate-limited`.
+    /// Requests of one certificate in the long run; default 50. Further ones are told `rate-limited`, no sooner
+    /// than they could have been heard.
     pub requests_per_second: u32,
     /// Requests of one certificate at once; default 100.
     pub burst: u32,

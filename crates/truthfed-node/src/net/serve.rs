@@ -208,6 +208,8 @@ impl Server {
             return Ok(response);
         }
         if let Err(wait) = self.buckets.take(peer.certificate, self.started.elapsed()) {
+            // It is told as late as it could have been heard: a flood comes no faster than that on each of its connections.
+            tokio::time::sleep(wait).await;
             let mut response = Refusal::from(Code::RateLimited).into_response();
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

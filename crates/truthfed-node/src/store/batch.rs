@@ -15,7 +15,7 @@ impl Batch {
             return Err(StoreError::OutOfOrder { got: first.number, head: head.number });
         }
         for row in &self.rows {
-            head.follow(row)?;
+            head.pass(row)?;
         }
         if self.rows.is_empty() && !(self.replies.is_empty() && self.postings.is_empty()) {
             return Err(StoreError::Conflict("replies or postings follow from no entry".to_owned()));

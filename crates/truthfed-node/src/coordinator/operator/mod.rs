@@ -126,7 +126,7 @@ pub(super) async fn revoke(call: Call, _: Nothing) -> Result<Reply<MemberLine>, 
 pub(super) async fn status(call: Call, _: Nothing) -> Result<Reply<StatusReply>, Refusal> {
     let published = call.engine.published();
     Ok(Reply::new(&StatusReply {
-        entries: published.version(),
+        entries: published.entries(),
         closed: published.closed(),
         open: published.open_round(),
         members: published.members().values().filter(|member| !member.is_revoked).count() as u64,

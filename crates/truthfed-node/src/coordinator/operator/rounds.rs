@@ -220,7 +220,7 @@ impl Reader<'_> {
     /// From this round on, or the first one after it.
     async fn at(engine: &Handle, from: RoundId) -> Result<Reader<'_>, Refusal> {
         // Rounds follow each other in the journal: no entry up to `low` is of `from` or later.
-        let (mut low, mut high) = (0, engine.published().version());
+        let (mut low, mut high) = (0, engine.published().entries());
         while high > low + CHUNK as u64 {
             let middle = low + (high - low) / 2;
             match first_after(engine, middle).await? {

@@ -1,8 +1,7 @@
 //! A federation from its genesis on: hands the recorded steps to the protocol again, and compares what it decides.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::de::DeserializeOwned;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
     Accepted, Coordinator, Ending, Input, Notice, OfferBody, Output, Request, RoundId, RoundRecord, Standing, Time,
@@ -10,13 +9,14 @@ use truthfed::protocol::{
 use truthfed::statistics::Statistics;
 
 use super::place::{Place, member_of, name_of};
+use super::prepared::Readable;
 use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::journal::{Award, Entry, Head, seal};
 use crate::ledger::{Checkpoint, SEAL_SCHEMA, aggregate_digest, sealed_bytes};
-use crate::signature::is_signed_by;
+use crate::signature::{Verifier, is_signed_by};
 use crate::terms::Agreement;
-use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, commitment};
+use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, commitment};
 
 /// What began with the genesis.
 pub(super) struct Founded {
@@ -28,10 +28,18 @@ pub(super) struct Founded {
     open: Option<Open>,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
+    /// Who is said to have signed the last step, and under which schema.
+    signed: Option<Signed>,
+}
+
+/// Who is said to have signed a step.
+pub(super) struct Signed {
+    pub(super) key: Option<Verifier>,
+    pub(super) schema: &'static str,
 }
 
 struct Member {
-    key: PublicKey,
+    key: Option<Verifier>,
     is_revoked: bool,
 }
 
@@ -43,7 +51,7 @@ struct Open {
 }
 
 struct Taken {
-    envelope: Envelope,
+    digest: Digest,
     commitment: Digest,
 }
 
@@ -59,7 +67,12 @@ impl Founded {
         let standing = Standing { members: BTreeMap::new(), settled, closed: RoundId(0), former: Default::default() };
         let machine = Coordinator::resume(agreement.terms(), agreement.mechanism(), standing);
         let (members, due) = (BTreeMap::new(), VecDeque::new());
-        Founded { federation, coordinator, terms: agreement.hash(), machine, members, open: None, due }
+        Founded { federation, coordinator, terms: agreement.hash(), machine, members, open: None, due, signed: None }
+    }
+
+    /// Who is said to have signed the last step, if a member must.
+    pub(super) fn take_signed(&mut self) -> Option<Signed> {
+        self.signed.take()
     }
 
     /// What must be recorded before the journal may end.
@@ -94,7 +107,7 @@ impl Founded {
         if self.members.contains_key(member) {
             return place.problem(Fault::Membership, "a new name", "one that is or was a member's");
         }
-        self.members.insert(member.clone(), Member { key, is_revoked: false });
+        self.members.insert(member.clone(), Member { key: Verifier::new(&key), is_revoked: false });
         self.machine.enrol(member.clone());
         Ok(())
     }
@@ -133,18 +146,17 @@ impl Founded {
         place: Place<'_>,
         round: RoundId,
         member: &ClientId,
-        envelope: &Envelope,
+        (digest, content): (Digest, Readable<OfferContent>),
     ) -> Verdict {
         let open = self.opened(place, round, "an offer")?;
         if open.is_sealed {
             return place.problem(Fault::AfterSealing, "no more offers", "an offer");
         }
-        let content: OfferContent = read(place, envelope, "an offer")?;
-        self.check_signed(place, member, envelope, &content.context, (&content.schema, OFFER_SCHEMA))?;
-        let OfferContent { gram, samples, ask_micros, commitment, .. } = content;
+        let content = readable(place, content, "an offer")?;
+        self.check_signed(place, member, &content.context, (&content.schema, OFFER_SCHEMA))?;
+        let OfferContent { gram, samples, ask_micros, commitment, .. } = *content;
         self.hand_in(place, member, Request::Offer(round, OfferBody { gram, samples, ask: ask_micros }))?;
-        let taken = Taken { envelope: envelope.clone(), commitment };
-        self.opened(place, round, "an offer")?.offers.insert(member.clone(), taken);
+        self.opened(place, round, "an offer")?.offers.insert(member.clone(), Taken { digest, commitment });
         self.drain();
         Ok(())
     }
@@ -174,7 +186,7 @@ impl Founded {
         }
         let open = self.opened(place, round, "a seal")?;
         open.is_sealed = true;
-        let expected = seal(open.offers.iter().map(|(member, taken)| (member, &taken.envelope)));
+        let expected = seal(open.offers.iter().map(|(member, taken)| (member, taken.digest)));
         place.check(Fault::Seal, expected, offers)?;
         let content = sealed_bytes(self.federation, round, offers);
         if !is_signed_by(&self.coordinator, SEAL_SCHEMA, &content, signature) {
@@ -200,17 +212,17 @@ impl Founded {
         place: Place<'_>,
         round: RoundId,
         member: &ClientId,
-        envelope: &Envelope,
+        content: Readable<DeliveryContent>,
     ) -> Verdict {
         if !self.opened(place, round, "a delivery")?.is_sealed {
             return place.problem(Fault::OutOfTurn, "the award first", "a delivery");
         }
-        let content: DeliveryContent = read(place, envelope, "a delivery")?;
-        self.check_signed(place, member, envelope, &content.context, (&content.schema, DELIVERY_SCHEMA))?;
+        let content = readable(place, content, "a delivery")?;
+        self.check_signed(place, member, &content.context, (&content.schema, DELIVERY_SCHEMA))?;
         let Some(taken) = self.opened(place, round, "a delivery")?.offers.get(member) else {
             return place.problem(Fault::OtherOffer, "an offer", "none");
         };
-        place.check(Fault::OtherOffer, taken.envelope.digest(), content.offer)?;
+        place.check(Fault::OtherOffer, taken.digest, content.offer)?;
         place.check(Fault::Commitment, taken.commitment, commitment(content.salt, &content.moment))?;
         self.hand_in(place, member, Request::Deliver(round, content.moment))?;
         self.drain();
@@ -279,13 +291,13 @@ impl Founded {
         }
     }
 
+    /// The signature itself is checked later, with others.
     fn check_signed(
-        &self,
+        &mut self,
         place: Place<'_>,
         member: &ClientId,
-        envelope: &Envelope,
         context: &Context,
-        (found, schema): (&str, &str),
+        (found, schema): (&str, &'static str),
     ) -> Verdict {
         let Some(known) = self.members.get(member).filter(|known| !known.is_revoked) else {
             return place.problem(Fault::Membership, "a member", "somebody who is none");
@@ -297,10 +309,8 @@ impl Founded {
         place.check(Fault::Context, open.round, context.round)?;
         place.check(Fault::Context, open.nonce, context.nonce)?;
         place.check(Fault::Context, member, &context.member)?;
-        match envelope.is_signed_by(&known.key, schema) {
-            true => Ok(()),
-            false => place.problem(Fault::Signature, format!("{member}'s"), envelope.signature),
-        }
+        self.signed = Some(Signed { key: known.key, schema });
+        Ok(())
     }
 
     fn hand_in(&mut self, place: Place<'_>, member: &ClientId, request: Request) -> Verdict {
@@ -363,9 +373,10 @@ fn awards(outcome: &Outcome) -> Vec<Award> {
 }
 
 fn compare_winners(place: Place<'_>, expected: &[Award], found: &[Award]) -> Verdict {
-    let wins = |awards: &[Award], member: &ClientId| awards.iter().any(|award| award.member == *member);
+    let [winning, named] = [expected, found].map(|awards| awards.iter().map(|award| &award.member).collect());
+    let (winning, named): (BTreeSet<&ClientId>, BTreeSet<&ClientId>) = (winning, named);
     for Award { member, .. } in expected.iter().chain(found) {
-        match (wins(expected, member), wins(found, member)) {
+        match (winning.contains(member), named.contains(member)) {
             (true, false) => return place.of(member).problem(Fault::Winners, "wins", "does not win"),
             (false, true) => return place.of(member).problem(Fault::Winners, "does not win", "wins"),
             _ => {}
@@ -382,8 +393,8 @@ fn compare_winners(place: Place<'_>, expected: &[Award], found: &[Award]) -> Ver
     place.check(Fault::Winners, expected.len(), found.len())
 }
 
-fn read<T: DeserializeOwned>(place: Place<'_>, envelope: &Envelope, what: &str) -> Verdict<T> {
-    match serde_json::from_str(envelope.content.get()) {
+fn readable<T>(place: Place<'_>, content: Readable<T>, what: &str) -> Verdict<Box<T>> {
+    match content {
         Ok(content) => Ok(content),
         Err(error) => place.problem(Fault::Unreadable, what, error),
     }

@@ -4,9 +4,14 @@
 //! entries before it, by the same [`Coordinator`](truthfed::protocol::Coordinator) that decides when a federation runs.
 //! What the coordinator alone can know (when time ran out, what never reached it) is taken as recorded. What it never
 //! recorded is for members to find, who hold receipts ([`super::receipts`]).
+//!
+//! Rows go through in chunks, one behind the other: a chunk is read, prepared, replayed, and then its members' signatures are
+//! checked. One replays while the others prepare and check. What is found does not depend on it: it is always the first thing
+//! that does not fit, as if one row were looked at after the other.
 
 mod founded;
 mod place;
+mod prepared;
 mod replay;
 mod report;
 
@@ -15,15 +20,16 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use self::replay::Replay;
+use self::prepared::{Prepared, prepare};
+use self::replay::{Claimed, Replay};
 pub use self::report::{Fault, Problem, Report};
 use super::{Checkpoint, Posting};
 use crate::digest::{Digest, PublicKey};
-use crate::journal::Row;
+use crate::journal::{Head, Row};
 use crate::store::{Store, StoreError};
 
 /// Rows and postings read at once.
-const CHUNK: usize = 256;
+const CHUNK: usize = 8192;
 
 /// What is known from elsewhere; what is not is taken from the journal itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,14 +48,45 @@ pub struct Trust {
 /// When the store cannot be read. What can be read and is wrong is in the report.
 pub fn verify(store: &mut dyn Store, trust: &Trust) -> Result<Report, StoreError> {
     let end = store.head()?.number;
-    let mut verifier = Verifier { replay: Replay::new(*trust), stored: VecDeque::new(), last_posting: 0, end };
-    let problem = verifier.run(store)?.err();
-    let Replay { head, rounds, payments, .. } = verifier.replay;
-    Ok(Report { entries: head.number, rounds, payments, problem: problem.map(|problem| *problem) })
+    let (stored, replay) = (VecDeque::new(), Replay::new(*trust));
+    let mut verifier = Verifier { replay, stored, last_posting: 0, end, unreadable: None };
+    let (tally, problem) = match verifier.run(store) {
+        Ok(()) => (verifier.replay.tally(), None),
+        Err(Stop::Found(Found { tally, problem })) => (tally, Some(*problem)),
+        Err(Stop::Store(error)) => return Err(error),
+    };
+    let Tally { entries, rounds, payments } = tally;
+    Ok(Report { entries, rounds, payments, problem })
 }
 
 /// Whether a step fits; a problem is large, and rare.
 type Verdict<T = ()> = Result<T, Box<Problem>>;
+
+/// What is right before an entry.
+#[derive(Debug, Clone, Copy)]
+struct Tally {
+    entries: u64,
+    rounds: u64,
+    payments: u64,
+}
+
+/// The first thing that does not fit, and what is right before it.
+struct Found {
+    tally: Tally,
+    problem: Box<Problem>,
+}
+
+/// Why it goes no further.
+enum Stop {
+    Found(Found),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Store(error)
+    }
+}
 
 struct Verifier {
     replay: Replay,
@@ -59,41 +96,77 @@ struct Verifier {
     last_posting: u64,
     /// The last entry to look at.
     end: u64,
+    /// Why no more rows can be read; told when all before are looked at.
+    unreadable: Option<StoreError>,
 }
 
 impl Verifier {
-    fn run(&mut self, store: &mut dyn Store) -> Result<Verdict, StoreError> {
-        while self.replay.head.number < self.end {
-            let after = self.replay.head.number;
-            let rows = store.rows(after, CHUNK.min((self.end - after) as usize))?;
-            if rows.is_empty() {
-                break;
+    fn run(&mut self, store: &mut dyn Store) -> Result<(), Stop> {
+        let mut before = Head::START;
+        let mut read = self.read(before.number, store);
+        let (mut prepared, mut claimed): (Vec<Prepared>, Vec<Claimed>) = Default::default();
+        while !(read.is_empty() && prepared.is_empty() && claimed.is_empty()) {
+            let (start, chunk) = (before.hash, std::mem::take(&mut read));
+            if let Some(last) = chunk.last() {
+                before = Head { number: last.number, hash: last.hash };
             }
-            for row in &rows {
-                if let Err(problem) = self.row(row, store)? {
-                    return Ok(Err(problem));
-                }
+            let (replayed, (next, forged)) = rayon::join(
+                || self.replay_and_read(prepared, before.number, store),
+                || (prepare(start, chunk), Claimed::first_forged(&claimed)),
+            );
+            if let Some(forged) = forged {
+                return Err(Stop::Found(forged));
             }
+            claimed = self.replay.take_claimed();
+            match replayed {
+                Ok(rows) => (read, prepared) = (rows, next),
+                Err(stop) => return Err(Claimed::first_forged(&claimed).map_or(stop, Stop::Found)),
+            }
+        }
+        if let Some(error) = self.unreadable.take() {
+            return Err(Stop::Store(error));
         }
         // What was posted for entries that are not there, or more than follows from them.
-        if let Err(problem) = self.no_more_postings(store)? {
-            return Ok(Err(problem));
-        }
-        Ok(self.replay.finish(self.end))
+        self.no_more_postings(store)?;
+        let finished = self.replay.finish(self.end);
+        finished.map_err(|problem| self.found(problem))
     }
 
-    fn row(&mut self, row: &Row, store: &mut dyn Store) -> Result<Verdict, StoreError> {
-        let derived = match self.replay.follow(row) {
-            Ok(derived) => derived,
-            Err(problem) => return Ok(Err(problem)),
-        };
+    /// Follows a chunk, then reads the rows after `last`.
+    fn replay_and_read(&mut self, prepared: Vec<Prepared>, last: u64, store: &mut dyn Store) -> Result<Vec<Row>, Stop> {
+        for row in prepared {
+            self.row(row, store)?;
+        }
+        Ok(self.read(last, store))
+    }
+
+    /// The next rows after `last`, none beyond the end.
+    fn read(&mut self, last: u64, store: &mut dyn Store) -> Vec<Row> {
+        let rest = self.end.saturating_sub(last);
+        if rest == 0 || self.unreadable.is_some() {
+            return Vec::new();
+        }
+        let rows = store.rows(last, CHUNK.min(rest as usize));
+        rows.unwrap_or_else(|error| {
+            self.unreadable = Some(error);
+            Vec::new()
+        })
+    }
+
+    fn row(&mut self, row: Prepared, store: &mut dyn Store) -> Result<(), Stop> {
+        let number = row.number;
+        let derived = self.replay.follow(row).map_err(|problem| self.found(problem))?;
         for posting in derived {
             let found = self.next_posting(store)?;
             if found.as_ref() != Some(&posting) {
-                return Ok(Err(posting_problem(Some(&posting), found.as_ref(), row.number)));
+                return Err(self.found(posting_problem(Some(&posting), found.as_ref(), number)));
             }
         }
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    fn found(&self, problem: Box<Problem>) -> Stop {
+        Stop::Found(Found { tally: self.replay.tally(), problem })
     }
 
     fn next_posting(&mut self, store: &mut dyn Store) -> Result<Option<Posting>, StoreError> {
@@ -104,11 +177,14 @@ impl Verifier {
         Ok(self.stored.pop_front())
     }
 
-    fn no_more_postings(&mut self, store: &mut dyn Store) -> Result<Verdict, StoreError> {
-        let Some(found) = self.next_posting(store)? else { return Ok(Ok(())) };
+    fn no_more_postings(&mut self, store: &mut dyn Store) -> Result<(), Stop> {
+        let Some(found) = self.next_posting(store)? else { return Ok(()) };
         // Those of later entries were written meanwhile, if there are such entries by now.
         let is_later = (self.end + 1..=store.head()?.number).contains(&found.entry);
-        Ok(if is_later { Ok(()) } else { Err(posting_problem(None, Some(&found), found.entry)) })
+        match is_later {
+            true => Ok(()),
+            false => Err(self.found(posting_problem(None, Some(&found), found.entry))),
+        }
     }
 }
 

@@ -1,10 +1,15 @@
 //! Follows the rows of a journal: chain, money, genesis, and the checkpoint outside of the store.
 
-use super::founded::Founded;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::founded::{Founded, Signed};
 use super::place::{Place, name_of, round_of};
-use super::{Fault, Trust, Verdict};
+use super::prepared::{Content, Prepared};
+use super::{Fault, Found, Tally, Trust, Verdict};
+use crate::claims::{Claim, first_false};
 use crate::digest::{Digest, PublicKey};
-use crate::journal::{Entry, Head, JournalError, Row};
+use crate::journal::{Entry, Head};
 use crate::ledger::{Checkpoint, Ledger, LedgerError, Posting};
 use crate::terms::{Agreement, TermsDocument};
 
@@ -16,43 +21,70 @@ pub(super) struct Replay {
     trust: Trust,
     ledger: Ledger,
     founded: Option<Founded>,
+    claimed: Vec<Claimed>,
+}
+
+/// That a member signed what is recorded: to be checked after the replay went on.
+pub(super) struct Claimed {
+    claim: Claim,
+    round: RoundId,
+    member: ClientId,
+    /// What is right before its entry.
+    tally: Tally,
+}
+
+impl Claimed {
+    /// The first that is not true.
+    pub(super) fn first_forged(claimed: &[Claimed]) -> Option<Found> {
+        let claims: Vec<&Claim> = claimed.iter().map(|claimed| &claimed.claim).collect();
+        let Claimed { claim, round, member, tally } = &claimed[first_false(&claims)?];
+        let place = Place::round(tally.entries + 1, *round).of(member);
+        let problem = place.problem::<()>(Fault::Signature, format!("{member}'s"), claim.signature).err()?;
+        Some(Found { tally: *tally, problem })
+    }
 }
 
 impl Replay {
     pub(super) fn new(trust: Trust) -> Replay {
-        Replay { head: Head::START, rounds: 0, payments: 0, trust, ledger: Ledger::default(), founded: None }
+        let (head, ledger) = (Head::START, Ledger::default());
+        Replay { head, rounds: 0, payments: 0, trust, ledger, founded: None, claimed: Vec::new() }
+    }
+
+    /// What is right so far, if all is true that members are said to have signed.
+    pub(super) fn tally(&self) -> Tally {
+        Tally { entries: self.head.number, rounds: self.rounds, payments: self.payments }
+    }
+
+    /// What members are said to have signed since this was asked for last.
+    pub(super) fn take_claimed(&mut self) -> Vec<Claimed> {
+        std::mem::take(&mut self.claimed)
     }
 
     /// The next row; gives the postings that follow from it.
-    pub(super) fn follow(&mut self, row: &Row) -> Verdict<Vec<Posting>> {
-        let place = Place::entry(row.number);
-        let mut head = self.head;
-        if row.number != head.number + 1 {
-            return Place::entry(head.number + 1).problem(
-                Fault::MissingEntry,
-                format!("entry {}", head.number + 1),
-                format!("entry {}", row.number),
-            );
+    pub(super) fn follow(&mut self, row: Prepared) -> Verdict<Vec<Posting>> {
+        let Prepared { number, hash, is_chained, entry, content } = row;
+        let (place, next) = (Place::entry(number), self.head.number + 1);
+        if number != next {
+            let (expected, found) = (format!("entry {next}"), format!("entry {number}"));
+            return Place::entry(next).problem(Fault::MissingEntry, expected, found);
         }
-        let entry = match head.follow(row) {
+        if !is_chained {
+            let before = format!("a hash over this entry and {}", self.head.hash);
+            return place.problem(Fault::BrokenChain, before, hash);
+        }
+        let entry = match entry {
             Ok(entry) => entry,
-            Err(JournalError::BrokenChain(_)) => {
-                let before = format!("a hash over this entry and {}", self.head.hash);
-                return place.problem(Fault::BrokenChain, before, row.hash);
-            }
-            Err(JournalError::Unreadable { problem, .. }) => {
-                return place.problem(Fault::Unreadable, "an entry", problem);
-            }
+            Err(problem) => return place.problem(Fault::Unreadable, "an entry", problem),
         };
-        let postings = match self.ledger.follow(row.number, &entry) {
+        let postings = match self.ledger.follow(number, &entry) {
             Ok(postings) => postings,
-            Err(error) => return self.explain(row.number, &entry, &error),
+            Err(error) => return self.explain(number, entry, content, &error),
         };
-        self.step(row.number, &entry)?;
-        self.head = head;
+        self.step(number, entry, content)?;
+        self.head = Head { number, hash };
         match self.trust.checkpoint {
-            Some(checkpoint) if checkpoint.entry == row.number => {
-                place.check(Fault::Checkpoint, checkpoint.head, row.hash)?;
+            Some(checkpoint) if checkpoint.entry == number => {
+                place.check(Fault::Checkpoint, checkpoint.head, hash)?;
             }
             _ => {}
         }
@@ -81,13 +113,25 @@ impl Replay {
     }
 
     /// Money cannot move as an entry says: what the protocol finds wrong with it tells more.
-    fn explain<T>(&mut self, number: u64, entry: &Entry, error: &LedgerError) -> Verdict<T> {
-        self.step(number, entry)?;
-        let place = round_of(entry).map_or(Place::entry(number), |round| Place::round(number, round));
+    fn explain<T>(&mut self, number: u64, entry: Entry, content: Content, error: &LedgerError) -> Verdict<T> {
+        let place = round_of(&entry).map_or(Place::entry(number), |round| Place::round(number, round));
+        self.step(number, entry, content)?;
         place.problem(Fault::Ledger, "a ledger that can follow", error)
     }
 
-    fn step(&mut self, number: u64, entry: &Entry) -> Verdict {
+    fn step(&mut self, number: u64, entry: Entry, content: Content) -> Verdict {
+        let stepped = self.take_step(number, &entry, content);
+        let signed = self.founded.as_mut().and_then(Founded::take_signed);
+        if let (Some(Signed { key, schema }), Entry::Offered { round, member, offer: envelope })
+        | (Some(Signed { key, schema }), Entry::Delivered { round, member, delivery: envelope }) = (signed, entry)
+        {
+            let claim = Claim { key, schema, content: envelope.content.into(), signature: envelope.signature };
+            self.claimed.push(Claimed { claim, round, member, tally: self.tally() });
+        }
+        stepped
+    }
+
+    fn take_step(&mut self, number: u64, entry: &Entry, content: Content) -> Verdict {
         let place = Place::entry(number);
         if let Entry::Genesis { federation, coordinator, terms } = entry {
             return self.found(place, *federation, *coordinator, terms);
@@ -97,40 +141,41 @@ impl Replay {
             return place.problem(Fault::Genesis, "a genesis", name_of(entry));
         };
         founded.check_due(number, entry)?;
-        match entry {
-            Entry::Genesis { .. } => unreachable!("handled above"),
-            Entry::Enrolled { member, key, .. } => founded.enrol(place.of(member), member, *key),
-            Entry::Revoked { member } => founded.revoke(place.of(member), member),
-            Entry::Opened { round, nonce, asked_by } => {
+        match (entry, content) {
+            (Entry::Enrolled { member, key, .. }, _) => founded.enrol(place.of(member), member, *key),
+            (Entry::Revoked { member }, _) => founded.revoke(place.of(member), member),
+            (Entry::Opened { round, nonce, asked_by }, _) => {
                 founded.open(Place::round(number, *round).of(asked_by), *round, *nonce, asked_by)
             }
-            Entry::Offered { round, member, offer } => {
-                founded.offer(Place::round(number, *round).of(member), *round, member, offer)
+            (Entry::Offered { round, member, .. }, Content::Offer(digest, content)) => {
+                founded.offer(Place::round(number, *round).of(member), *round, member, (digest, content))
             }
-            Entry::Declined { round, member } => {
+            (Entry::Declined { round, member }, _) => {
                 founded.decline(Place::round(number, *round).of(member), *round, member)
             }
-            Entry::Sealed { round, offers, signature } => {
+            (Entry::Sealed { round, offers, signature }, _) => {
                 founded.sealed(Place::round(number, *round), *round, *offers, signature)
             }
-            Entry::Awarded { round, winners } => founded.awarded(Place::round(number, *round), *round, winners),
-            Entry::Delivered { round, member, delivery } => {
-                founded.deliver(Place::round(number, *round).of(member), *round, member, delivery)
+            (Entry::Awarded { round, winners }, _) => founded.awarded(Place::round(number, *round), *round, winners),
+            (Entry::Delivered { round, member, .. }, Content::Delivery(content)) => {
+                founded.deliver(Place::round(number, *round).of(member), *round, member, content)
             }
-            Entry::Settled { round, paid, defaulted, aggregate } => {
+            (Entry::Settled { round, paid, defaulted, aggregate }, _) => {
                 founded.settled(Place::round(number, *round), *round, paid, defaulted, *aggregate)?;
                 (self.rounds, self.payments) = (self.rounds + 1, self.payments + paid.len() as u64);
                 Ok(())
             }
-            Entry::Aborted { round, reason } => {
+            (Entry::Aborted { round, reason }, _) => {
                 founded.aborted(Place::round(number, *round), *round, reason)?;
                 self.rounds += 1;
                 Ok(())
             }
-            Entry::Checkpoint { entry, head: hash, signature } => {
+            (Entry::Checkpoint { entry, head: hash, signature }, _) => {
                 let checkpoint = Checkpoint { entry: *entry, head: *hash, signature: *signature };
                 founded.checkpoint(place, checkpoint, head)
             }
+            (Entry::Genesis { .. }, _) => unreachable!("handled above"),
+            (Entry::Offered { .. } | Entry::Delivered { .. }, _) => unreachable!("prepared with their contents"),
         }
     }
 

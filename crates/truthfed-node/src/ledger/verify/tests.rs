@@ -1,6 +1,7 @@
 //! Honest journals are right; every planted fraud is found and named.
 
 use truthfed::Amount;
+use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use super::*;
@@ -8,8 +9,8 @@ use crate::digest::{Hex, Nonce};
 use crate::journal::{Award, Entry};
 use crate::ledger::testing::{Federation, Memory, id, terms};
 use crate::signature::Signer;
-use crate::store::Batch;
 use crate::store::places::{Database, File, Place};
+use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, StoredReply};
 use crate::wire::{Envelope, OFFER_SCHEMA};
 
 fn check_right(store: &mut dyn Store, trust: &Trust, expected: &str) {
@@ -298,6 +299,106 @@ fn an_older_backup_is_found_by_the_checkpoint_outside() {
     forged.entry += 1;
     let trust = Trust { checkpoint: Some(forged), ..Trust::default() };
     check(&problem_of(&mut federation.store(), &trust), Fault::Signature, 0, None);
+}
+
+#[test]
+fn of_two_frauds_the_first_is_named_though_signatures_are_checked_later() {
+    let federation = Federation::with_rounds();
+    let signed = |entry: &Entry| matches!(entry, Entry::Offered { .. } | Entry::Delivered { .. });
+    let places: Vec<usize> =
+        (0..federation.entries.len()).filter(|&place| signed(&federation.entries[place])).collect();
+    for &forged in &places {
+        let mut entries = federation.entries.clone();
+        if let Entry::Offered { offer: signed, .. } | Entry::Delivered { delivery: signed, .. } = &mut entries[forged] {
+            signed.signature.0[7] ^= 1;
+        }
+        let entries = federation.sign_again(&entries);
+        for removed in 0..entries.len() - 1 {
+            let mut store = Memory::of(&entries);
+            store.rows.remove(removed);
+            let report = verify(&mut store, &Trust::default()).unwrap();
+            let fault = if forged < removed { Fault::Signature } else { Fault::MissingEntry };
+            let problem = report.problem.unwrap();
+            assert_eq!((problem.fault, problem.entry), (fault, forged.min(removed) as u64 + 1), "{problem}");
+            let ended = |entry: &&Entry| matches!(entry, Entry::Settled { .. } | Entry::Aborted { .. });
+            let rounds = entries[..forged.min(removed)].iter().filter(ended).count() as u64;
+            assert_eq!((report.entries, report.rounds), (forged.min(removed) as u64, rounds));
+        }
+    }
+}
+
+/// A store whose rows can be read up to some entry only.
+struct Torn {
+    memory: Memory,
+    after: u64,
+}
+
+impl Store for Torn {
+    fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError> {
+        match after < self.after {
+            true => self.memory.rows(after, most.min((self.after - after) as usize)),
+            false => Err(StoreError::Damaged("torn".to_owned())),
+        }
+    }
+
+    fn head(&mut self) -> Result<Head, StoreError> {
+        self.memory.head()
+    }
+
+    fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
+        self.memory.postings(after, most)
+    }
+
+    fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError> {
+        self.memory.acquire(lease_ms)
+    }
+
+    fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
+        self.memory.renew(lease, lease_ms)
+    }
+
+    fn release(&mut self, lease: Lease) -> Result<(), StoreError> {
+        self.memory.release(lease)
+    }
+
+    fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
+        self.memory.commit(lease, batch)
+    }
+
+    fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
+        self.memory.standing()
+    }
+
+    fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError> {
+        self.memory.reply(key)
+    }
+
+    fn replies(
+        &mut self,
+        member: &ClientId,
+        kind: RequestKind,
+        after: RoundId,
+    ) -> Result<Vec<StoredReply>, StoreError> {
+        self.memory.replies(member, kind, after)
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_read_to_its_end_tells_so_after_the_fraud_before() {
+    let federation = Federation::with_rounds();
+    let mut entries = federation.entries.clone();
+    let forged = position(&entries, 2, is_offer);
+    offer_of(&mut entries[forged]).signature.0[7] ^= 1;
+    let entries = federation.sign_again(&entries);
+    for after in 0..entries.len() as u64 {
+        match verify(&mut Torn { memory: Memory::of(&entries), after }, &Trust::default()) {
+            Ok(report) => {
+                assert!(after > forged as u64, "{report}");
+                assert_eq!(report.problem.unwrap().entry, forged as u64 + 1);
+            }
+            Err(error) => assert!(after <= forged as u64, "{error}: {after} {forged}"),
+        }
+    }
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //!
 //! The journal of the file itself is a write-ahead log that is synced at every commit (`synchronous = FULL`): what was
 //! acknowledged survives a loss of power. Others may read while the coordinator writes. The lease runs on the clock that
-//! SQLite reads: that of the machine, or of the file system (VFS) the file is on.
+//! SQLite reads: that of the machine, or of the file system (VFS) the file is on. It also ends with the process that holds
+//! it ([`Presence`]): a coordinator that was killed is followed at once.
 
 mod error;
+mod presence;
 mod schema;
 
 #[cfg(test)]
@@ -18,6 +20,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use self::error::{commit_error, store_error};
+use self::presence::Presence;
 use super::batch::{count, digest, lease_column, posting, round, to_column};
 use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::journal::{Head, Row};
@@ -36,6 +39,8 @@ pub struct Sqlite {
     connection: Connection,
     /// Where the journal ends if the last commit, whose answer is not known, was written.
     in_doubt: Option<Head>,
+    /// Only of those who may hold the lease, and of processes of this machine.
+    presence: Option<Presence>,
 }
 
 impl Sqlite {
@@ -45,7 +50,8 @@ impl Sqlite {
     /// When it is damaged, is no store, or has a schema of another version.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         create(path)?;
-        Sqlite::start(path, connect(path)?)
+        let store = Sqlite::start(path, connect(path)?)?;
+        Ok(Sqlite { presence: Some(Presence::beside(path)?), ..store })
     }
 
     /// As [`Sqlite::open`], on a file system (VFS) that is registered with SQLite under that name.
@@ -66,7 +72,7 @@ impl Sqlite {
         }
         schema::migrate(&mut connection)?;
         kill_point!(replied());
-        Ok(Sqlite { connection, in_doubt: None })
+        Ok(Sqlite { connection, in_doubt: None, presence: None })
     }
 
     /// Opens a file that is there already, to read only.
@@ -80,7 +86,7 @@ impl Sqlite {
         let connection = connect(path)?;
         schema::check_current(&connection)?;
         connection.pragma_update(None, "query_only", true).map_err(store_error)?;
-        Ok(Sqlite { connection, in_doubt: None })
+        Ok(Sqlite { connection, in_doubt: None, presence: None })
     }
 
     /// Commits a batch, unless it was written before, when its answer was not known.
@@ -98,6 +104,18 @@ impl Sqlite {
         batch.check(head(&transaction)?, last_posting(&transaction)?)?;
         insert(&transaction, batch).map_err(store_error)?;
         transaction.commit().map_err(commit_error)
+    }
+
+    /// Takes the lease in a transaction of its own, since a query that returns a row does not say whether its commit
+    /// failed: two would be granted the same epoch.
+    fn grant(&mut self, sql: &str, lease_ms: u64, is_deserted: bool) -> Result<Lease, StoreError> {
+        let transaction = self.write()?;
+        let granted = params![lease_column(lease_ms), is_deserted];
+        let epoch: Option<i64> =
+            transaction.query_row(sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
+        let epoch = count(epoch.ok_or(StoreError::Held)?)?;
+        transaction.commit().map_err(store_error)?;
+        Ok(Lease { epoch })
     }
 
     fn write(&mut self) -> Result<Transaction<'_>, StoreError> {
@@ -121,7 +139,7 @@ impl Sqlite {
     }
 }
 
-/// Makes an empty file that only its owner can read, unless there is one. The files beside it take over its mode.
+/// Makes an empty file that only its owner can read, unless there is one. SQLite's own files beside it take over its mode.
 fn create(path: &Path) -> Result<(), StoreError> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -158,17 +176,14 @@ impl Store for Sqlite {
         // A lease from the future was granted before the clock was set back: it must not last until then.
         let sql = format!(
             "UPDATE lease SET epoch = epoch + 1, granted_ms = now, expires_ms = now + ?1 FROM {CLOCK} \
-             WHERE NOT (granted_ms <= now AND now < expires_ms) RETURNING epoch"
+             WHERE ?2 OR NOT (granted_ms <= now AND now < expires_ms) RETURNING epoch"
         );
-        let granted = [lease_column(lease_ms)];
-        // A transaction of its own, since a query that returns a row does not say whether its commit failed: two would
-        // be granted the same epoch.
-        let transaction = self.write()?;
-        let epoch: Option<i64> =
-            transaction.query_row(&sql, granted, |row| row.get(0)).optional().map_err(store_error)?;
-        let epoch = count(epoch.ok_or(StoreError::Held)?)?;
-        transaction.commit().map_err(store_error)?;
-        Ok(Lease { epoch })
+        let is_deserted = self.presence.as_mut().is_some_and(Presence::take);
+        let granted = self.grant(&sql, lease_ms, is_deserted);
+        if let (Some(presence), true, Err(_)) = (&mut self.presence, is_deserted, &granted) {
+            presence.give_up();
+        }
+        granted
     }
 
     fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
@@ -176,7 +191,11 @@ impl Store for Sqlite {
         let renewed = [to_column(lease.epoch), lease_column(lease_ms)];
         match self.connection.execute(&sql, renewed).map_err(store_error)? {
             0 => Err(StoreError::NotLeader(lease.epoch)),
-            _ => Ok(()),
+            _ => {
+                // It may have taken over from one that was not heard of, and is gone only now.
+                self.presence.as_mut().map(Presence::take);
+                Ok(())
+            }
         }
     }
 
@@ -184,6 +203,7 @@ impl Store for Sqlite {
         // The epoch grows here too: whoever gave the lease back cannot write any more.
         let sql = "UPDATE lease SET epoch = epoch + 1, granted_ms = 0, expires_ms = 0 WHERE epoch = ?1";
         self.connection.execute(sql, [to_column(lease.epoch)]).map_err(store_error)?;
+        self.presence.as_mut().map(Presence::give_up);
         Ok(())
     }
 
@@ -214,7 +234,7 @@ impl Store for Sqlite {
     fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError> {
         let sql = "SELECT number, body, hash FROM journal WHERE number > ?1 ORDER BY number LIMIT ?2";
         self.query(sql, params![to_column(after), to_column(most as u64)], |row| {
-            Ok(Row { number: count(get(row, 0)?)?, body: get(row, 1)?, hash: digest(&get::<Vec<u8>>(row, 2)?)? })
+            Ok(Row { number: count(get(row, 0)?)?, body: get(row, 1)?, hash: digest(bytes(row, 2)?)? })
         })
     }
 
@@ -222,7 +242,7 @@ impl Store for Sqlite {
         let sql = "SELECT request, body FROM replies WHERE member = ?1 AND kind = ?2 AND round = ?3";
         let parameters = params![key.member.as_str(), key.kind.name(), to_column(key.round.0)];
         let found = self.query(sql, parameters, |row| {
-            Ok(StoredReply { key: key.clone(), request: digest(&get::<Vec<u8>>(row, 0)?)?, body: get(row, 1)? })
+            Ok(StoredReply { key: key.clone(), request: digest(bytes(row, 0)?)?, body: get(row, 1)? })
         });
         Ok(found?.pop())
     }
@@ -237,7 +257,7 @@ impl Store for Sqlite {
             "SELECT round, request, body FROM replies WHERE member = ?1 AND kind = ?2 AND round > ?3 ORDER BY round";
         self.query(sql, params![member.as_str(), kind.name(), to_column(after.0)], |row| {
             let key = RequestKey { member: member.clone(), round: round(get(row, 0)?)?, kind };
-            Ok(StoredReply { key, request: digest(&get::<Vec<u8>>(row, 1)?)?, body: get(row, 2)? })
+            Ok(StoredReply { key, request: digest(bytes(row, 1)?)?, body: get(row, 2)? })
         })
     }
 
@@ -245,8 +265,7 @@ impl Store for Sqlite {
         let sql = "SELECT number, entry, round, member, account, micros FROM postings \
                    WHERE number > ?1 ORDER BY number LIMIT ?2";
         self.query(sql, params![to_column(after), to_column(most as u64)], |row| {
-            let (member, account): (String, String) = (get(row, 3)?, get(row, 4)?);
-            posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, &member, &account, get(row, 5)?))
+            posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, text(row, 3)?, text(row, 4)?, get(row, 5)?))
         })
     }
 }
@@ -296,4 +315,13 @@ fn insert(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> 
 
 fn get<T: rusqlite::types::FromSql>(row: &Columns<'_>, index: usize) -> Result<T, StoreError> {
     row.get(index).map_err(store_error)
+}
+
+/// A text or a blob where it lies: they are read by the million.
+fn text<'a>(row: &'a Columns<'_>, index: usize) -> Result<&'a str, StoreError> {
+    row.get_ref(index).and_then(|column| Ok(column.as_str()?)).map_err(store_error)
+}
+
+fn bytes<'a>(row: &'a Columns<'_>, index: usize) -> Result<&'a [u8], StoreError> {
+    row.get_ref(index).and_then(|column| Ok(column.as_blob()?)).map_err(store_error)
 }

@@ -147,3 +147,31 @@ fn a_batch_in_doubt_that_was_written_is_not_written_again() {
     store.commit(lease, &second).unwrap();
     assert_eq!(store.head().unwrap(), head);
 }
+
+#[test]
+fn a_lease_ends_with_its_holder_and_not_with_anybody_else() {
+    let file = File::new();
+    let (mut first, mut second) = (file.open(), file.open());
+    let lease = first.acquire(600_000).unwrap();
+    assert!(matches!(second.acquire(600_000), Err(StoreError::Held)), "its holder lives");
+    drop(file.open());
+    assert!(matches!(second.acquire(600_000), Err(StoreError::Held)), "somebody else went");
+    drop(first);
+    let taken = second.acquire(600_000).unwrap();
+    assert!(taken.epoch > lease.epoch);
+    let mut third = file.open();
+    assert!(matches!(third.acquire(600_000), Err(StoreError::Held)));
+    second.release(taken).unwrap();
+    assert!(third.acquire(600_000).unwrap().epoch > taken.epoch);
+}
+
+#[test]
+fn whoever_took_over_from_one_that_was_not_heard_of_is_not_taken_for_gone_when_that_one_goes() {
+    let file = File::new();
+    let (mut unheard, mut heir) = (file.open(), file.open());
+    unheard.acquire(0).unwrap();
+    let lease = heir.acquire(600_000).unwrap();
+    drop(unheard);
+    heir.renew(lease, 600_000).unwrap();
+    assert!(matches!(file.open().acquire(600_000), Err(StoreError::Held)));
+}

@@ -1,0 +1,292 @@
+//! A member over the network: what an agent says, without the application beside it and the file it keeps.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde::de::DeserializeOwned;
+use tokio::net::{TcpSocket, TcpStream};
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::generate::Stream;
+use truthfed::protocol::RoundId;
+use truthfed::statistics::Statistics;
+use truthfed_node::digest::{Digest, Nonce};
+use truthfed_node::federation::Bundle;
+use truthfed_node::ledger::receipts;
+use truthfed_node::net::{Client, ClientLimits, Connect, Reply, client_tls};
+use truthfed_node::wire::{
+    AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound,
+    RECEIPT_SCHEMA, ReceiptContent, ReceiptReply, StatementReply, View, commitment,
+};
+
+/// How long the coordinator may wait for news, as for an agent.
+const WAIT_MS: u64 = 20_000;
+/// Longest wait for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A little less than the coordinator lets a connection be idle.
+const IDLE: Duration = Duration::from_secs(28);
+/// Observations in an offer.
+const SAMPLES: usize = 20;
+/// Highest ask, in micro-units.
+const MOST_ASKED: f64 = 100e6;
+
+/// Connects from a given address.
+#[derive(Debug, Clone, Copy)]
+pub struct From(pub Ipv4Addr);
+
+impl From {
+    /// A connection to an address.
+    ///
+    /// # Errors
+    /// When nobody listens there.
+    pub async fn reach(self, to: SocketAddr) -> io::Result<TcpStream> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((self.0, 0).into())?;
+        let stream = socket.connect(to).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+impl Connect for From {
+    type Stream = TcpStream;
+
+    async fn connect(&self, address: &str) -> io::Result<TcpStream> {
+        self.reach(address.parse().map_err(io::Error::other)?).await
+    }
+}
+
+/// What a member does in rounds without a network: its data, its offers, its deliveries.
+#[derive(Debug, Clone)]
+pub struct Party {
+    /// What it was given.
+    pub bundle: Bundle,
+    seed: u64,
+}
+
+/// An offer that is signed, with what will be delivered.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// As it is sent.
+    pub envelope: Envelope,
+    /// Its name in receipts.
+    pub digest: Digest,
+    context: Context,
+    moment: Vec<f64>,
+    salt: Nonce,
+}
+
+impl Offer {
+    /// The round it is made to.
+    pub fn round(&self) -> RoundId {
+        self.context.round
+    }
+}
+
+impl Party {
+    /// A member whose data follows from a seed.
+    pub fn new(bundle: &Bundle, seed: u64) -> Party {
+        Party { bundle: bundle.clone(), seed }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &ClientId {
+        &self.bundle.member
+    }
+
+    /// Offers fresh data to a round.
+    ///
+    /// # Panics
+    /// When the data is not what terms allow.
+    pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
+        let mut stream = Stream::new(self.seed, round.0);
+        let data = observations(&mut stream, self.bundle.agreement.terms().dimension);
+        let ask = Amount::from_micros((stream.uniform() * MOST_ASKED) as i64).expect("asks are small");
+        let (moment, salt) = (data.moment().to_vec(), Nonce::random());
+        let context = self.context(round, nonce);
+        let content = OfferContent {
+            schema: OFFER_SCHEMA.to_owned(),
+            context: context.clone(),
+            gram: data.gram().clone(),
+            samples: data.samples(),
+            ask_micros: ask,
+            commitment: commitment(salt, &moment),
+        };
+        let envelope = self.bundle.identity.signer().seal(OFFER_SCHEMA, &content);
+        Offer { digest: envelope.digest(), envelope, context, moment, salt }
+    }
+
+    /// Delivers what was offered.
+    pub fn delivery(&self, offer: &Offer) -> Envelope {
+        let Offer { context, moment, salt, digest, .. } = offer.clone();
+        let content = DeliveryContent { schema: DELIVERY_SCHEMA.to_owned(), context, offer: digest, moment, salt };
+        self.bundle.identity.signer().seal(DELIVERY_SCHEMA, &content)
+    }
+
+    /// What a receipt says, once it is found to be the coordinator's, and about that offer.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn receipt(&self, receipt: &Envelope, offer: &Offer) -> anyhow::Result<ReceiptContent> {
+        ensure!(
+            receipt.is_signed_by(&self.bundle.coordinator_key, RECEIPT_SCHEMA),
+            "a receipt is not the coordinator's"
+        );
+        let content: ReceiptContent = serde_json::from_str(receipt.content.get())?;
+        ensure!(content.context == offer.context && content.offer == offer.digest, "a receipt is about something else");
+        Ok(content)
+    }
+
+    /// Checks all its receipts against each other.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn check_receipts(&self, all: &[Envelope]) -> anyhow::Result<receipts::Summary> {
+        let Bundle { member, federation, coordinator_key, .. } = &self.bundle;
+        let whose = receipts::Bundle { member: member.clone(), federation: *federation, coordinator: *coordinator_key };
+        Ok(receipts::check(&whose, all, None)?)
+    }
+
+    fn context(&self, round: RoundId, nonce: Nonce) -> Context {
+        Context {
+            federation: self.bundle.federation,
+            round,
+            nonce,
+            terms: self.bundle.agreement.hash(),
+            member: self.name().clone(),
+        }
+    }
+}
+
+/// Contexts of unit length, with rewards that are about half their first coordinate.
+fn observations(stream: &mut Stream, dimension: usize) -> Statistics {
+    let mut data = Statistics::new(dimension).expect("terms have a valid dimension");
+    for _ in 0..SAMPLES {
+        let context = stream.context(dimension);
+        let reward = (0.5 * context[0] + 0.1 * stream.normal()).clamp(-1.0, 1.0);
+        data.observe(&context, reward).expect("unit contexts and small rewards are allowed");
+    }
+    data
+}
+
+/// A member with its two connections, as an agent has: one waits for news, the other speaks.
+#[derive(Debug)]
+pub struct Agent {
+    /// Who it is.
+    pub party: Party,
+    speaking: Client<From>,
+    waiting: Client<From>,
+}
+
+impl Agent {
+    /// A member that calls from an address; nothing is sent yet.
+    ///
+    /// # Errors
+    /// When its certificate cannot be used.
+    pub fn new(bundle: &Bundle, coordinator: SocketAddr, from: Ipv4Addr, seed: u64) -> anyhow::Result<Agent> {
+        let tls = client_tls(&bundle.identity, &bundle.authority)?;
+        let limits = ClientLimits { connect: PATIENCE, request: PATIENCE, idle: IDLE, ..ClientLimits::default() };
+        let client = || -> anyhow::Result<Client<From>> {
+            let client = Client::over(From(from), &coordinator.to_string(), &bundle.server_name, tls.clone())?;
+            Ok(client.with_limits(limits))
+        };
+        Ok(Agent { party: Party::new(bundle, seed), speaking: client()?, waiting: client()? })
+    }
+
+    /// Opens both connections.
+    ///
+    /// # Errors
+    /// When the coordinator does not answer.
+    pub async fn connect(&self) -> anyhow::Result<View> {
+        let _: View = read(&self.speaking.get("/v1/view").await?)?;
+        read(&self.waiting.get("/v1/view").await?)
+    }
+
+    /// Waits for a view other than the one that was seen.
+    ///
+    /// # Errors
+    /// When the coordinator does not answer.
+    pub async fn next_view(&self, seen: &View) -> anyhow::Result<View> {
+        read(&self.waiting.get(&format!("/v1/view?after={}&wait_ms={WAIT_MS}", seen.version)).await?)
+    }
+
+    /// Waits until a view is as wished.
+    ///
+    /// # Errors
+    /// When it is not in time.
+    pub async fn until(&self, mut view: View, is_it: impl Fn(&View) -> bool) -> anyhow::Result<View> {
+        let started = Instant::now();
+        while !is_it(&view) {
+            ensure!(started.elapsed() < PATIENCE, "{}: the coordinator shows {view:?}", self.party.name());
+            view = self.next_view(&view).await?;
+        }
+        Ok(view)
+    }
+
+    /// Asks for a round.
+    ///
+    /// # Errors
+    /// When the coordinator refuses.
+    pub async fn ask(&self) -> anyhow::Result<RoundId> {
+        Ok(self.post::<AskReply>("/v1/ask", String::new()).await?.round)
+    }
+
+    /// Sends an offer; gives the receipt, which is not checked yet.
+    ///
+    /// # Errors
+    /// When the coordinator refuses.
+    pub async fn send_offer(&self, round: RoundId, offer: String) -> anyhow::Result<Envelope> {
+        Ok(self.post::<ReceiptReply>(&format!("/v1/rounds/{round}/offer"), offer).await?.receipt)
+    }
+
+    /// Has nothing to offer.
+    ///
+    /// # Errors
+    /// When the coordinator refuses.
+    pub async fn decline(&self, round: RoundId) -> anyhow::Result<()> {
+        self.post::<DeclineReply>(&format!("/v1/rounds/{round}/decline"), String::new()).await.map(drop)
+    }
+
+    /// Delivers what it sold, and checks the receipt.
+    ///
+    /// # Errors
+    /// When the coordinator refuses.
+    pub async fn deliver(&self, offer: &Offer) -> anyhow::Result<Envelope> {
+        let path = format!("/v1/rounds/{}/delivery", offer.context.round);
+        let receipt = self.post::<ReceiptReply>(&path, text(&self.party.delivery(offer))).await?.receipt;
+        self.party.receipt(&receipt, offer)?;
+        Ok(receipt)
+    }
+
+    /// All its receipts about decisions and payments.
+    ///
+    /// # Errors
+    /// When the coordinator does not answer.
+    pub async fn statement(&self) -> anyhow::Result<StatementReply> {
+        read(&self.speaking.get("/v1/statement").await?)
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: String) -> anyhow::Result<T> {
+        let reply = self.speaking.post(path, body).await;
+        read(&reply.with_context(|| format!("{} {path}", self.party.name()))?)
+    }
+}
+
+/// An envelope as it is sent.
+pub fn text(envelope: &Envelope) -> String {
+    serde_json::to_string(envelope).expect("an envelope is JSON")
+}
+
+/// The round of a view that takes offers, if it is later than another.
+pub fn opened_after(view: &View, last: RoundId) -> Option<&OpenRound> {
+    view.open.as_ref().filter(|open| open.round > last)
+}
+
+fn read<T: DeserializeOwned>(reply: &Reply) -> anyhow::Result<T> {
+    match reply.refusal() {
+        Some(refusal) => bail!("refused: {refusal}"),
+        None => serde_json::from_slice(&reply.body).context("an unreadable reply"),
+    }
+}
