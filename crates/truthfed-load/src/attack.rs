@@ -197,3 +197,15 @@ async fn flood(client: Client<From>, next: Arc<AtomicU64>, heard: Arc<AtomicU64>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_members_enough_for_all_authenticated_attackers() {
+        assert_eq!(hostile_members(2000), 399_usize.div_ceil(SLOW_PER_MEMBER));
+        assert_eq!(hostile_members(1), 1, "somebody must be there to be named");
+        assert_eq!(members(&Plan::default()), 50 + 67 + 1);
+    }
+}

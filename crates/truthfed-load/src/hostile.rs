@@ -177,3 +177,18 @@ impl Attack {
         self.open() >= self.all - self.all / 10
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_thousand_connections_a_fifth_is_authenticated_and_no_kind_is_left_out() {
+        let count = |is_it: fn(Kind) -> bool| (0..2000).map(Kind::of).filter(|&kind| is_it(kind)).count();
+        assert_eq!(count(|kind| kind == Kind::Silent) + count(|kind| kind == Kind::HalfHandshake), 1601);
+        assert_eq!(count(Kind::is_authenticated), 399);
+        for kind in [Kind::SlowHead, Kind::SlowBody, Kind::SlowRequests] {
+            assert_eq!((0..2000).map(Kind::of).filter(|&other| other == kind).count(), 133);
+        }
+    }
+}

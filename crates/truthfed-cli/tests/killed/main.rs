@@ -44,6 +44,7 @@ fn check_each<T: Send + std::fmt::Debug>(all: Vec<T>, check: impl Fn(&T) + Sync)
 }
 
 /// Lives all these lives, and compares each with one without a death.
+#[expect(clippy::print_stdout, reason = "whoever repeats this for long counts the kills")]
 fn check(kind: Kind, script: Script, phase_ms: u32, plans: impl FnOnce(&Trace) -> Vec<Plan>) {
     let template = Template::new(phase_ms);
     let undisturbed = live(&template, Kind::Sqlite, script, &Plan::default());

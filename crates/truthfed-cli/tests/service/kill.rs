@@ -148,7 +148,10 @@ fn http(port: u16, method: &str, path: &str, body: &str) -> Option<(u16, String)
 fn essence(round: &Value) -> Value {
     let of = |list: &str, keys: &[&str]| -> Vec<Value> {
         let lines = round[list].as_array().unwrap().iter();
-        lines.map(|line| keys.iter().map(|key| line[*key].clone()).collect()).collect()
+        let mut lines: Vec<Value> = lines.map(|line| keys.iter().map(|key| line[*key].clone()).collect()).collect();
+        // An offer that a killed agent had not sent yet comes later.
+        lines.sort_by_key(ToString::to_string);
+        lines
     };
     serde_json::json!({
         "offers": of("offers", &["member", "samples", "ask_micros"]),
