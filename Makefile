@@ -31,7 +31,7 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencie
 test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	bash scripts/postgres.sh run cargo test --workspace --locked
 	bash scripts/postgres.sh run cargo test $(FAULTY) --locked --test killed --test planted
-	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features
+	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) fuzz
 
 fuzz: $(TOOLS)/bin/cargo-fuzz ## Fuzz every target, FUZZ_SECONDS=5 each

@@ -139,7 +139,7 @@ fn sign_again(store: &mut Memory) {
             Entry::Opened { .. } => offers.clear(),
             Entry::Offered { member, offer, .. } => drop(offers.insert(member.clone(), offer.clone())),
             Entry::Sealed { round, offers: sealed, signature } => {
-                *sealed = seal(&offers);
+                *sealed = seal(offers.iter().map(|(member, offer)| (member, offer.digest())));
                 *signature = signer(0).sign(SEAL_SCHEMA, &sealed_bytes(FEDERATION, *round, *sealed));
             }
             Entry::Checkpoint { entry, head: vouched, signature } => {
