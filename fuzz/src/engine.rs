@@ -190,7 +190,8 @@ impl Run {
     fn restart(&mut self) {
         let store = self.engine.store().clone();
         let again = start(store.clone());
-        assert_eq!((&again.store().rows, &again.store().postings), (&store.rows, &store.postings));
+        let kept = again.store().clone();
+        assert_eq!((&kept.rows, &kept.postings), (&store.rows, &store.postings));
         let (before, after) = (self.engine.published(), again.published());
         assert_eq!((before.entries(), before.members()), (after.entries(), after.members()));
         for name in NAMES {
