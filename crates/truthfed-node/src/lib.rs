@@ -34,6 +34,7 @@ pub mod net;
 pub mod reading;
 mod schema;
 pub mod signature;
+mod sqlite_file;
 pub mod store;
 pub mod terms;
 pub mod wire;

@@ -6,7 +6,7 @@ use truthfed_node::agent::FileError;
 
 use crate::agents::Action::{self, Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
 use crate::agents::{Life, Sight};
-use crate::{disk, each, fall};
+use crate::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
 
 const SCRIPT: &[Action] = &[
     Start,
@@ -193,4 +193,10 @@ fn a_file_that_cannot_be_read_for_a_moment_is_not_called_damaged() {
         let error = life.open().err();
         assert!(matches!(error, Some(FileError::Unavailable(_))), "{error:?}");
     });
+}
+
+/// SQLite said that the log was in use, and failed only then to write that it is.
+#[test]
+fn a_file_whose_change_to_a_log_failed_is_not_opened() {
+    check_opens_with_a_log_or_not_at_all("agent.db", |disk| Life::new(disk.clone()).open().is_ok());
 }

@@ -6,7 +6,7 @@ use truthfed_node::store::{Batch, Sqlite, Store, StoreError};
 
 use crate::life::Action::{self, Checkpoint, Commit, Renew, Start, Stop};
 use crate::life::Life;
-use crate::{disk, each, fall};
+use crate::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
 
 /// Short enough to go wrong at every step.
 const SHORT: &[Action] = &[
@@ -250,4 +250,10 @@ fn a_batch_in_doubt_stays_in_doubt_until_it_is_written() {
         life.act(Commit(20_000)).unwrap();
         life.check_open();
     });
+}
+
+/// SQLite said that the log was in use, and failed only then to write that it is.
+#[test]
+fn a_file_whose_change_to_a_log_failed_is_not_opened() {
+    check_opens_with_a_log_or_not_at_all("ledger.db", |disk| Life::new(disk.clone()).open().is_ok());
 }

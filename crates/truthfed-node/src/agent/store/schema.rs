@@ -8,6 +8,7 @@ use truthfed::auction::ClientId;
 
 use super::{FileError, columns3, write};
 use crate::digest::Digest;
+use crate::sqlite_file;
 
 /// Marks a file as an agent's: `tfag`.
 const APPLICATION: i64 = 0x7466_6167;
@@ -39,7 +40,7 @@ pub(in crate::agent) struct Owner {
 
 /// Opens an agent's file, or makes a new one that only its owner can read.
 pub(super) fn connect(path: &Path, owner: &Owner) -> Result<Connection, FileError> {
-    create(path)?;
+    sqlite_file::create(path).map_err(FileError::Unusable)?;
     start(path, Connection::open_with_flags(path, FLAGS)?, owner)
 }
 
@@ -52,27 +53,13 @@ fn start(path: &Path, mut connection: Connection, owner: &Owner) -> Result<Conne
     connection.busy_timeout(BUSY)?;
     // Held until the connection ends: what is in memory is what is in the file.
     connection.pragma_update(None, "locking_mode", "exclusive")?;
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    if mode != "wal" {
+    if !sqlite_file::use_write_ahead_log(&connection)? {
         return Err(FileError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
     }
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "fullfsync", "on")?;
     prepare(&mut connection, owner)?;
     Ok(connection)
-}
-
-/// Makes an empty file that only its owner can read, unless there is one. The files beside it take over its mode.
-fn create(path: &Path) -> Result<(), FileError> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(FileError::Unusable(format!("{}: {error}", path.display()))),
-    }
 }
 
 /// Makes the tables of an empty file, or checks that a file is of this version, whole, and this agent's.

@@ -25,6 +25,7 @@ use super::batch::{count, digest, lease_column, posting, round, to_column};
 use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::journal::{Head, Row};
 use crate::ledger::Posting;
+use crate::sqlite_file;
 
 /// How long to wait while somebody else writes.
 const BUSY: Duration = Duration::from_secs(5);
@@ -49,7 +50,7 @@ impl Sqlite {
     /// # Errors
     /// When it is damaged, is no store, or has a schema of another version.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
-        create(path)?;
+        sqlite_file::create(path).map_err(StoreError::Unusable)?;
         let store = Sqlite::start(path, connect(path)?)?;
         Ok(Sqlite { presence: Some(Presence::beside(path)?), ..store })
     }
@@ -65,9 +66,7 @@ impl Sqlite {
 
     fn start(path: &Path, mut connection: Connection) -> Result<Sqlite, StoreError> {
         schema::check(&connection)?;
-        let mode: String =
-            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(store_error)?;
-        if mode != "wal" {
+        if !sqlite_file::use_write_ahead_log(&connection).map_err(store_error)? {
             return Err(StoreError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
         }
         schema::migrate(&mut connection)?;
@@ -136,19 +135,6 @@ impl Sqlite {
             all.push(read(row)?);
         }
         Ok(all)
-    }
-}
-
-/// Makes an empty file that only its owner can read, unless there is one. SQLite's own files beside it take over its mode.
-fn create(path: &Path) -> Result<(), StoreError> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(StoreError::Unusable(format!("{}: {error}", path.display()))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::create;
+use crate::sqlite_file;
 use crate::store::StoreError;
 
 /// A lock on a file beside the store.
@@ -21,7 +21,7 @@ impl Presence {
     /// Not taken yet.
     pub(super) fn beside(store: &Path) -> Result<Presence, StoreError> {
         let path = PathBuf::from([store.as_os_str(), "-lock".as_ref()].into_iter().collect::<OsString>());
-        create(&path)?;
+        sqlite_file::create(&path).map_err(StoreError::Unusable)?;
         let unusable = |error| StoreError::Unusable(format!("{}: {error}", path.display()));
         Ok(Presence { file: File::options().write(true).open(&path).map_err(unusable)?, is_taken: false })
     }
