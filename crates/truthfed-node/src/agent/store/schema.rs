@@ -116,10 +116,11 @@ fn check_whole(transaction: &Transaction<'_>, owner: &Owner) -> Result<(), FileE
     })
 }
 
-/// Whether a check of the file found that the disk failed, of which SQLite tells in words only.
+/// Whether a check of the file found that the disk failed, of which SQLite tells in words only. A page that is got wrongly,
+/// because the file is damaged, has other words.
 fn is_unread(problem: &str) -> bool {
     let code = problem.rsplit_once("error code=").and_then(|(_, code)| code.parse::<i32>().ok());
-    code.is_some_and(|code| code & 0xff == rusqlite::ffi::SQLITE_IOERR)
+    problem.contains("failed to get page") || code.is_some_and(|code| code & 0xff == rusqlite::ffi::SQLITE_IOERR)
 }
 
 /// Enough of a hash to tell it from another.
