@@ -41,7 +41,10 @@ beside() {
     part fuzz bash scripts/fuzz.sh $(((left > 0 ? left : 0) * $(nproc) / targets + 1))
 }
 
+# Nothing is left to build when the time begins, but for the fuzz targets.
 cargo build --release --locked
+cargo test --locked --no-run -p truthfed-node --test network
+cargo test --locked --no-run -p truthfed-cli --features kill-points --test killed
 started=$SECONDS
 part simulation "${CARGO_TARGET_DIR:-target}/release/truthfed" soak --seconds "$seconds" &
 beside
