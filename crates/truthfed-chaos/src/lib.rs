@@ -13,6 +13,7 @@
 mod application;
 mod calm;
 mod coordinator;
+mod disks;
 mod forgery;
 mod invariants;
 mod many;

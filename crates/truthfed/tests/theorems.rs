@@ -98,6 +98,24 @@ fn every_payment_is_certified_at_p_and_p_plus_one() {
     });
 }
 
+/// The round with a target that these seats meet exactly, if any coverage has it.
+fn met_exactly(round: &Round, seats: &[Seat]) -> Option<Round> {
+    let slack = round.total_level() - round.required(Coverage::ratio(1.0).unwrap());
+    let coverage = Coverage::from_log((round.level(seats) - round.total_level() + slack).to_nats()).ok()?;
+    Some(round.with_coverage(coverage))
+}
+
+#[test]
+fn payments_are_critical_where_others_meet_the_target_exactly() {
+    for_truthful_mechanisms(1000, |mechanism, round, outcome| {
+        for winner in outcome.winners() {
+            let others = mechanism.select(&round.with_ask(&winner.client, round.reserve())).unwrap();
+            let Some(round) = met_exactly(round, &others) else { continue };
+            certify(&round, mechanism, &mechanism.run(&round).unwrap()).unwrap();
+        }
+    });
+}
+
 #[test]
 fn an_essential_client_is_paid_the_reserve() {
     for_truthful_mechanisms(4000, |_, round, outcome| {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use truthfed::protocol::Time;
-use truthfed_disk::{Disk, Fault, Lasts, Operation, Plan};
+use truthfed_disk::{Disk, Fault};
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::{Clock, Command, Core, EngineError, Published};
 use truthfed_node::signature::Signer;
@@ -172,13 +172,9 @@ impl World<'_> {
 
     /// Something goes wrong with the coordinator's disk soon.
     fn plan_fault(&mut self, within: usize) -> Fault {
-        let after = self.dice.between(0, within) as u64;
-        let fault = draw_fault(self.dice.uniform());
-        if !matches!(fault, Fault::PowerLoss | Fault::Crash) {
-            self.count("coordinator-disk-failed");
-        }
-        self.site.disk.plan(Plan { after, fault });
-        fault
+        let plan = self.draw_disk_fault("the coordinator", "coordinator-disk-failed", within);
+        self.site.disk.plan(plan);
+        plan.fault
     }
 
     /// Whether a coordinator may stop for this.
@@ -198,19 +194,6 @@ impl World<'_> {
             ) => breach("R6", format!("the coordinator contradicts itself: {error}")),
             error => breach("I6", format!("the store is not what was written: {error}")),
         }
-    }
-}
-
-/// A fault of a disk, by chance.
-pub(crate) fn draw_fault(chance: f64) -> Fault {
-    match chance {
-        x if x < 0.35 => Fault::PowerLoss,
-        x if x < 0.6 => Fault::Crash,
-        x if x < 0.65 => Fault::Full(Lasts::Once),
-        x if x < 0.75 => Fault::Failure(Operation::Any, Lasts::Once),
-        x if x < 0.85 => Fault::Failure(Operation::Sync, Lasts::Once),
-        x if x < 0.95 => Fault::Failure(Operation::Any, Lasts::ForEver),
-        _ => Fault::Failure(Operation::Read, Lasts::Once),
     }
 }
 

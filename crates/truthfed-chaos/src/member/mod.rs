@@ -5,13 +5,12 @@ mod talk;
 
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
-use truthfed_disk::{Disk, Fault, Plan as DiskPlan};
+use truthfed_disk::{Disk, Fault};
 use truthfed_node::agent::{Agent, FileError, Membership, Step};
 use truthfed_node::digest::{Digest, PublicKey};
 use truthfed_node::wire::View;
 
 use crate::application::Application;
-use crate::coordinator::draw_fault;
 use crate::plan::{Plan, Role};
 use crate::report::{Verdict, check};
 use crate::world::{Event, World};
@@ -127,13 +126,10 @@ impl World<'_> {
     }
 
     fn plan_member_fault(&mut self, member: usize, within: usize) -> Fault {
-        let after = self.dice.between(0, within) as u64;
-        let fault = draw_fault(self.dice.uniform());
-        if !matches!(fault, Fault::PowerLoss | Fault::Crash) {
-            self.count("member-disk-failed");
-        }
-        self.members[member].disk.plan(DiskPlan { after, fault });
-        fault
+        let name = self.members[member].name();
+        let plan = self.draw_disk_fault(name.as_str(), "member-disk-failed", within);
+        self.members[member].disk.plan(plan);
+        plan.fault
     }
 
     /// Kills a member, or the machine it runs on.

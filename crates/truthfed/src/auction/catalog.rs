@@ -207,7 +207,8 @@ mod tests {
     #[test]
     fn every_name_is_found_and_the_default_is_among_them() {
         let names = names();
-        assert_eq!(names.len(), 8);
+        let expected = ["everyone", "inc-feducb", "truth-fedban", "greedy", "greedy-v2", "ratchet", "clock", "vcg"];
+        assert_eq!(names, expected);
         assert!(names.iter().all(|name| find(name, Parameters::default()).is_some()));
         assert!(names.contains(&DEFAULT));
         assert!(find("nobody", Parameters::default()).is_none());

@@ -1,4 +1,8 @@
 //! The branch and bound itself.
+//!
+//! Whether a set meets the target is a question about the set alone: where the order of sums could decide it, the set is
+//! summed anew, by seats. Branches are cut, and clients forced, only where no rounding could change it. So all searches of
+//! a round agree on every set, also where a set meets the target exactly, and the critical value is exact.
 
 use super::bounds::{Item, cost_after_savings, cost_of_missing};
 use crate::auction::kernel::Kernel;
@@ -72,14 +76,16 @@ impl<'r> Search<'r> {
         if self.without.is_none() {
             let (winners, evaluations) = clock::select(self.round);
             self.evaluations = evaluations;
-            self.limit = winners.iter().map(|&seat| i128::from(self.round.ask(seat).micros())).sum::<i128>() + 1;
+            if self.round.level(&winners) >= self.required {
+                self.limit = winners.iter().map(|&seat| i128::from(self.round.ask(seat).micros())).sum::<i128>() + 1;
+            }
             return;
         }
         let start = Path::new(self.round, self.round.base_level());
         let walk = start.resume(self.round, 0, self.without);
         let bought = start.branch(walk, self.required);
         self.evaluations = start.evaluations() + bought.evaluations();
-        if bought.level() >= self.required {
+        if bought.level() >= self.required + self.round.noise() {
             self.limit = self.thinned(bought.picks().map(|pick| pick.ratio.seat).collect()) + 1;
         }
     }
@@ -92,7 +98,7 @@ impl<'r> Search<'r> {
         seats.sort_by_key(|&seat| std::cmp::Reverse(round.ask(seat)));
         let mut cost = 0;
         for seat in seats {
-            if self.kernel.level_without(&matrix, round.gram(seat)) >= self.required {
+            if self.kernel.level_without(&matrix, round.gram(seat)) >= self.required + round.noise() {
                 matrix.iter_mut().zip(round.gram(seat)).for_each(|(entry, x)| *entry -= x);
             } else {
                 cost += i128::from(round.ask(seat).micros());
@@ -123,7 +129,7 @@ impl<'r> Search<'r> {
         if !self.settle_forced(&mut node) || node.cost >= self.limit {
             return Ok(());
         }
-        if node.included_level >= self.required {
+        if self.is_met(&node) {
             self.limit = node.cost;
             self.best = Some(Solution { cost: node.cost, set: node.set });
             return Ok(());
@@ -131,8 +137,7 @@ impl<'r> Search<'r> {
         if self.bound(&node) >= self.limit {
             return Ok(());
         }
-        // The target is missed, so somebody is free: with nobody free, included would be available.
-        let seat = node.free[0];
+        let Some(&seat) = node.free.first() else { return Ok(()) };
         let mut with = node.clone();
         with.free.remove(0);
         if self.without != Some(seat) {
@@ -147,27 +152,37 @@ impl<'r> Search<'r> {
     /// Leaves out who adds nothing and puts in whom the target cannot do without; false when the target
     /// cannot be met, or only with the client that must not be there.
     fn settle_forced(&mut self, node: &mut Node) -> bool {
-        if node.available_level < self.required {
+        let noise = self.round.noise();
+        if node.available_level + noise < self.required {
             return false;
         }
         let mut index = 0;
-        while index < node.free.len() && node.included_level < self.required {
+        while index < node.free.len() && !self.is_met(node) {
             let seat = node.free[index];
             let gram = self.round.gram(seat);
-            if self.kernel.level_without(&node.available, gram) < self.required {
+            if self.kernel.level_without(&node.available, gram) + noise < self.required {
                 if self.without == Some(seat) {
                     return false;
                 }
                 node.free.remove(index);
                 self.include(node, seat);
-            } else if self.kernel.level_with(&node.included, gram) <= node.included_level {
+            } else if gram.iter().all(|entry| *entry == 0.0) {
                 node.free.remove(index);
-                self.exclude(node, seat);
             } else {
                 index += 1;
             }
         }
         true
+    }
+
+    /// Whether the included meet the target.
+    fn is_met(&mut self, node: &Node) -> bool {
+        let spare = node.included_level - self.required;
+        if spare.units().abs() > self.round.noise().units() {
+            return spare > Information::ZERO;
+        }
+        self.evaluations += 1;
+        self.round.level(&Solution { cost: node.cost, set: node.set }.winners()) >= self.required
     }
 
     fn include(&mut self, node: &mut Node, seat: Seat) {

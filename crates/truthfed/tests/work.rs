@@ -1,0 +1,49 @@
+//! How much work each mechanism does, in log determinants: what makes it more, or counts it wrongly, shows here.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+use truthfed::auction::Round;
+use truthfed::auction::catalog;
+use truthfed::generate::{federation, varied};
+
+/// Name, evaluations to choose the winners and evaluations to price them, over some rounds.
+fn check_work(rounds: &[Round], expected: &[(&str, u64, u64)]) {
+    let mut found = Vec::new();
+    for entry in catalog::all() {
+        let work = rounds.iter().map(|round| entry.mechanism.run(round).unwrap().evaluations());
+        let (select, price) = work.fold((0, 0), |(select, price), work| (select + work.select, price + work.price));
+        found.push((entry.mechanism.name(), select, price));
+    }
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_work_on_many_small_rounds() {
+    let rounds: Vec<Round> = (0..200).map(varied).collect();
+    let expected = &[
+        ("everyone", 200, 1001),
+        ("inc-feducb", 1756, 573),
+        ("truth-fedban", 2312, 13_019),
+        ("greedy", 2092, 2262),
+        ("greedy-v2", 2203, 2543),
+        ("ratchet", 3252, 9677),
+        ("clock", 2232, 873),
+        ("vcg", 12_435, 111_053),
+    ];
+    check_work(&rounds, expected);
+}
+
+#[test]
+fn the_work_on_a_federation() {
+    let expected = &[
+        ("everyone", 1, 25),
+        ("inc-feducb", 43, 15),
+        ("truth-fedban", 80, 7354),
+        ("greedy", 75, 596),
+        ("greedy-v2", 78, 728),
+        ("ratchet", 103, 1725),
+        ("clock", 65, 77),
+        ("vcg", 18_315, 1_897_737),
+    ];
+    check_work(&[federation(25, 5, 1)], expected);
+}
