@@ -111,6 +111,26 @@ fn a_moment_along_a_direction_without_contexts_is_refused_whatever_the_axes() {
 }
 
 #[test]
+fn a_moment_is_held_against_its_gram_at_any_scale() {
+    for norm in [1e-4, 1.0, 1e4] {
+        let terms = Terms { norm, reward: 3.0, samples: 100, ..terms(2) };
+        let offer = offer(&[&[10.0 * norm * norm, 0.0], &[0.0, 0.0]], 10);
+        terms.check_delivery(&id("a"), &offer, &[30.0 * norm, 0.0]).unwrap();
+        let refused = terms.check_delivery(&id("a"), &offer, &[0.0, norm]).unwrap_err();
+        assert!(matches!(refused, DeliveryError::OutsideGram { .. }), "{norm}: {refused}");
+    }
+}
+
+#[test]
+fn very_many_samples_along_one_direction_are_taken() {
+    let samples = 100_000_000;
+    let terms = Terms { norm: 1.0, reward: 3.0, samples, ..terms(2) };
+    let offer = offer(&[&[samples as f64, 0.0], &[0.0, 0.0]], samples);
+    terms.check_offer(&id("a"), &offer).unwrap();
+    terms.check_delivery(&id("a"), &offer, &[3.0 * samples as f64, 0.0]).unwrap();
+}
+
+#[test]
 fn no_samples_have_no_moment() {
     let nothing = diagonal(0.0, 0.0, 0.0, 0);
     assert_eq!(bounds().check_delivery(&id("a"), &nothing, &[0.0; 3]), Ok(()));
