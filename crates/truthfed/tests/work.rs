@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
-use truthfed::auction::Round;
 use truthfed::auction::catalog;
+use truthfed::auction::{Clock, Mechanism, Round};
 use truthfed::generate::{federation, varied};
 
 /// Name, evaluations to choose the winners and evaluations to price them, over some rounds.
@@ -46,4 +46,11 @@ fn the_work_on_a_federation() {
         ("vcg", 18_315, 1_897_737),
     ];
     check_work(&[federation(25, 5, 1)], expected);
+}
+
+/// Prices are searched for in the order of their bounds, which few clients hardly need.
+#[test]
+fn the_work_of_the_clock_on_a_large_federation() {
+    let work = Clock.run(&federation(1000, 5, 1)).unwrap().evaluations();
+    assert_eq!((work.select, work.price), (3153, 5530));
 }
