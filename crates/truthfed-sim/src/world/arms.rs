@@ -97,6 +97,8 @@ mod tests {
         check_file("1,0\n0,x\n", Err("line 2: coordinate `x` is not a number"));
         check_file("1,0\n0,1,2\n", Err("line 2: 3 coordinates, expected 2"));
         check_file("1,NaN\n", Err("line 1: coordinate `NaN` is not finite"));
+        check_file("1,0\n0,-1e15\n", Ok(2));
+        check_file("1,0\n0,-1.1e15\n", Err("line 2: coordinate `-1.1e15` is beyond 1e15"));
         check_file("", Err("has no arms"));
         assert!(matches!(read_arms(Path::new("no/such/file.csv"), 2), Err(WorldError::Io { .. })));
     }

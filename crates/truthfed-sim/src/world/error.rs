@@ -1,5 +1,6 @@
 //! Why a world cannot be made. Every reason is the user's to mend: the file, or the keys that ask too much of it.
 
+use truthfed::statistics::MAX_ENTRY;
 /// Why a world cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
@@ -141,12 +142,21 @@ pub enum LineProblem {
         /// What stands there.
         text: String,
     },
+    /// A number whose square is out of reach.
+    #[error("{field} `{text}` is beyond {MAX_ENTRY:e}")]
+    TooLarge {
+        /// The name of the field.
+        field: &'static str,
+        /// What stands there.
+        text: String,
+    },
 }
 
-/// A finite number, or what is wrong with it.
+/// A number within [`MAX_ENTRY`], or what is wrong with it.
 pub(super) fn number(field: &'static str, text: &str) -> Result<f64, LineProblem> {
     match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number),
+        Ok(number) if number.abs() <= MAX_ENTRY => Ok(number),
+        Ok(number) if number.is_finite() => Err(LineProblem::TooLarge { field, text: text.to_owned() }),
         Ok(_) => Err(LineProblem::NotFinite { field, text: text.to_owned() }),
         Err(_) => Err(LineProblem::NotANumber { field, text: text.to_owned() }),
     }
