@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test fuzz soak load bench bench-peer deny clean
+.PHONY: help fmt lint test fuzz soak mutants load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -8,6 +8,8 @@ VENV := $(TOOLS)/venv
 # Seconds for each target of `make fuzz`, and in all for `make soak`.
 FUZZ_SECONDS ?= 5
 SOAK_SECONDS ?= 3600
+# Groups of `make mutants`, all if none: money validation mechanisms ledger.
+MUTANTS ?=
 # What only tests may have: points at which a process kills itself, and faults that tests must find.
 FAULTY := --package truthfed-cli --package truthfed-chaos --features truthfed-cli/kill-points,truthfed-chaos/planted-faults
 
@@ -40,6 +42,9 @@ fuzz: $(TOOLS)/bin/cargo-fuzz ## Fuzz every target, FUZZ_SECONDS=5 each
 soak: $(TOOLS)/bin/cargo-fuzz ## Look for violations for an hour, or SOAK_SECONDS
 	bash scripts/soak.sh $(SOAK_SECONDS)
 
+mutants: $(TOOLS)/bin/cargo-mutants ## Show changes of money, validation, mechanisms and ledger that no test notices (hours)
+	bash scripts/mutants.sh $(MUTANTS)
+
 bench: ## Measure LinUCB and every mechanism
 	cargo bench --workspace --locked
 
@@ -59,6 +64,9 @@ $(TOOLS)/bin/cargo-deny:
 
 $(TOOLS)/bin/cargo-fuzz:
 	cargo install cargo-fuzz --version 0.13.2 --locked --root $(TOOLS)
+
+$(TOOLS)/bin/cargo-mutants:
+	cargo install cargo-mutants --version 27.1.0 --locked --root $(TOOLS)
 
 $(VENV)/.ready: bench/requirements.txt
 	$(PYTHON) -m venv $(VENV)

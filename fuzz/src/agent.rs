@@ -58,8 +58,9 @@ static PLACE: LazyLock<Place> = LazyLock::new(|| {
 });
 
 impl Place {
+    /// A copy of the file, of its own for each thread.
     fn fresh(&self) -> PathBuf {
-        let path = self.0.path().join("agent.db");
+        let path = self.0.path().join(format!("agent-{:?}.db", std::thread::current().id()));
         std::fs::copy(self.0.path().join("template.db"), &path).expect("the file can be copied");
         path
     }
@@ -163,13 +164,13 @@ impl Run {
     fn view(&mut self, bytes: &mut Bytes<'_>) -> View {
         let last = self.agent().status(true).expect("the file can be read").last_round;
         let closed = match bytes.below(8) {
-            0 => RoundId(bytes.count()),
-            1 => RoundId(last.0.saturating_add(1)),
+            0 => bytes.round(),
+            1 => after(last),
             _ => last,
         };
-        let round = if bytes.below(16) == 0 { bytes.count() } else { closed.0.saturating_add(1) };
+        let round = if bytes.below(16) == 0 { bytes.round() } else { after(closed) };
         let open = bytes.chance() || bytes.chance();
-        let open = open.then(|| self.open_round(bytes, RoundId(round)));
+        let open = open.then(|| self.open_round(bytes, round));
         View { version: bytes.count(), closed, open }
     }
 
@@ -216,7 +217,7 @@ impl Run {
     }
 
     fn snapshot(&mut self, bytes: &mut Bytes<'_>, closed: RoundId) -> SyncReply {
-        let closed = if bytes.below(8) == 0 { RoundId(bytes.count()) } else { closed };
+        let closed = if bytes.below(8) == 0 { bytes.round() } else { closed };
         let mut receipts = Vec::new();
         let settled = bytes.chance().then(|| self.offers.keys().next_back().copied().unwrap_or(closed));
         if let Some(round) = settled {
@@ -240,4 +241,9 @@ fn settled_statistics(bytes: &mut Bytes<'_>) -> Option<Statistics> {
     let statistics = Statistics::from_parts(gram, moment, samples).ok()?;
     let written = serde_json::to_string(&statistics).expect("statistics are JSON");
     serde_json::from_str(&written).ok()
+}
+
+/// The next round, if there is one.
+fn after(round: RoundId) -> RoundId {
+    RoundId((round.0 + 1).min(RoundId::LAST.0))
 }

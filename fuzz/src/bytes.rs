@@ -1,5 +1,7 @@
 //! An input as a source of choices: whatever its bytes are, they mean something.
 
+use truthfed::protocol::RoundId;
+
 /// Numbers at which arithmetic has gone wrong before.
 const EDGES: [f64; 16] =
     [0.0, -0.0, 1.0, -1.0, 1e-9, 1e-5, 1e-162, 5e-324, 1e6, 1e9, 1e15, -1e15, 1e154, f64::MAX, f64::INFINITY, f64::NAN];
@@ -43,6 +45,11 @@ impl Bytes<'_> {
             220..=239 => (1 << 63) + u64::from(self.byte()) - 128,
             _ => self.word(),
         }
+    }
+
+    /// A round that can be read, mostly an early one.
+    pub(crate) fn round(&mut self) -> RoundId {
+        RoundId(self.count().min(RoundId::LAST.0))
     }
 
     /// A number of moderate size, a multiple of 1/16.

@@ -93,7 +93,7 @@ pub fn ledger(bytes: &[u8]) -> bool {
 
 /// An entry about money, mostly one that could be.
 fn moving(bytes: &mut Bytes<'_>) -> Entry {
-    let round = RoundId(if bytes.below(8) == 0 { bytes.count() } else { bytes.below(4) as u64 });
+    let round = if bytes.below(8) == 0 { bytes.round() } else { RoundId(bytes.below(4) as u64) };
     let members =
         |bytes: &mut Bytes<'_>| -> Vec<ClientId> { (0..bytes.below(4)).map(|_| id(bytes.pick(&NAMES))).collect() };
     match bytes.below(5) {

@@ -33,7 +33,7 @@ fn go_on(mut member: Member) {
     let _ = member.choose(&[&unit]);
     let _ = member.learn(&unit, 1.0);
     let undelivered = member.undelivered();
-    for closed in [0, 1, u64::MAX - 1] {
+    for closed in [0, 1, RoundId::LAST.0 - 1] {
         let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut Free);
         let _ = member.handle(Notice::Awarded(RoundId(closed + 1), Amount::ZERO), &mut Free);
         let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };

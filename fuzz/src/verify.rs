@@ -57,6 +57,8 @@ fn tamper(bytes: &mut Bytes<'_>, store: &mut Memory) {
         }
     }
     // As the tables have them.
+    store.rows.retain(|row| row.number >= 1);
+    store.postings.retain(|posting| posting.number >= 1);
     store.rows.sort_by_key(|row| row.number);
     store.rows.dedup_by_key(|row| row.number);
     store.postings.sort_by_key(|posting| posting.number);

@@ -108,7 +108,7 @@ shapes! {
     /// Of [`truthfed::protocol::RoundId`].
     Round = "Round" {
         "description": "The number of a round: the first is 1, 0 is before it.",
-        "type": "integer", "format": "uint64", "minimum": 0
+        "type": "integer", "format": "int64", "minimum": 0, "maximum": 9_223_372_036_854_775_806_u64
     }
     /// Of [`truthfed::statistics::Gram`].
     LowerTriangle = "LowerTriangle" {

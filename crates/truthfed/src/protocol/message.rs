@@ -19,10 +19,28 @@ impl Time {
     }
 }
 
-/// The number of a round; they only grow, the first is 1.
+/// The number of a round; they only grow, the first is 1. None beyond [`RoundId::LAST`] is read from anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "u64")]
 pub struct RoundId(pub u64);
+
+/// A number that no round has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("round {0} is above {last}, the last there can be", last = RoundId::LAST)]
+pub struct RoundIdError(u64);
+
+impl RoundId {
+    /// The last there can be: databases count to one more.
+    pub const LAST: RoundId = RoundId(i64::MAX as u64 - 1);
+}
+
+impl TryFrom<u64> for RoundId {
+    type Error = RoundIdError;
+
+    fn try_from(number: u64) -> Result<RoundId, RoundIdError> {
+        if number <= RoundId::LAST.0 { Ok(RoundId(number)) } else { Err(RoundIdError(number)) }
+    }
+}
 
 impl fmt::Display for RoundId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,4 +97,18 @@ pub struct Snapshot {
     pub settled: Option<RoundId>,
     /// Everything delivered so far.
     pub statistics: Statistics,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_that_no_database_could_count_is_not_read() {
+        let read = |text: &str| serde_json::from_str::<RoundId>(text);
+        assert_eq!(read("9223372036854775806").unwrap(), RoundId::LAST);
+        let refused = read("9223372036854775807").unwrap_err().to_string();
+        assert!(refused.contains("round 9223372036854775807 is above 9223372036854775806"), "{refused}");
+        assert_eq!(serde_json::to_string(&RoundId(7)).unwrap(), "7");
+    }
 }
