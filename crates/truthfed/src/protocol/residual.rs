@@ -108,6 +108,24 @@ mod tests {
         assert!((0.9..1.1).contains(&(sum / degrees)), "{sum} over {degrees} degrees of freedom");
     }
 
+    /// A = 10 and theta = 1/2; the residual is 3 - 4/2, and scatters by 4 + 4 * 4 / 10.
+    #[test]
+    fn in_one_dimension_it_is_what_a_hand_computes() {
+        let mut settled = Statistics::new(1).unwrap();
+        settled.observe(&[3.0], 5.0 / 3.0).unwrap();
+        let offer = OfferBody { gram: Gram::from_rows(&[[4.0]]).unwrap(), samples: 7, ask: Amount::ZERO };
+        let Surprise { statistic, threshold } = Surprise::of(&settled, 1.0, 0.5, &offer, &[3.0]).unwrap();
+        assert!((statistic - 1.0 / (5.6 * 0.25)).abs() < 1e-9, "{statistic}");
+        let noise = 1.0 + 2.0 * RARITY_NATS.sqrt() + 2.0 * RARITY_NATS;
+        assert!((threshold - (noise.sqrt() + 2.0).powi(2)).abs() < 1e-9, "{threshold}");
+    }
+
+    #[test]
+    fn a_delivery_of_nothing_surprises_nobody() {
+        let nothing = Statistics::new(2).unwrap();
+        assert_eq!(surprise(&nothing, &nothing, &[0.0, 0.0]).statistic, 0.0);
+    }
+
     #[test]
     fn rewards_of_another_world_are_flagged() {
         let mut stream = Stream::new(1, 0);
