@@ -135,6 +135,10 @@ mod tests {
     fn the_cheapest_single_client_that_completes_the_target_is_paid_its_ask() {
         let round = one_dimensional(0.5, &[("a", "3", 4.0), ("b", "5", 6.0), ("c", "2", 1.0)]);
         check_payments(&PAY_AS_ASK, &round, &[("b", "5")]);
+        let both = one_dimensional(0.35, &[("a", "3", 4.0), ("b", "5", 6.0), ("c", "2", 1.0)]);
+        check_payments(&PAY_AS_ASK, &both, &[("a", "3")]);
+        let equal = one_dimensional(0.35, &[("a", "5", 4.0), ("b", "5", 6.0), ("c", "2", 1.0)]);
+        check_payments(&PAY_AS_ASK, &equal, &[("b", "5")]);
     }
 
     #[test]
