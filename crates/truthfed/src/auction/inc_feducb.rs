@@ -145,6 +145,9 @@ mod tests {
     fn without_such_a_client_the_most_informative_are_added_in_turn() {
         let round = one_dimensional(0.6, &[("a", "3", 4.0), ("b", "5", 4.0), ("c", "2", 4.0)]);
         check_payments(&PAY_AS_ASK, &round, &[("a", "3"), ("b", "5")]);
+        // Chosen last to first, and told by seat.
+        let round = one_dimensional(0.8, &[("a", "3", 1.0), ("b", "5", 2.0), ("c", "2", 3.0)]);
+        assert_eq!(PAY_AS_ASK.select(&round).unwrap(), [Seat(1), Seat(2)]);
     }
 
     #[test]

@@ -117,7 +117,7 @@ mod tests {
         let Surprise { statistic, threshold } = Surprise::of(&settled, 1.0, 0.5, &offer, &[3.0]).unwrap();
         assert!((statistic - 1.0 / (5.6 * 0.25)).abs() < 1e-9, "{statistic}");
         let noise = 1.0 + 2.0 * RARITY_NATS.sqrt() + 2.0 * RARITY_NATS;
-        assert!((threshold - (noise.sqrt() + 2.0).powi(2)).abs() < 1e-9, "{threshold}");
+        assert!((threshold.sqrt() - (noise.sqrt() + 2.0)).abs() < 1e-9, "{threshold}");
     }
 
     #[test]
@@ -143,5 +143,8 @@ mod tests {
         let nothing = Statistics::new(1).unwrap();
         let offer = OfferBody { gram: nothing.gram().clone(), samples: 0, ask: Amount::ZERO };
         assert_eq!(Surprise::of(&nothing, LAMBDA, 0.0, &offer, &[0.0]), None);
+        // The statistic alone leaves the range.
+        let offer = OfferBody { gram: Gram::from_rows(&[[1.0]]).unwrap(), samples: 1, ask: Amount::ZERO };
+        assert_eq!(Surprise::of(&nothing, 1e-20, 1e-160, &offer, &[1e6]), None);
     }
 }

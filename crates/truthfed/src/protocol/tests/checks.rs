@@ -177,9 +177,20 @@ fn terms_outside_their_bounds_are_refused_by_name() {
     assert_eq!(refused(|terms| terms.reward = -1.0), "reward is -1: it must lie between 1e-9 and 1e9");
     assert_eq!(refused(|terms| terms.samples = 0), "samples is 0: it must lie in 1..=1000000000");
     assert_eq!(refused(|terms| terms.samples = 1_000_000_001), "samples is 1000000001: it must lie in 1..=1000000000");
+    // 9e14 at most, and no more.
+    assert!(Terms { samples: 9_000_000, norm: 1e4, reward: 1e4, ..bounds() }.checked().is_ok());
     let many = Terms { samples: 10_000_000, ..bounds() };
     for terms in [Terms { norm: 1e7, ..many }, Terms { reward: 1e9, ..many }] {
         let error = terms.checked().unwrap_err().to_string();
         assert!(error.starts_with("an offer of 10000000 samples can have entries of"), "{error}");
     }
+}
+
+#[test]
+fn the_target_without_monopolies_counts_what_is_settled_and_what_is_offered() {
+    let terms = Terms { coverage: CoverageRule::MonopolyFree, ..terms(2) };
+    let mut settled = Statistics::new(2).unwrap();
+    (0..3).for_each(|_| settled.observe(&[1.0, 0.0], 0.5).unwrap());
+    let expected = Coverage::monopoly_free(7, terms.norm, terms.lambda, 2).unwrap();
+    assert_eq!(terms.target(&settled, 4).unwrap(), expected);
 }
