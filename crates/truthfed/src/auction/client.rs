@@ -78,7 +78,9 @@ mod tests {
     fn names_are_short_printable_text() {
         assert_eq!("shop 7 (Köln)".parse::<ClientId>().unwrap().as_str(), "shop 7 (Köln)");
         assert_eq!("".parse::<ClientId>(), Err(ClientIdError::Empty));
+        assert_eq!("x".repeat(128).parse::<ClientId>().unwrap().as_str().len(), 128);
         assert_eq!("x".repeat(129).parse::<ClientId>(), Err(ClientIdError::TooLong(129)));
         assert!("a\nb".parse::<ClientId>().is_err());
+        assert_eq!(serde_json::to_string(&"a".parse::<ClientId>().unwrap()).unwrap(), "\"a\"");
     }
 }
