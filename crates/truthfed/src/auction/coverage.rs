@@ -109,6 +109,8 @@ mod tests {
     fn the_monopoly_free_target_follows_the_lemma() {
         let target = Coverage::monopoly_free(10, 1.0, 0.1, 2).unwrap().to_ratio();
         assert!((target - 1.0 / (51.0 * 51.0)).abs() < 1e-15);
+        let target = Coverage::monopoly_free(10, 2.0, 0.1, 2).unwrap().to_ratio();
+        assert!((target - 1.0 / (201.0 * 201.0)).abs() < 1e-15);
         assert!(Coverage::monopoly_free(10, 0.0, 0.1, 2).is_err());
         assert!(Coverage::monopoly_free(10, 1.0, f64::NAN, 2).is_err());
     }

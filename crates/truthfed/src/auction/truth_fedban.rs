@@ -204,7 +204,7 @@ impl<'p> Search<'p> {
 mod tests {
     use super::*;
     use crate::auction::RoundDocument;
-    use crate::auction::testing::{naive_greedy, one_dimensional, random_rounds};
+    use crate::auction::testing::{check_payments, naive_greedy, one_dimensional, random_rounds};
 
     /// Algorithm 1 to the letter, budget by budget.
     fn printed(round: &Round, epsilon: f64) -> Vec<Seat> {
@@ -265,6 +265,14 @@ mod tests {
         let finest = TruthFedBan::new(1.0, Amount::STEP).unwrap().run(&round).unwrap();
         let winner = finest.winner(&"c0".parse().unwrap()).unwrap();
         assert!(winner.payment.to_f64() < 0.6 * winner.ask.to_f64(), "asks {}, paid {}", winner.ask, winner.payment);
+    }
+
+    /// The bisection has nothing to do. Without a, budgets of 5, 10 and 20 are tried for b and c; without b, 3, 6 and 12.
+    #[test]
+    fn a_gamma_above_every_budget_pays_half_of_the_last() {
+        let round = one_dimensional(0.3, &[("a", "3", 1.0), ("b", "5", 1.0), ("c", "9", 1.0)]);
+        let coarse = TruthFedBan::new(1.0, Amount::from_units(1000)).unwrap();
+        check_payments(&coarse, &round, &[("a", "10"), ("b", "6")]);
     }
 
     #[test]
