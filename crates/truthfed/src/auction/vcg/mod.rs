@@ -137,6 +137,9 @@ mod tests {
         let round = crate::generate::federation(40, 3, 1);
         let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
         assert_eq!(refusal, Refusal::TooManyNodes { clients: 40, limit: 1 });
+        let round = crate::generate::federation(128, 2, 1);
+        let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
+        assert_eq!(refusal, Refusal::TooManyNodes { clients: 128, limit: 1 });
         let round = crate::generate::federation(129, 2, 1);
         let refusal = Vcg::default().run(&round).unwrap_err();
         assert_eq!(refusal, Refusal::TooManyClients { clients: 129, limit: 128 });
