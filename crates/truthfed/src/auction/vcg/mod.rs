@@ -130,6 +130,9 @@ mod tests {
     fn a_winner_is_paid_what_its_absence_would_cost_the_others() {
         let round = one_dimensional(0.6, &[("a", "3", 4.0), ("b", "5", 4.0), ("c", "9", 4.0)]);
         check_payments(&Vcg::default(), &round, &[("a", "9"), ("b", "9")]);
+        // At the reserve too the tie goes to the smaller id.
+        let round = one_dimensional(0.4, &[("a", "100", 4.0), ("b", "3", 4.0)]);
+        check_payments(&Vcg::default(), &round, &[("b", "99.999999")]);
     }
 
     #[test]
