@@ -473,13 +473,28 @@ async fn a_client_keeps_its_connection() {
     assert_ne!(soon(fresh.get("/port")).await.unwrap().body, first, "not one that was idle for too long");
 }
 
+/// A connection whose response was read is not ready for the next request at once: another connection was opened then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_client_keeps_its_connection_however_soon_it_sends_again() {
+    let world = World::start(Limits::default()).await;
+    let network = Watched { hesitates: Duration::from_millis(5), ..Watched::default() };
+    let client = Client::over(network, &world.address.to_string(), "localhost", world.config(&world.member())).unwrap();
+    let asked = async {
+        let first = client.get("/port").await.unwrap().body;
+        for _ in 0..20 {
+            assert_eq!(client.get("/port").await.unwrap().body, first);
+        }
+    };
+    soon(asked).await;
+}
+
 #[tokio::test]
 async fn a_client_connects_again_when_the_server_was_restarted() {
     let world = World::start(Limits::default()).await;
-    let ended = Arc::new(Notify::new());
+    let network = Watched::default();
+    let ended = network.ended.clone();
     let address = world.address.to_string();
-    let config = world.config(&world.member());
-    let client = Client::over(Watched(ended.clone()), &address, "localhost", config).unwrap();
+    let client = Client::over(network, &address, "localhost", world.config(&world.member())).unwrap();
     assert!(soon(client.get("/who")).await.is_ok());
     world.stop.send(true).unwrap();
     soon(world.server).await.unwrap();
@@ -490,28 +505,36 @@ async fn a_client_connects_again_when_the_server_was_restarted() {
     drop(world);
 }
 
-/// Tells when a connection is given up.
-struct Watched(Arc<Notify>);
+/// Tells when a connection is given up, and hesitates whenever there is nothing to read.
+#[derive(Clone, Default)]
+struct Watched {
+    ended: Arc<Notify>,
+    hesitates: Duration,
+}
 
-struct WatchedStream(TcpStream, Arc<Notify>);
+struct WatchedStream(TcpStream, Watched);
 
 impl Connect for Watched {
     type Stream = WatchedStream;
 
     async fn connect(&self, address: &str) -> io::Result<WatchedStream> {
-        Ok(WatchedStream(TcpStream::connect(address).await?, self.0.clone()))
+        Ok(WatchedStream(TcpStream::connect(address).await?, self.clone()))
     }
 }
 
 impl AsyncRead for WatchedStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
+        let read = Pin::new(&mut self.0).poll_read(cx, buf);
+        if read.is_pending() {
+            std::thread::sleep(self.1.hesitates);
+        }
+        read
     }
 }
 
 impl Drop for WatchedStream {
     fn drop(&mut self) {
-        self.1.notify_one();
+        self.1.ended.notify_one();
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use axum::http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -215,7 +216,7 @@ impl<C: Connect> Client<C> {
         let mut kept = self.kept.lock().await;
         // Taken out, and put back only after a whole exchange: one that was given up midway is never used again.
         if let Some(mut connection) = kept.take().filter(|connection| connection.used.elapsed() < self.limits.idle) {
-            match timeout(within, connection.sender.try_send_request(request)).await {
+            match timeout(within, connection.send(request)).await {
                 Err(_) => return Err(NetError::Timeout(within)),
                 Ok(Ok(response)) => return self.finish(&mut kept, connection, response, within).await,
                 Ok(Err(mut error)) => match error.take_message() {
@@ -225,7 +226,7 @@ impl<C: Connect> Client<C> {
             }
         }
         let mut connection = self.open().await?;
-        match timeout(within, connection.sender.try_send_request(request)).await {
+        match timeout(within, connection.send(request)).await {
             Err(_) => Err(NetError::Timeout(within)),
             Ok(Ok(response)) => self.finish(&mut kept, connection, response, within).await,
             Ok(Err(error)) => Err(connection.failure(error.into_error()).await),
@@ -270,6 +271,16 @@ impl<C: Connect> Client<C> {
 }
 
 impl Connection {
+    /// Sends a request once the connection has done with the last one: that its response was read does not say so.
+    async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
+        // Of a connection that has ended, the request comes back unsent.
+        let _ = self.sender.ready().await;
+        self.sender.try_send_request(request).await
+    }
+
     /// Why a request failed: the connection itself knows better, once it has ended.
     async fn failure(mut self, error: hyper::Error) -> NetError {
         drop(self.sender);
