@@ -1,8 +1,12 @@
 //! What the SQLite files of coordinator and agent have in common.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
+
+/// Before the change to a log is tried again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes an empty file that only its owner can read, unless there is one. The files beside it take over its mode.
 ///
@@ -23,8 +27,20 @@ pub(crate) fn create(path: &Path) -> Result<(), String> {
 /// Turns to a write-ahead log. Whether the file can have one.
 ///
 /// # Errors
-/// When the change could not be written. SQLite answers before it writes it: the statement must be run to its end.
-pub(crate) fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<bool> {
+/// When the change could not be written, or others have kept the file busy for so long.
+pub(crate) fn use_write_ahead_log(connection: &Connection, busy: Duration) -> rusqlite::Result<bool> {
+    let started = Instant::now();
+    loop {
+        match try_write_ahead_log(connection) {
+            // Of two that change a file at once SQLite tells one so without any wait, lest each waits for the other.
+            Err(error) if is_busy(&error) && started.elapsed() < busy => std::thread::sleep(PAUSE),
+            changed => return changed,
+        }
+    }
+}
+
+/// SQLite answers before it writes the change: the statement must be run to its end.
+fn try_write_ahead_log(connection: &Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("PRAGMA journal_mode = wal")?;
     let mut rows = statement.query([])?;
     let mut is_used = false;
@@ -32,4 +48,8 @@ pub(crate) fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<b
         is_used = row.get::<_, String>(0)? == "wal";
     }
     Ok(is_used)
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

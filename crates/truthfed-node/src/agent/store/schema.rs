@@ -53,7 +53,7 @@ fn start(path: &Path, mut connection: Connection, owner: &Owner) -> Result<Conne
     connection.busy_timeout(BUSY)?;
     // Held until the connection ends: what is in memory is what is in the file.
     connection.pragma_update(None, "locking_mode", "exclusive")?;
-    if !sqlite_file::use_write_ahead_log(&connection)? {
+    if !sqlite_file::use_write_ahead_log(&connection, BUSY)? {
         return Err(FileError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
     }
     connection.pragma_update(None, "synchronous", "full")?;

@@ -66,7 +66,7 @@ impl Sqlite {
 
     fn start(path: &Path, mut connection: Connection) -> Result<Sqlite, StoreError> {
         schema::check(&connection)?;
-        if !sqlite_file::use_write_ahead_log(&connection).map_err(store_error)? {
+        if !sqlite_file::use_write_ahead_log(&connection, BUSY).map_err(store_error)? {
             return Err(StoreError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
         }
         schema::migrate(&mut connection)?;

@@ -1,6 +1,6 @@
 //! The tables, by version.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::error::store_error;
 use crate::store::StoreError;
@@ -13,6 +13,12 @@ const CURRENT: i64 = MIGRATIONS.len() as i64;
 
 /// Whether a file is empty, or a store of a version that can be brought up to date.
 pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
+    // All of it is read at one moment: somebody else may be making the tables.
+    let transaction = connection.unchecked_transaction().map_err(store_error)?;
+    check_within(&transaction)
+}
+
+fn check_within(connection: &Transaction<'_>) -> Result<(), StoreError> {
     let (found, application) = (pragma(connection, "user_version")?, pragma(connection, "application_id")?);
     let is_empty = table_count(connection)? == 0;
     match found {
@@ -41,7 +47,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     kill_point!(before(&"maintenance"));
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Somebody else may have been faster.
-    check(&transaction)?;
+    check_within(&transaction)?;
     let found = pragma(&transaction, "user_version")?;
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration).map_err(store_error)?;

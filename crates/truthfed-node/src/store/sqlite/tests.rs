@@ -47,6 +47,18 @@ fn check_damaged(change: impl FnOnce(&mut Vec<u8>)) {
     check_found(change, |error| matches!(error, StoreError::Damaged(_)));
 }
 
+/// The change to a log and the look at the tables fall into each other's way only now and then.
+#[test]
+fn those_that_make_files_at_once_all_can() {
+    for _ in 0..100 {
+        let file = File::new();
+        std::thread::scope(|scope| {
+            let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| file.open().head().unwrap())).collect();
+            openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
+        });
+    }
+}
+
 #[test]
 fn a_truncated_file_is_damaged() {
     check_damaged(|bytes| bytes.truncate(bytes.len() / 2));
