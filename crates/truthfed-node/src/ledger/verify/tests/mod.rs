@@ -1,0 +1,126 @@
+//! Honest journals are right; every planted fraud is found and named.
+
+mod broken_rules;
+mod rewritten;
+mod stores;
+
+use truthfed::protocol::RoundId;
+
+use super::*;
+use crate::journal::{Award, Entry};
+use crate::ledger::testing::{Federation, Memory, id};
+use crate::wire::Envelope;
+
+fn check_right(store: &mut dyn Store, trust: &Trust, expected: &str) {
+    assert_eq!(verify(store, trust).unwrap().to_string(), expected);
+}
+
+/// The first problem of a store.
+fn problem_of(store: &mut dyn Store, trust: &Trust) -> Problem {
+    let report = verify(store, trust).unwrap();
+    assert!(!report.is_right());
+    report.problem.unwrap_or_else(|| panic!("a problem is found"))
+}
+
+/// What is first found in entries that were chained again.
+fn find(entries: &[Entry]) -> Problem {
+    problem_of(&mut Memory::of(entries), &Trust::default())
+}
+
+fn check(problem: &Problem, fault: Fault, round: u64, member: Option<&str>) {
+    let found = (problem.fault, problem.round, problem.member.clone());
+    let round = (round > 0).then_some(RoundId(round));
+    assert_eq!(found, (fault, round, member.map(id)), "{problem}");
+}
+
+/// The place of the entry for which this holds, counting from `skip` such entries on.
+fn position(entries: &[Entry], skip: usize, is_it: impl Fn(&Entry) -> bool) -> usize {
+    entries.iter().enumerate().filter(|(_, entry)| is_it(entry)).nth(skip).expect("there is such an entry").0
+}
+
+fn is_offer(entry: &Entry) -> bool {
+    matches!(entry, Entry::Offered { .. })
+}
+
+fn is_award(entry: &Entry) -> bool {
+    matches!(entry, Entry::Awarded { .. })
+}
+
+fn is_settlement(entry: &Entry) -> bool {
+    matches!(entry, Entry::Settled { .. })
+}
+
+fn is_end(entry: &Entry) -> bool {
+    matches!(entry, Entry::Sealed { .. } | Entry::Aborted { .. })
+}
+
+fn offer_of(entry: &mut Entry) -> &mut Envelope {
+    let Entry::Offered { offer, .. } = entry else { panic!("an offer") };
+    offer
+}
+
+fn winners_of(entry: &mut Entry) -> &mut Vec<Award> {
+    let Entry::Awarded { winners, .. } = entry else { panic!("an award") };
+    winners
+}
+
+#[test]
+fn an_honest_journal_is_right() {
+    let federation = Federation::with_rounds();
+    let trust = Trust {
+        federation: Some(federation.federation),
+        coordinator: Some(federation.coordinator.public()),
+        checkpoint: Some(federation.checkpoint()),
+    };
+    let paid: usize = federation
+        .entries
+        .iter()
+        .map(|entry| if let Entry::Settled { paid, .. } = entry { paid.len() } else { 0 })
+        .sum();
+    assert!(paid >= 5, "the rounds must pay to show anything: {paid}");
+    let line = format!("ledger verified: 4 rounds, {paid} payments, 0 problems");
+    check_right(&mut federation.store(), &trust, &line);
+}
+
+#[test]
+fn a_journal_is_right_at_every_committed_end() {
+    let federation = Federation::with_rounds();
+    for end in 1..=federation.entries.len() {
+        // What the protocol decides at once is written together with what caused it.
+        let next = federation.entries.get(end);
+        let decided = [is_award, is_settlement, is_end].iter().any(|is_it| next.is_some_and(is_it));
+        let report = verify(&mut Memory::of(&federation.entries[..end]), &Trust::default()).unwrap();
+        assert!(report.is_right() || decided, "{end}: {report}");
+    }
+}
+
+#[test]
+fn a_member_enrolled_or_revoked_in_the_middle_of_a_round_is_replayed_in_its_place() {
+    let mut federation = Federation::new(&["a", "b", "c"]);
+    federation.ask("a");
+    federation.offer("a", 3);
+    federation.enrol("d");
+    federation.offer("b", 4);
+    federation.offer("c", 5);
+    federation.offer("d", 6);
+    let winners = federation.winners();
+    federation.deliver(&winners[0]);
+    // A winner that is revoked before it delivered does not deliver; one that has delivered is paid.
+    federation.revoke(&winners[1]);
+    federation.revoke(&winners[0]);
+    federation.pass_time();
+    check_right(&mut federation.store(), &Trust::default(), "ledger verified: 1 rounds, 1 payments, 0 problems");
+    federation.ask("d");
+    // The last one that was waited for is revoked: the round is decided.
+    for name in ["a", "b", "c", "d"] {
+        if federation.members.contains_key(&id(name)) && name != "c" {
+            federation.offer(name, 5);
+        }
+    }
+    if federation.members.contains_key(&id("c")) {
+        federation.revoke("c");
+    }
+    federation.pass_time();
+    let report = verify(&mut federation.store(), &Trust::default()).unwrap();
+    assert!(report.is_right() && report.rounds == 2, "{report}");
+}
