@@ -33,7 +33,7 @@ for group in "$@"; do
         money) mutate money truthfed money.rs -- --lib money ;;
         validation)
             mutate protocol truthfed 'protocol/{checks,residual,terms}.rs' -- --lib protocol:: -- --skip protocol::tests::honest
-            mutate round truthfed 'auction/{round,coverage,information,client}.rs' -- --lib --test vectors --test work --test theorems
+            mutate round truthfed 'auction/round/*.rs' 'auction/{coverage,information,client}.rs' -- --lib --test vectors --test work --test theorems
             mutate wire truthfed-node journal.rs engine/intake.rs terms.rs reading.rs -- --lib
             ;;
         mechanisms)

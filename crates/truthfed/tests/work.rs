@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
 use truthfed::auction::catalog;
-use truthfed::auction::{Clock, Mechanism, Round};
+use truthfed::auction::{Clock, Coverage, Mechanism, Round, Seat};
 use truthfed::generate::{federation, varied};
 
 /// Name, evaluations to choose the winners and evaluations to price them, over some rounds.
@@ -46,6 +46,28 @@ fn the_work_on_a_federation() {
         ("vcg", 18_315, 1_897_737),
     ];
     check_work(&[federation(25, 5, 1)], expected);
+}
+
+/// A set that meets the target to the last unit is summed once more.
+#[test]
+fn the_work_on_rounds_whose_target_is_met_exactly() {
+    let expected = &[
+        ("everyone", 166, 972),
+        ("inc-feducb", 1737, 432),
+        ("truth-fedban", 2306, 24_657),
+        ("greedy", 1857, 2693),
+        ("greedy-v2", 2127, 3904),
+        ("ratchet", 3150, 7176),
+        ("clock", 2590, 1084),
+        ("vcg", 30_239, 270_631),
+    ];
+    let half = (0..200).map(varied).map(|round| {
+        let seats: Vec<Seat> = round.seats().filter(|seat| seat.0 % 2 == 0).collect();
+        let slack = round.total_level() - round.required(Coverage::ratio(1.0).unwrap());
+        let coverage = Coverage::from_log((round.level(&seats) - round.total_level() + slack).to_nats()).ok();
+        coverage.map(|coverage| round.with_coverage(coverage))
+    });
+    check_work(&half.flatten().collect::<Vec<_>>(), expected);
 }
 
 /// Prices are searched for in the order of their bounds, which few clients hardly need.

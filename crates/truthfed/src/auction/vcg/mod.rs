@@ -140,6 +140,9 @@ mod tests {
         let round = crate::generate::federation(40, 3, 1);
         let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
         assert_eq!(refusal, Refusal::TooManyNodes { clients: 40, limit: 1 });
+        // Everyone is needed, which is seen at the first node.
+        let round = one_dimensional(1.0, &[("a", "3", 4.0), ("b", "5", 4.0)]);
+        assert_eq!(Vcg { node_limit: 1 }.run(&round).unwrap().winners().len(), 2);
         let round = crate::generate::federation(128, 2, 1);
         let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
         assert_eq!(refusal, Refusal::TooManyNodes { clients: 128, limit: 1 });

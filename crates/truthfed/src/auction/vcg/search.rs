@@ -149,13 +149,10 @@ impl<'r> Search<'r> {
         self.visit(node)
     }
 
-    /// Leaves out who adds nothing and puts in whom the target cannot do without; false when the target
-    /// cannot be met, or only with the client that must not be there.
+    /// Leaves out who adds nothing and puts in whom the target cannot do without; false when that is the client that
+    /// must not be there. Nobody else is left out before this has been asked: the available always meet the target.
     fn settle_forced(&mut self, node: &mut Node) -> bool {
         let noise = self.round.noise();
-        if node.available_level + noise < self.required {
-            return false;
-        }
         let mut index = 0;
         while index < node.free.len() && !self.is_met(node) {
             let seat = node.free[index];

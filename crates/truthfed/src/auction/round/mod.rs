@@ -4,100 +4,23 @@
 //! and sorted, asks above the reserve are turned away, and the ridge Gram matrix of every set of clients
 //! is positive definite by a margin that rounding cannot eat.
 
-use std::collections::BTreeSet;
+mod spec;
+
 use std::sync::Arc;
 
+pub use self::spec::{Offer, RoundError, RoundSpec};
+use self::spec::{check, largest_diagonal, perturbation};
 use super::kernel::Kernel;
 use super::sum_tree::SumTree;
 use super::{ClientId, Coverage, Information};
 use crate::Amount;
-use crate::statistics::{Factor, Gram, MAX_ENTRY, packed_len};
+use crate::statistics::{Gram, packed_len};
 
-/// Most offers in a round.
-const MAX_OFFERS: usize = 10_000_000;
-/// Share of the trace by which an eigenvalue may be negative: rounding of a matrix of unit contexts written
-/// with six decimals.
-const PSD_TOLERANCE: f64 = 1e-5;
 /// Information that counts as met, so that order of summation cannot decide about a target: 2^-30 nats.
 const MET_WITHIN_NATS: f64 = 1.0 / (1_u64 << 30) as f64;
 /// How far rounding may move a gain, for bounds: 2^-34 nats, a share of the log determinant, and what the condition
 /// of the matrices adds.
 const NOISE_NATS: f64 = 1.0 / (1_u64 << 34) as f64;
-/// Rounds whose log determinants rounding could move by more nats are refused.
-const WORST_NATS: f64 = 1e-4;
-
-/// One client's offer: its data's Gram matrix, at an ask.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Offer {
-    /// Who offers.
-    pub client: ClientId,
-    /// The price it asks.
-    pub ask: Amount,
-    /// The sum of x x' over its unshared observations.
-    pub gram: Gram,
-}
-
-/// The parts of a round, not yet checked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RoundSpec {
-    /// Ridge weight, above 0.
-    pub lambda: f64,
-    /// Required determinant ratio.
-    pub coverage: Coverage,
-    /// Highest ask that is admitted, and the payment of an essential client.
-    pub reserve: Amount,
-    /// Gram matrix of what is settled already, without the ridge.
-    pub base: Gram,
-    /// At least one offer, each client once.
-    pub offers: Vec<Offer>,
-}
-
-/// Why a round cannot be run.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RoundError {
-    /// Caller: the ridge weight must be positive.
-    #[error("lambda is {0:?}: it must be above 0 and at most 1e15")]
-    Lambda(f64),
-    /// Caller: nobody offers.
-    #[error("offers is empty: a round needs at least one offer")]
-    NoOffers,
-    /// Caller: split the federation.
-    #[error("offers has {0} entries, at most 10000000 are allowed")]
-    TooManyOffers(usize),
-    /// Member: one offer each.
-    #[error("client {0} offers twice: each client may offer once")]
-    DuplicateClient(ClientId),
-    /// Member: the matrix has another size than the base.
-    #[error("gram of {client} has dimension {got}, base has {expected}")]
-    WrongDimension {
-        /// Whose offer.
-        client: ClientId,
-        /// Its dimension.
-        got: usize,
-        /// The dimension of the base.
-        expected: usize,
-    },
-    /// Member: no data gives such a matrix.
-    #[error("gram of {client} is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace")]
-    NotPositive {
-        /// Whose offer.
-        client: ClientId,
-    },
-    /// Caller: the settled statistics are broken.
-    #[error("base is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace")]
-    BaseNotPositive,
-    /// Caller: with these sizes a log determinant could not be told from rounding.
-    #[error(
-        "lambda is {lambda:?}, too small for matrices of this size and rounding: it must be at least {least:e} \
-         (or write the matrices with more digits)"
-    )]
-    LambdaTooSmall {
-        /// The ridge weight.
-        lambda: f64,
-        /// The least that is safe.
-        least: f64,
-    },
-}
 
 /// The place of an admitted offer: clients are seated in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -330,18 +253,6 @@ impl Field {
     }
 }
 
-/// How far rounding can move the log determinant of any sum of offers, in nats: the rounding of its largest entry,
-/// seen through the inverse of the smallest sum, which is the base with the ridge.
-fn perturbation(ridge_base: &Gram, largest: f64) -> f64 {
-    let dimension = ridge_base.dimension();
-    let factor = Factor::new(ridge_base).expect("a checked base with its ridge is positive definite");
-    4.0 * dimension as f64 * f64::EPSILON * largest * factor.inverse_trace()
-}
-
-fn largest_diagonal(packed: &[f64], dimension: usize) -> f64 {
-    (0..dimension).map(|i| packed[packed_len(i) + i]).fold(0.0, f64::max)
-}
-
 /// Adds a packed matrix to another.
 pub(super) fn add(matrix: &mut [f64], gram: &[f64]) {
     for (entry, x) in matrix.iter_mut().zip(gram) {
@@ -349,82 +260,10 @@ pub(super) fn add(matrix: &mut [f64], gram: &[f64]) {
     }
 }
 
-fn check(spec: &RoundSpec) -> Result<(), RoundError> {
-    if !(spec.lambda > 0.0 && spec.lambda <= MAX_ENTRY) {
-        return Err(RoundError::Lambda(spec.lambda));
-    }
-    match spec.offers.len() {
-        0 => return Err(RoundError::NoOffers),
-        1..=MAX_OFFERS => {}
-        more => return Err(RoundError::TooManyOffers(more)),
-    }
-    let mut seen = BTreeSet::new();
-    let expected = spec.base.dimension();
-    for Offer { client, gram, .. } in &spec.offers {
-        if !seen.insert(client) {
-            return Err(RoundError::DuplicateClient(client.clone()));
-        }
-        if gram.dimension() != expected {
-            return Err(RoundError::WrongDimension { client: client.clone(), got: gram.dimension(), expected });
-        }
-    }
-    check_positive(spec)
-}
-
-/// Every sum of a subset must stay positive definite: the ridge has to outweigh all negative
-/// eigenvalues together, and the rounding of the largest matrix.
-fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
-    let mut negativity = spec.base.negativity(PSD_TOLERANCE).ok_or(RoundError::BaseNotPositive)?;
-    let mut total = spec.base.ridge(spec.lambda);
-    for Offer { client, gram, .. } in &spec.offers {
-        let not_positive = || RoundError::NotPositive { client: client.clone() };
-        negativity += gram.negativity(PSD_TOLERANCE).ok_or_else(not_positive)?;
-        total.add(gram);
-    }
-    let (lambda, dimension) = (spec.lambda, spec.base.dimension());
-    let rounding = 16.0 * dimension as f64 * f64::EPSILON * total.trace();
-    let least = 2.0 * (negativity + rounding);
-    if lambda < least {
-        return Err(RoundError::LambdaTooSmall { lambda, least });
-    }
-    let moved = perturbation(&spec.base.ridge(lambda), largest_diagonal(total.lower(), dimension));
-    // What rounding can move falls as the ridge grows, in proportion where nothing is settled.
-    let least = lambda * moved / WORST_NATS;
-    if lambda >= least { Ok(()) } else { Err(RoundError::LambdaTooSmall { lambda, least }) }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::spec::tests::{offer, spec};
     use super::*;
-
-    fn offer(client: &str, ask: &str, gram: f64) -> Offer {
-        let gram = Gram::from_rows(&[[gram]]).unwrap();
-        Offer { client: client.parse().unwrap(), ask: ask.parse().unwrap(), gram }
-    }
-
-    fn spec(offers: Vec<Offer>) -> RoundSpec {
-        let coverage = Coverage::ratio(0.5).unwrap();
-        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10), base: Gram::zeros(1).unwrap(), offers }
-    }
-
-    fn check_refused(change: impl FnOnce(&mut RoundSpec), expected: &str) {
-        let mut spec = spec(vec![offer("b", "2", 1.0), offer("a", "1", 1.0)]);
-        change(&mut spec);
-        let error = Round::new(spec).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-    }
-
-    #[test]
-    fn wrong_parts_are_refused_by_name() {
-        check_refused(|spec| spec.lambda = 0.0, "lambda is 0");
-        check_refused(|spec| spec.lambda = f64::NAN, "lambda is NaN");
-        check_refused(|spec| spec.offers.clear(), "offers is empty");
-        check_refused(|spec| spec.offers[0].client = "a".parse().unwrap(), "client a offers twice");
-        check_refused(|spec| spec.base = Gram::zeros(2).unwrap(), "gram of b has dimension 1, base has 2");
-        check_refused(|spec| spec.offers[1] = offer("a", "1", -1.0), "gram of a is not positive");
-        check_refused(|spec| spec.base = Gram::from_rows(&[[-1.0]]).unwrap(), "base is not positive");
-        check_refused(|spec| spec.offers[1] = offer("a", "1", 9e14), "lambda is 0.1, too small");
-    }
 
     #[test]
     fn offers_are_seated_by_client_and_high_asks_turned_away() {
@@ -444,6 +283,21 @@ mod tests {
         let again = without.with_ask(&client, Amount::from_units(2));
         assert_eq!(again.spec(), round.spec());
         assert_eq!(again.total_level(), round.total_level());
+    }
+
+    #[test]
+    fn another_ask_shares_the_matrices() {
+        let round = Round::new(spec(vec![offer("a", "1", 1.0), offer("b", "2", 1.0)])).unwrap();
+        let other = round.with_ask(&"b".parse().unwrap(), Amount::from_units(10));
+        assert!(Arc::ptr_eq(&round.field, &other.field));
+    }
+
+    #[test]
+    fn a_round_tells_what_it_was_made_of() {
+        let spec = spec(vec![offer("a", "1", 1.0)]);
+        let round = Round::new(spec.clone()).unwrap();
+        let told = (round.lambda(), round.coverage(), round.reserve(), round.dimension());
+        assert_eq!(told, (spec.lambda, spec.coverage, spec.reserve, 1));
     }
 
     #[test]
