@@ -111,7 +111,11 @@ fn payments_are_critical_where_others_meet_the_target_exactly() {
         for winner in outcome.winners() {
             let others = mechanism.select(&round.with_ask(&winner.client, round.reserve())).unwrap();
             let Some(round) = met_exactly(round, &others) else { continue };
-            certify(&round, mechanism, &mechanism.run(&round).unwrap()).unwrap();
+            let outcome = mechanism.run(&round).unwrap();
+            certify(&round, mechanism, &outcome).unwrap();
+            for winner in outcome.winners().iter().filter(|winner| winner.essential) {
+                assert_eq!(winner.payment, round.reserve());
+            }
         }
     });
 }
