@@ -4,11 +4,15 @@
 
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
+mod support;
+
 use rayon::prelude::*;
 use truthfed::auction::catalog::{self, Claim};
 use truthfed::auction::{ClientId, Coverage, Mechanism, Outcome, Round, RoundSpec, Seat, certify};
 use truthfed::generate::{Stream, varied};
 use truthfed::{Amount, statistics::Statistics};
+
+use self::support::met_exactly;
 
 /// Tries a property of every truthful mechanism on that many random rounds.
 fn for_truthful_mechanisms(rounds: u64, property: impl Fn(&dyn Mechanism, &Round, &Outcome) + Sync) {
@@ -96,13 +100,6 @@ fn every_payment_is_certified_at_p_and_p_plus_one() {
     for_truthful_mechanisms(3000, |mechanism, round, outcome| {
         certify(round, mechanism, outcome).unwrap();
     });
-}
-
-/// The round with a target that these seats meet exactly, if any coverage has it.
-fn met_exactly(round: &Round, seats: &[Seat]) -> Option<Round> {
-    let slack = round.total_level() - round.required(Coverage::ratio(1.0).unwrap());
-    let coverage = Coverage::from_log((round.level(seats) - round.total_level() + slack).to_nats()).ok()?;
-    Some(round.with_coverage(coverage))
 }
 
 #[test]

@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
+mod support;
+
 use truthfed::auction::catalog;
-use truthfed::auction::{Clock, Coverage, Mechanism, Round, Seat};
+use truthfed::auction::{Clock, Mechanism, Round, Seat};
 use truthfed::generate::{federation, varied};
+
+use self::support::met_exactly;
 
 /// Name, evaluations to choose the winners and evaluations to price them, over some rounds.
 fn check_work(rounds: &[Round], expected: &[(&str, u64, u64)]) {
@@ -61,13 +65,11 @@ fn the_work_on_rounds_whose_target_is_met_exactly() {
         ("clock", 2590, 1084),
         ("vcg", 30_239, 270_631),
     ];
-    let half = (0..200).map(varied).map(|round| {
+    let rounds = (0..200).map(varied).filter_map(|round| {
         let seats: Vec<Seat> = round.seats().filter(|seat| seat.0 % 2 == 0).collect();
-        let slack = round.total_level() - round.required(Coverage::ratio(1.0).unwrap());
-        let coverage = Coverage::from_log((round.level(&seats) - round.total_level() + slack).to_nats()).ok();
-        coverage.map(|coverage| round.with_coverage(coverage))
+        met_exactly(&round, &seats)
     });
-    check_work(&half.flatten().collect::<Vec<_>>(), expected);
+    check_work(&rounds.collect::<Vec<_>>(), expected);
 }
 
 /// Prices are searched for in the order of their bounds, which few clients hardly need.
