@@ -1,4 +1,4 @@
-//! Simulated federations: worlds, behaviours, experiments and the report of the reproduction.
+//! Simulated federations: worlds, behaviours, experiments and sweeps.
 //!
 //! A [`simulation::Simulation`] drives the same protocol machines as a network service would
 //! ([`federation::Federation`]), in a [`world`] that one seed fixes entirely. The same seed gives the same bytes at
@@ -19,8 +19,6 @@ pub mod federation;
 mod identities;
 pub mod manipulation;
 pub mod output;
-pub mod report;
-pub mod reproduce;
 pub mod role;
 pub mod simulation;
 pub mod sweep;

@@ -229,7 +229,7 @@ fn roles(config: &Config, behaviours: Vec<Behaviour>) -> Vec<Role> {
 }
 
 /// What each client does, drawn by the seed.
-pub(crate) fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
+pub fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
     let raw = config.raw();
     let clients = raw.world.clients;
     let liars = (raw.behaviour.share * clients as f64).round() as usize;

@@ -1,0 +1,189 @@
+//! How regret and rounds grow, what monopoly-free coverage does, and the two triggers.
+
+use truthfed_report::chart::{Chart, Figure, LineChart};
+use truthfed_report::page::{Item, Section, Verdict};
+use truthfed_sim::experiment::{Spread, over_time};
+use truthfed_sim::simulation::{Run, Totals};
+use truthfed_sim::world::WorldError;
+
+use super::Part;
+use super::lab::{Lab, axis, claim, log_axis, measured, plus_minus, reproduced_if, series};
+use super::single_rounds::exponent;
+
+pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
+    lab.stage("growth over time");
+    let horizons = horizons(lab)?;
+    let sizes = sizes(lab)?;
+    let triggers = triggers(lab)?;
+    let monopoly = lab.runs(&[("rounds.coverage", "monopoly-free")])?;
+    let everyone = lab.runs(&[("rounds.mechanism", "everyone"), ("rounds.threshold", "2.62")])?;
+    let section = Section {
+        id: "growth".to_owned(),
+        title: "Growth over time, and triggers".to_owned(),
+        text: vec![
+            "Regret and rounds for horizons of 1,000 to 100,000 steps (clock), rounds for 10 to 100 clients, and the two \
+             readings of when a client asks for a round: since the last round it took part in, or since the last round it \
+             won, as the pseudo-code has it."
+                .to_owned(),
+            format!(
+                "With a threshold of 2.62 and everyone taking part there are {} rounds.",
+                measured(&everyone, |totals| totals.rounds as f64)
+            ),
+        ],
+        items: vec![Item::Figure(growth_figure(&horizons, &sizes)), Item::Figure(trigger_figure(&triggers))],
+    };
+    let claims = vec![
+        sublinear(&horizons),
+        rounds_bounded(&horizons, &sizes),
+        monopoly_free(&monopoly),
+        trigger_claim(&triggers),
+    ];
+    Ok(Part { section, claims })
+}
+
+/// Runs at a size.
+struct At {
+    x: f64,
+    /// The bound N d log T.
+    bound: f64,
+    runs: Vec<Run>,
+}
+
+fn horizons(lab: &Lab<'_>) -> Result<Vec<At>, WorldError> {
+    let horizons: &[u64] =
+        if lab.options().quick { &[500, 1000, 2000] } else { &[1000, 3162, 10_000, 31_623, 100_000] };
+    let configurations: Vec<_> = horizons.iter().map(|steps| vec![("world.steps", steps.to_string())]).collect();
+    let runs = lab.runs_of(&configurations)?;
+    let at = |(steps, runs): (&u64, Vec<Run>)| {
+        let x = *steps as f64;
+        At { x, bound: 25.0 * 5.0 * libm::log(x), runs }
+    };
+    Ok(horizons.iter().zip(runs).map(at).collect())
+}
+
+fn sizes(lab: &Lab<'_>) -> Result<Vec<At>, WorldError> {
+    let sizes: &[u64] = if lab.options().quick { &[10, 25] } else { &[10, 25, 50, 100] };
+    let configurations: Vec<_> = sizes.iter().map(|clients| vec![("world.clients", clients.to_string())]).collect();
+    let runs = lab.runs_of(&configurations)?;
+    let bound = |clients: f64| clients * 5.0 * libm::log(lab.steps() as f64);
+    let at = |(clients, runs): (&u64, Vec<Run>)| At { x: *clients as f64, bound: bound(*clients as f64), runs };
+    Ok(sizes.iter().zip(runs).map(at).collect())
+}
+
+fn triggers(lab: &Lab<'_>) -> Result<[Vec<Run>; 2], WorldError> {
+    Ok([lab.runs(&[])?, lab.runs(&[("rounds.trigger", "since-delivery")])?])
+}
+
+fn growth_figure(horizons: &[At], sizes: &[At]) -> Figure {
+    let points = |ats: &[At], figure: fn(&Totals) -> f64| -> Vec<(f64, Spread)> {
+        ats.iter().map(|at| (at.x, Spread::over(&at.runs, figure))).collect()
+    };
+    let bounds = |ats: &[At]| -> Vec<(f64, Spread)> {
+        ats.iter().map(|at| (at.x, Spread { mean: at.bound, sd: 0.0 })).collect()
+    };
+    let chart = |title: &str, x: &str, y: &str, series| {
+        Chart::Line(LineChart { title: title.to_owned(), x: log_axis(x), y: log_axis(y), series, note: None })
+    };
+    let rounds = |totals: &Totals| totals.rounds as f64;
+    Figure {
+        id: "growth".to_owned(),
+        title: "Growth of regret and rounds".to_owned(),
+        caption: "Clock in the paper's setting. The bound is N d log T.".to_owned(),
+        charts: vec![
+            chart("Regret", "steps T", "regret", vec![series("regret", points(horizons, |totals| totals.regret))]),
+            chart(
+                "Rounds over steps",
+                "steps T",
+                "rounds",
+                vec![series("rounds", points(horizons, rounds)), series("N d log T", bounds(horizons))],
+            ),
+            chart(
+                "Rounds over clients",
+                "clients N",
+                "rounds",
+                vec![series("rounds", points(sizes, rounds)), series("N d log T", bounds(sizes))],
+            ),
+        ],
+        columns: 3,
+    }
+}
+
+fn trigger_figure([round, delivery]: &[Vec<Run>; 2]) -> Figure {
+    let chart = |title: &str, y: &str, log: bool, figure: fn(&Totals) -> f64| {
+        let lines = [("since-round", round), ("since-delivery", delivery)];
+        let later =
+            |points: Vec<(f64, Spread)>| points.into_iter().filter(move |(_, spread)| !log || spread.mean > 0.0);
+        let series = lines.map(|(name, runs)| series(name, later(over_time(runs, figure)))).to_vec();
+        let y = if log { log_axis(y) } else { axis(y) };
+        Chart::Line(LineChart { title: title.to_owned(), x: axis("step"), y, series, note: None })
+    };
+    Figure {
+        id: "triggers".to_owned(),
+        title: "Two readings of the trigger".to_owned(),
+        caption: "Since the last round a client took part in, or since the last it won: a client that loses then asks \
+                  again at every step."
+            .to_owned(),
+        charts: vec![
+            chart("Regret", "cumulative regret", false, |totals| totals.regret),
+            chart("Communication", "scalars sent", true, |totals| totals.scalars as f64),
+        ],
+        columns: 2,
+    }
+}
+
+fn sublinear(horizons: &[At]) -> Verdict {
+    let regret = |at: &At| (at.x, Spread::over(&at.runs, |totals| totals.regret).mean);
+    let points: Vec<(f64, f64)> = horizons.iter().map(regret).collect();
+    let found = exponent(&points);
+    claim(
+        "sublinear-regret",
+        "Regret grows slower than linearly, about as the square root of T.",
+        format!("regret grows as T^{found:.2} over the horizons tried"),
+        reproduced_if(found < 0.9),
+        "truthfed simulate --set world.steps=100000",
+    )
+}
+
+fn rounds_bounded(horizons: &[At], sizes: &[At]) -> Verdict {
+    let share = |at: &At| Spread::over(&at.runs, |totals| totals.rounds as f64).mean / at.bound;
+    let most = horizons.iter().chain(sizes).map(share).fold(0.0, f64::max);
+    claim(
+        "rounds",
+        "There are O(N d log T) rounds of communication.",
+        format!("at most {most:.3} N d log T rounds over all horizons and sizes tried"),
+        reproduced_if(most <= 1.0),
+        "truthfed simulate --set world.clients=100",
+    )
+}
+
+fn monopoly_free(runs: &[Run]) -> Verdict {
+    let essential = Spread::over(runs, |totals| totals.essential as f64);
+    claim(
+        "monopoly-free",
+        "With coverage (1 + t L^2 / (lambda d))^-d nobody is essential.",
+        format!("{} essential winners, regret {}", plus_minus(essential), measured(runs, |totals| totals.regret)),
+        reproduced_if(essential.mean == 0.0),
+        "truthfed simulate --set rounds.coverage=monopoly-free",
+    )
+}
+
+fn trigger_claim([round, delivery]: &[Vec<Run>; 2]) -> Verdict {
+    let scalars = |runs: &[Run]| Spread::over(runs, |totals| totals.scalars as f64);
+    let regret = |runs: &[Run]| Spread::over(runs, |totals| totals.regret);
+    let same = (regret(round).mean - regret(delivery).mean).abs() <= regret(round).sd + regret(delivery).sd;
+    let tenth = scalars(round).mean < scalars(delivery).mean / 10.0;
+    claim(
+        "triggers",
+        "Beyond the paper: counting since the last round instead of the last delivery saves nine tenths of the \
+         communication at the same regret.",
+        format!(
+            "scalars {} against {}, regret {} against {}",
+            plus_minus(scalars(round)),
+            plus_minus(scalars(delivery)),
+            plus_minus(regret(round)),
+            plus_minus(regret(delivery)),
+        ),
+        reproduced_if(same && tenth),
+        "truthfed simulate --set rounds.trigger=since-delivery",
+    )
+}

@@ -1,0 +1,142 @@
+//! Where experiments are run: configurations, seeds, progress.
+
+use rayon::prelude::*;
+use truthfed_report::chart::{Axis, Point, Scale, Series};
+use truthfed_report::page::{Item, Section, Verdict, VerdictKind};
+use truthfed_sim::config::Config;
+use truthfed_sim::experiment::{Spread, run_seeds};
+use truthfed_sim::simulation::{Run, Totals};
+use truthfed_sim::world::WorldError;
+
+use crate::progress::Progress;
+
+/// How much is run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    /// Seeds of each experiment.
+    pub(super) seeds: u64,
+    /// Fewer steps and rounds: a first look.
+    pub(super) quick: bool,
+}
+
+/// The steps of the paper's experiments.
+const STEPS: u64 = 6250;
+/// The steps of a first look.
+const QUICK_STEPS: u64 = 1500;
+
+/// Runs experiments.
+pub(super) struct Lab<'p> {
+    options: Options,
+    progress: &'p Progress,
+}
+
+impl<'p> Lab<'p> {
+    pub(super) fn new(options: Options, progress: &'p Progress) -> Lab<'p> {
+        Lab { options, progress }
+    }
+
+    pub(super) fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Says which group of experiments begins.
+    pub(super) fn stage(&self, name: &str) {
+        self.progress.note(name);
+    }
+
+    /// That many, or a tenth of it for a first look.
+    pub(super) fn many(&self, count: u64) -> u64 {
+        if self.options.quick { count.div_ceil(10) } else { count }
+    }
+
+    /// Steps of an experiment in the paper's setting.
+    pub(super) fn steps(&self) -> u64 {
+        if self.options.quick { QUICK_STEPS } else { STEPS }
+    }
+
+    /// The paper's setting with some keys changed.
+    pub(super) fn config(&self, changes: &[(&str, &str)]) -> Config {
+        let mut all = vec![format!("world.steps={}", self.steps())];
+        all.extend(changes.iter().map(|(key, value)| format!("{key}={value}")));
+        Config::read("", &all).expect("the experiments are configured correctly")
+    }
+
+    /// All seeds of a configuration.
+    pub(super) fn runs(&self, changes: &[(&str, &str)]) -> Result<Vec<Run>, WorldError> {
+        run_seeds(&self.config(changes), self.options.seeds, || {})
+    }
+
+    /// All seeds of many configurations.
+    pub(super) fn runs_of(&self, configurations: &[Vec<(&str, String)>]) -> Result<Vec<Vec<Run>>, WorldError> {
+        let run = |changes: &Vec<(&str, String)>| {
+            let changes: Vec<(&str, &str)> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            self.runs(&changes)
+        };
+        configurations.par_iter().map(run).collect()
+    }
+}
+
+/// The name of a mechanism as figures show it.
+pub(super) fn label(mechanism: &str) -> String {
+    match mechanism {
+        "everyone" => "everyone (DisLinUCB)".to_owned(),
+        "inc-feducb" => "inc-feducb (reconstructed)".to_owned(),
+        "truth-fedban" => "truth-fedban (as printed)".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// A section of the page.
+pub(super) fn section<'a>(id: &str, title: &str, text: impl IntoIterator<Item = &'a str>, items: Vec<Item>) -> Section {
+    let text = text.into_iter().map(str::to_owned).collect();
+    Section { id: id.to_owned(), title: title.to_owned(), text, items }
+}
+
+/// A series of spreads.
+pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Spread)>) -> Series {
+    let point = |(x, spread): (f64, Spread)| Point { x, mean: spread.mean, sd: spread.sd };
+    Series { name: name.into(), points: points.into_iter().map(point).collect() }
+}
+
+/// A linear axis.
+pub(super) fn axis(label: &str) -> Axis {
+    Axis { label: label.to_owned(), scale: Scale::Linear }
+}
+
+/// A logarithmic axis.
+pub(super) fn log_axis(label: &str) -> Axis {
+    Axis { label: label.to_owned(), scale: Scale::Log }
+}
+
+/// Mean and deviation in words.
+pub(super) fn plus_minus(spread: Spread) -> String {
+    let digits = if spread.mean.abs() >= 1000.0 {
+        0
+    } else if spread.mean.abs() >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{:.digits$} ± {:.digits$}", spread.mean, spread.sd)
+}
+
+/// A figure of the totals, over the seeds, in words.
+pub(super) fn measured(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> String {
+    plus_minus(Spread::over(runs, figure))
+}
+
+/// A claim that was tried.
+pub(super) fn claim(id: &str, claim: &str, measured: String, verdict: VerdictKind, command: &str) -> Verdict {
+    let (id, claim, command) = (id.to_owned(), claim.to_owned(), command.to_owned());
+    Verdict { id, claim, measured, verdict, command }
+}
+
+/// Reproduced if it holds.
+pub(super) fn reproduced_if(holds: bool) -> VerdictKind {
+    if holds { VerdictKind::Reproduced } else { VerdictKind::NotReproduced }
+}
+
+/// Refuted if there is a counterexample, else reproduced.
+pub(super) fn refuted_if(counterexample: bool) -> VerdictKind {
+    if counterexample { VerdictKind::Refuted } else { VerdictKind::Reproduced }
+}

@@ -1,0 +1,98 @@
+//! `truthfed reproduce`: every figure of the paper, every checkable claim with a verdict, and what lies beyond.
+//!
+//! Each module measures one group of questions and returns a [`Part`]: a section of the report and its claims. Verdicts
+//! are computed from what was measured, by rules that stand beside the measurement. Wall-clock time appears nowhere, so
+//! the same seeds give the same bytes.
+
+mod across_rounds;
+mod audit;
+mod beyond;
+mod groups;
+mod growth;
+mod lab;
+mod macro_level;
+mod methods;
+mod micro_level;
+mod optimum;
+mod output;
+mod single_rounds;
+
+use anyhow::Context;
+use truthfed_report::page::{Section, Verdict, VerdictKind};
+use truthfed_sim::output::{OutputFolder, REPRODUCTION};
+use truthfed_sim::simulation::Run;
+use truthfed_sim::world::WorldError;
+
+use self::lab::{Lab, Options};
+use crate::args::ReproduceArgs;
+use crate::progress::Progress;
+use crate::report::{Report, table};
+
+/// How many groups of experiments [`measure`] runs.
+const STAGES: u64 = 9;
+
+/// What a module found out.
+struct Part {
+    section: Section,
+    claims: Vec<Verdict>,
+}
+
+/// The whole reproduction, ready to be written.
+struct Reproduction {
+    options: Options,
+    sections: Vec<Section>,
+    claims: Vec<Verdict>,
+    /// Rows of the table of methods: regret, scalars, social cost and incentive, each a mean over the seeds.
+    summary: Vec<Vec<String>>,
+    runs: Vec<(String, Vec<Run>)>,
+}
+
+pub(crate) fn run(args: &ReproduceArgs) -> anyhow::Result<Report> {
+    // Before the experiments: nobody should wait for a report that cannot be written.
+    let folder = OutputFolder::open(&args.out, &REPRODUCTION)?;
+    let seeds = if args.quick { args.seeds.min(2) } else { args.seeds };
+    let progress = Progress::new("stages", STAGES);
+    let reproduction = measure(Options { seeds, quick: args.quick }, &progress)?;
+    progress.finish();
+    let page = output::write(&reproduction, folder).context("the report is not written")?;
+    if args.json {
+        return Ok(Report::done(output::claims_json(&reproduction.claims)));
+    }
+    let header = ["method", "regret", "communication", "social cost", "incentive"];
+    let methods = table(&header, &[1, 2, 3, 4], reproduction.summary);
+    let claims = claims(&reproduction.claims);
+    Ok(Report::done(format!("{methods}\n{claims}\nreport: {}\n", page.display())))
+}
+
+fn measure(options: Options, progress: &Progress) -> Result<Reproduction, WorldError> {
+    let lab = Lab::new(options, progress);
+    let (mut sections, mut claims) = (Vec::new(), Vec::new());
+    let mut add = |part: Part| {
+        progress.step();
+        sections.push(part.section);
+        claims.extend(part.claims);
+    };
+    let methods = methods::run(&lab)?;
+    add(methods.part);
+    add(micro_level::run(&lab)?);
+    add(macro_level::run(&lab)?);
+    add(single_rounds::run(&lab));
+    add(optimum::run(&lab));
+    add(growth::run(&lab)?);
+    add(audit::run(&lab));
+    add(across_rounds::run(&lab)?);
+    add(beyond::run(&lab, &methods.runs)?);
+    Ok(Reproduction { options, sections, claims, summary: methods.summary, runs: methods.runs })
+}
+
+fn claims(claims: &[Verdict]) -> String {
+    let rows = claims.iter().map(|claim| {
+        let verdict = match claim.verdict {
+            VerdictKind::Reproduced => "reproduced",
+            VerdictKind::NotReproduced => "not reproduced",
+            VerdictKind::Refuted => "refuted",
+        };
+        vec![verdict.to_owned(), claim.claim.clone()]
+    });
+    table(&["verdict", "claim"], &[], rows.collect())
+}

@@ -1,0 +1,115 @@
+//! The report on disk: page, figures, data, claims, rounds and a manifest.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use truthfed::auction::RoundDocument;
+use truthfed::protocol::Ending;
+use truthfed_report::chart::Figure;
+use truthfed_report::export::figure_files;
+use truthfed_report::page::{Item, Page, Verdict, VerdictKind};
+use truthfed_sim::config::DEFAULT_TOML;
+use truthfed_sim::manipulation::SETTING;
+use truthfed_sim::output::OutputFolder;
+use truthfed_sim::simulation::Run;
+
+use super::Reproduction;
+use super::lab::{Options, section};
+use super::macro_level::SWEEP;
+use super::micro_level::COUNTEREXAMPLE;
+use super::single_rounds::FIXED_GRID;
+use crate::report::json;
+
+/// The page: claims on top, then the sections, settings at the end.
+fn page(reproduction: &Reproduction) -> Page {
+    let Reproduction { options, sections, claims, .. } = reproduction;
+    let count = |kind: VerdictKind| claims.iter().filter(|claim| claim.verdict == kind).count();
+    let lead = format!(
+        "A reproduction of Incentivized Truthful Communication for Federated Bandits (Wei, Li, Ren, Xu and Wang, ICLR \
+         2024). {} claims were tried: {} reproduced, {} not reproduced, {} refuted by a counterexample.",
+        claims.len(),
+        count(VerdictKind::Reproduced),
+        count(VerdictKind::NotReproduced),
+        count(VerdictKind::Refuted),
+    );
+    let text = "Each claim in our words, what was measured, and a command that shows it; files of the commands lie beside \
+                this page.";
+    let claims = section("claims", "Claims", [text], vec![Item::Verdicts(claims.clone())]);
+    let sections = std::iter::once(claims).chain(sections.iter().cloned()).collect();
+    Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(*options) }
+}
+
+fn footer(options: Options) -> String {
+    let look = if options.quick { " A first look: fewer steps and rounds than the paper." } else { "" };
+    format!(
+        "truthfed {}. Seeds 1 to {}.{look} Mean and standard deviation over the seeds throughout. inc-feducb is \
+         reconstructed from its outline. The configuration stands in `config.toml` beside this page, the rounds of the \
+         comparison in `rounds/`.",
+        env!("CARGO_PKG_VERSION"),
+        options.seeds
+    )
+}
+
+/// Writes everything into a folder of kind [`REPRODUCTION`](truthfed_sim::output::REPRODUCTION), and returns the path of
+/// the page. If a file cannot be written, the folder stays marked as unfinished and can be written to again.
+pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow::Result<PathBuf> {
+    let page = page(reproduction);
+    let index = folder.path().join("index.html");
+    let text = |name: &str, text: &str| folder.write(name, |out| out.write_all(text.as_bytes()));
+    folder.begin()?;
+    text("index.html", &page.to_html())?;
+    text("claims.json", &claims_json(&reproduction.claims))?;
+    text("config.toml", DEFAULT_TOML)?;
+    text("misreport.toml", SWEEP)?;
+    text("across-rounds.toml", SETTING)?;
+    text("counterexamples/printed-grid.json", COUNTEREXAMPLE)?;
+    text("counterexamples/printed-grid-lie.json", &COUNTEREXAMPLE.replace("\"ask\": 5.8", "\"ask\": 6.4"))?;
+    text("counterexamples/fixed-grid.json", FIXED_GRID)?;
+    for (mechanism, runs) in &reproduction.runs {
+        for run in runs {
+            text(&format!("rounds/{mechanism}-seed-{}.jsonl", run.seed), &rounds_of(run))?;
+        }
+    }
+    for figure in figures(&page) {
+        for (name, bytes) in figure_files(figure)? {
+            folder.write(&format!("figures/{name}"), |out| out.write_all(&bytes))?;
+        }
+    }
+    let Options { seeds, quick } = reproduction.options;
+    folder.finish(Details { config: DEFAULT_TOML, seeds, quick })?;
+    Ok(index)
+}
+
+/// What the manifest says beside the files.
+#[derive(Serialize)]
+struct Details {
+    config: &'static str,
+    seeds: u64,
+    quick: bool,
+}
+
+/// All figures of a page.
+fn figures(page: &Page) -> impl Iterator<Item = &Figure> {
+    page.sections.iter().flat_map(|section| &section.items).filter_map(|item| match item {
+        Item::Figure(figure) => Some(figure),
+        _ => None,
+    })
+}
+
+/// Every settled round as one line that `truthfed auction -` reads.
+fn rounds_of(run: &Run) -> String {
+    let documents = run.rounds.iter().filter_map(|(_, record)| match &record.ending {
+        Ending::Settled { spec, .. } => Some(format!("{}\n", RoundDocument::of(spec))),
+        _ => None,
+    });
+    documents.collect()
+}
+
+/// The claims as a JSON object.
+pub(super) fn claims_json(claims: &[Verdict]) -> String {
+    #[derive(Serialize)]
+    struct Claims<'a> {
+        claims: &'a [Verdict],
+    }
+    json(&Claims { claims })
+}

@@ -1,0 +1,119 @@
+//! A whole figure: panels in rows and columns, plots aligned, one legend when all panels share it.
+
+use super::canvas::{Canvas, Rect};
+use super::legend::Legend;
+use super::look::Looks;
+use super::panel::{Panel, RIGHT, Size};
+use super::{Chart, Figure, letter};
+use crate::Theme;
+use crate::markup::{Markup, px};
+use crate::text::FAMILIES;
+use crate::theme::Role;
+
+/// All figures are equally wide, so that their text is equally large side by side in a paper or a page.
+const WIDTH: f64 = 840.0;
+const MARGIN: f64 = 8.0;
+const COLUMN_GAP: f64 = 22.0;
+const ROW_GAP: f64 = 24.0;
+const LEGEND_GAP: f64 = 16.0;
+const MOST_COLUMNS: usize = 4;
+
+/// The figure as SVG.
+pub(super) fn render(figure: &Figure, theme: Theme) -> String {
+    let looks = Looks::of(figure);
+    let mut canvas = Canvas::new(theme);
+    let height = draw(figure, &looks, &mut canvas);
+    document(figure, theme, height, &canvas.finish())
+}
+
+/// Draws all panels; the result is the height of the figure.
+fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
+    let columns = figure.columns.clamp(1, MOST_COLUMNS).min(figure.charts.len().max(1));
+    let size = panel_size(columns);
+    let shared = shared_legend(figure, looks);
+    let panels = panels(figure, looks, shared.is_some(), size);
+    let mut top = MARGIN;
+    if let Some(legend) = shared {
+        legend.draw(canvas, (MARGIN, top));
+        top += legend.height() + LEGEND_GAP;
+    }
+    let lefts: Vec<f64> = (0..columns).map(|column| left_of_column(&panels, column, columns, size)).collect();
+    for row in panels.chunks(columns) {
+        let head = row.iter().map(Panel::head).fold(0.0, f64::max);
+        let foot = row.iter().map(Panel::foot).fold(0.0, f64::max);
+        for (column, panel) in row.iter().enumerate() {
+            let x = MARGIN + column as f64 * (size.width + COLUMN_GAP);
+            let left = lefts[column];
+            let width = size.width - left - RIGHT;
+            panel.draw(canvas, looks, (x, top), Rect { x: x + left, y: top + head, width, height: size.plot_height });
+        }
+        top += head + size.plot_height + foot + ROW_GAP;
+    }
+    top - if panels.is_empty() { 0.0 } else { ROW_GAP } + MARGIN
+}
+
+fn panel_size(columns: usize) -> Size {
+    let width = (WIDTH - 2.0 * MARGIN - (columns - 1) as f64 * COLUMN_GAP) / columns as f64;
+    let plot_height = match columns {
+        1 => 340.0,
+        2 => 225.0,
+        _ => 180.0,
+    };
+    Size { width, plot_height }
+}
+
+/// One legend for all panels, when each has names and one of them has all there are.
+fn shared_legend<'a>(figure: &'a Figure, looks: &Looks<'a>) -> Option<Legend> {
+    let charts: Vec<&Chart> = figure.charts.iter().collect();
+    let complete = charts.iter().any(|chart| chart.names().len() == looks.names().len());
+    let named = charts.iter().all(|chart| !chart.names().is_empty());
+    (charts.len() > 1 && complete && named).then(|| Legend::new(&charts, looks, WIDTH - 2.0 * MARGIN))
+}
+
+fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -> Vec<Panel<'a>> {
+    let panel = |(index, chart): (usize, &'a Chart)| {
+        let name = (figure.charts.len() > 1).then(|| letter(index));
+        let legend = if shared { Legend::none() } else { Legend::new(&[chart], looks, size.width) };
+        Panel::new(chart, name.as_deref(), legend, size)
+    };
+    figure.charts.iter().enumerate().map(panel).collect()
+}
+
+fn left_of_column(panels: &[Panel<'_>], column: usize, columns: usize, size: Size) -> f64 {
+    panels.iter().skip(column).step_by(columns).map(|panel| panel.left(size)).fold(0.0, f64::max)
+}
+
+/// Puts the drawing into its root element.
+fn document(figure: &Figure, theme: Theme, height: f64, drawing: &str) -> String {
+    let (width, height) = (px(WIDTH), px(height.ceil()));
+    let view = format!("0 0 {width} {height}");
+    let mut markup = Markup::default();
+    match theme {
+        Theme::Paper => {
+            let attributes = [
+                ("xmlns", "http://www.w3.org/2000/svg"),
+                ("width", width.as_str()),
+                ("height", height.as_str()),
+                ("viewBox", view.as_str()),
+                ("font-family", FAMILIES),
+            ];
+            markup.open("svg", &attributes);
+            markup.leaf("title", &[], &figure.title);
+            markup.leaf("desc", &[], &figure.caption);
+            let ground = theme.paint(Role::Ground);
+            markup.empty("rect", &[("width", width.as_str()), ("height", height.as_str()), ("fill", ground.as_str())]);
+        }
+        Theme::Page => {
+            let attributes = [
+                ("viewBox", view.as_str()),
+                ("font-family", FAMILIES),
+                ("role", "img"),
+                ("aria-label", figure.title.as_str()),
+            ];
+            markup.open("svg", &attributes);
+        }
+    }
+    markup.raw(drawing);
+    markup.close("svg");
+    markup.finish()
+}

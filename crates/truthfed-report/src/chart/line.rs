@@ -1,0 +1,240 @@
+//! The inside of a line chart: bands or error bars, lines, markers.
+
+use super::canvas::{Anchor, Canvas, Lettering, Path, Pen, Rect, Spot};
+use super::frame::{LABEL, TICK, below, draw_base, draw_no_data, draw_x, draw_y, height_of, level, paragraph};
+use super::look::{Look, Looks};
+use super::ruler::{Fit, Ruler, extent, has_place};
+use super::thin::thin;
+use super::{LineChart, Point, Scale, Series};
+use crate::text::{widest, wrap};
+use crate::theme::Role;
+
+pub(super) const LINE_WIDTH: f64 = 1.9;
+pub(super) const MARKER_RADIUS: f64 = 3.4;
+
+/// A series of at most so many points shows each of them, with error bars.
+const FEW: usize = 15;
+/// A longer one has so many markers.
+const MARKERS: usize = 7;
+/// And is drawn through at most so many points.
+const MOST: usize = 300;
+
+const BAND_OPACITY: f64 = 0.16;
+const CAP: f64 = 3.0;
+const LABEL_GAP: f64 = 9.0;
+const INSET: f64 = 14.0;
+const DODGE: f64 = 3.0;
+const DODGE_MOST: f64 = 8.0;
+
+/// A line chart whose axes are settled.
+#[derive(Debug)]
+pub(super) struct LineBody<'a> {
+    chart: &'a LineChart,
+    x: Ruler,
+    pub(super) y: Ruler,
+    x_label: Vec<String>,
+}
+
+/// A point on the canvas, with the ends of its deviation.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    at: Spot,
+    top: f64,
+    bottom: f64,
+}
+
+impl<'a> LineBody<'a> {
+    /// Settles the axes for a plot of about that size.
+    pub(super) fn new(chart: &'a LineChart, width: f64, height: f64) -> LineBody<'a> {
+        let y = Ruler::upright(chart.y.scale, y_extent(chart), height);
+        LineBody { chart, x: x_ruler(chart, width), y, x_label: wrap(&chart.x.label, LABEL, width) }
+    }
+
+    /// Room needed below the plot.
+    pub(super) fn foot(&self) -> f64 {
+        below() + LABEL_GAP + height_of(self.x_label.len(), LABEL)
+    }
+
+    pub(super) fn draw(&self, canvas: &mut Canvas, looks: &Looks<'_>, plot: Rect) {
+        let inner = self.inner(plot);
+        draw_x(canvas, &self.x, inner);
+        draw_y(canvas, &self.y, plot);
+        draw_base(canvas, plot, plot.bottom());
+        let label = (plot.x + plot.width / 2.0, plot.bottom() + below() + LABEL_GAP);
+        paragraph(canvas, &self.x_label, label, Lettering::new(LABEL, Role::Ink, Anchor::Middle));
+        let place = |(index, series): (usize, &Series)| {
+            let aside = Rect { x: inner.x + self.dodge(index), ..inner };
+            (looks.look(&series.name), self.place(series, aside))
+        };
+        let lines: Vec<(Look, Vec<Vec<Placed>>)> = self.chart.series.iter().enumerate().map(place).collect();
+        if lines.iter().all(|(_, runs)| runs.is_empty()) {
+            draw_no_data(canvas, plot);
+        }
+        // What is drawn later covers what is drawn earlier: bands lie below all lines, markers on top.
+        for (look, runs) in &lines {
+            draw_deviation(canvas, *look, runs);
+        }
+        for (look, runs) in &lines {
+            draw_line(canvas, *look, runs);
+        }
+        for (look, runs) in &lines {
+            draw_markers(canvas, *look, runs);
+        }
+    }
+
+    /// Where the data lie: the plot, or a little inside when markers and error bars would touch its sides.
+    fn inner(&self, plot: Rect) -> Rect {
+        let few = self.chart.series.iter().any(|series| (1..=FEW).contains(&series.points.len()));
+        let inset = if few { INSET } else { 0.0 };
+        Rect { x: plot.x + inset, width: plot.width - 2.0 * inset, ..plot }
+    }
+
+    /// How far a series is drawn aside, so that error bars at the same place do not hide each other: a few pixels.
+    fn dodge(&self, index: usize) -> f64 {
+        let series = &self.chart.series;
+        let barred = |series: &Series| series.points.len() <= FEW && series.points.iter().any(|p| deviation(p) > 0.0);
+        if !series.iter().all(barred) || series.len() < 2 {
+            return 0.0;
+        }
+        let step = DODGE.min(2.0 * DODGE_MOST / (series.len() - 1) as f64);
+        (index as f64 - (series.len() - 1) as f64 / 2.0) * step
+    }
+
+    /// The drawable points of a series, in runs between those that are not.
+    fn place(&self, series: &Series, plot: Rect) -> Vec<Vec<Placed>> {
+        let drawable = |point: &Point| is_drawable(self.chart, point);
+        let total = series.points.iter().filter(|point| drawable(point)).count().max(1);
+        let runs = series.points.chunk_by(|a, b| drawable(a) == drawable(b)).filter(|run| drawable(&run[0]));
+        let thinned = |run: &[Point]| {
+            let placed: Vec<Placed> = run.iter().map(|point| self.place_point(point, plot)).collect();
+            let spots: Vec<Spot> = placed.iter().map(|point| point.at).collect();
+            let limit = (MOST * run.len() / total).max(3);
+            thin(&spots, limit).into_iter().map(|index| placed[index]).collect()
+        };
+        runs.map(thinned).collect()
+    }
+
+    fn place_point(&self, point: &Point, plot: Rect) -> Placed {
+        let sd = deviation(point);
+        Placed {
+            at: (plot.x + self.x.share(point.x) * plot.width, level(&self.y, plot, point.mean)),
+            top: level(&self.y, plot, point.mean + sd),
+            bottom: level(&self.y, plot, point.mean - sd),
+        }
+    }
+}
+
+fn is_drawable(chart: &LineChart, point: &Point) -> bool {
+    has_place(point.x, chart.x.scale) && has_place(point.mean, chart.y.scale)
+}
+
+fn deviation(point: &Point) -> f64 {
+    if has_place(point.sd, Scale::Linear) { point.sd.max(0.0) } else { 0.0 }
+}
+
+fn drawable(chart: &LineChart) -> impl Iterator<Item = &Point> {
+    chart.series.iter().flat_map(|series| &series.points).filter(|point| is_drawable(chart, point))
+}
+
+/// What the vertical axis must cover. A linear one starts at zero unless that would squeeze the data.
+fn y_extent(chart: &LineChart) -> Option<(f64, f64)> {
+    let scale = chart.y.scale;
+    let ends = |point: &Point| {
+        let low = point.mean - deviation(point);
+        // On a log axis a band may reach down to nothing; then its foot is cut off.
+        let cut = scale == Scale::Log && low < point.mean / 10.0;
+        [if cut { point.mean } else { low }, point.mean + deviation(point)]
+    };
+    let (low, high) = extent(drawable(chart).flat_map(ends), scale)?;
+    Some(match scale {
+        Scale::Linear if low >= 0.0 && (low < 0.35 * high || low == high) => (0.0, high),
+        Scale::Linear if high <= 0.0 && (high > 0.35 * low || low == high) => (low, 0.0),
+        _ => (low, high),
+    })
+}
+
+/// What the horizontal axis must cover. Time that starts at step 1 is shown from 0.
+fn x_extent(chart: &LineChart) -> Option<(f64, f64)> {
+    let (low, high) = extent(drawable(chart).map(|point| point.x), chart.x.scale)?;
+    let from_zero = chart.x.scale == Scale::Linear && low > 0.0 && low < 0.02 * high;
+    Some((if from_zero { 0.0 } else { low }, high))
+}
+
+/// As many ticks as have room.
+fn x_ruler(chart: &LineChart, width: f64) -> Ruler {
+    let extent = x_extent(chart);
+    let ruler = |count: usize| Ruler::new(chart.x.scale, extent, count, Fit::Tight);
+    let fits = |ruler: &Ruler| {
+        let label = widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK);
+        ruler.ticks.len() as f64 * (label + 16.0) <= width
+    };
+    let most = ((width / 40.0) as usize).clamp(2, 10);
+    (2..=most).rev().map(ruler).find(fits).unwrap_or_else(|| ruler(1))
+}
+
+fn shows_each(runs: &[Vec<Placed>]) -> bool {
+    runs.iter().map(Vec::len).sum::<usize>() <= FEW
+}
+
+fn draw_deviation(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
+    let mut path = Path::default();
+    if shows_each(runs) {
+        runs.iter().flatten().for_each(|point| error_bar(&mut path, point));
+        if !path.is_empty() {
+            canvas.stroke(&path, Pen::solid(look.role(), 1.2));
+        }
+        return;
+    }
+    for run in runs.iter().filter(|run| run.len() > 1 && run.iter().any(|point| point.top < point.bottom)) {
+        let there = run.iter().map(|point| (point.at.0, point.top));
+        let back = run.iter().rev().map(|point| (point.at.0, point.bottom));
+        path.polygon(&there.chain(back).collect::<Vec<Spot>>());
+    }
+    if !path.is_empty() {
+        canvas.fill(&path, look.role(), BAND_OPACITY);
+    }
+}
+
+fn error_bar(path: &mut Path, point: &Placed) {
+    let x = point.at.0;
+    if point.bottom - point.top < 0.5 {
+        return;
+    }
+    for (from, to) in [
+        ((x, point.top), (x, point.bottom)),
+        ((x - CAP, point.top), (x + CAP, point.top)),
+        ((x - CAP, point.bottom), (x + CAP, point.bottom)),
+    ] {
+        path.push(from);
+        path.push(to);
+        path.lift();
+    }
+}
+
+fn draw_line(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
+    let mut path = Path::default();
+    for run in runs.iter().filter(|run| run.len() > 1) {
+        run.iter().for_each(|point| path.push(point.at));
+        path.lift();
+    }
+    if !path.is_empty() {
+        canvas.stroke(&path, Pen { role: look.role(), width: LINE_WIDTH, dash: look.dash() });
+    }
+}
+
+fn draw_markers(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
+    let all: Vec<Spot> = runs.iter().flatten().map(|point| point.at).collect();
+    let spots = if shows_each(runs) { all } else { sparse(&all, look.stagger()) };
+    let mut path = Path::default();
+    spots.into_iter().for_each(|spot| look.mark(&mut path, spot, MARKER_RADIUS));
+    if !path.is_empty() {
+        canvas.fill_edged(&path, look.role());
+    }
+}
+
+/// A few spots of many, evenly spread, at other places for other series.
+fn sparse(spots: &[Spot], stagger: usize) -> Vec<Spot> {
+    let offset = (stagger * 3 % 8) as f64 / 8.0 + 0.1;
+    let index = |marker: usize| ((marker as f64 + offset) / MARKERS as f64 * spots.len() as f64) as usize;
+    (0..MARKERS).filter_map(|marker| spots.get(index(marker)).copied()).collect()
+}

@@ -1,0 +1,128 @@
+use resvg::tiny_skia::Pixmap;
+
+use super::*;
+use crate::chart::{Axis, Bar, BarChart, BarGroup, Chart, LineChart, Point, Scale, Series};
+
+fn axis(label: &str) -> Axis {
+    Axis { label: label.to_owned(), scale: Scale::Linear }
+}
+
+fn lines(names: &[&str]) -> Chart {
+    let points = |shift: f64| (0..50).map(|i| Point { x: f64::from(i), mean: shift * f64::from(i), sd: 1.0 }).collect();
+    let series = names.iter().enumerate();
+    let series = series.map(|(i, name)| Series { name: (*name).to_owned(), points: points(i as f64) }).collect();
+    Chart::Line(LineChart { title: "Lines".to_owned(), x: axis("time"), y: axis("regret"), series, note: None })
+}
+
+fn bars(names: &[&str]) -> Chart {
+    let bar = Bar { name: "bar".to_owned(), height: -2e5, sd: 1e4, label: Some("a value".to_owned()) };
+    let groups = names.iter().map(|name| BarGroup { name: (*name).to_owned(), bars: vec![bar.clone()] }).collect();
+    let note = Some("A note that is long enough to need more than the one line that it would like to have.".to_owned());
+    Chart::Bar(BarChart { title: "Bars".to_owned(), y: axis("units"), groups, note })
+}
+
+fn figure(charts: Vec<Chart>) -> Figure {
+    Figure { id: "a-figure_1".to_owned(), title: "Title".to_owned(), caption: String::new(), charts, columns: 2 }
+}
+
+/// Many translucent bands, the case in which svg2pdf's order varies most.
+fn busy() -> Figure {
+    figure(vec![lines(&["a", "b", "c", "d", "e"]), bars(&["x", "y"])])
+}
+
+fn without_text(svg: &str) -> String {
+    svg.lines().filter(|line| !line.starts_with("<text")).map(|line| format!("{line}\n")).collect()
+}
+
+fn picture(svg: &str) -> Pixmap {
+    png::draw(&parse("test", svg).unwrap()).unwrap()
+}
+
+fn dark_pixels(pixels: &Pixmap) -> usize {
+    pixels.pixels().iter().filter(|pixel| pixel.red() < 200).count()
+}
+
+#[test]
+fn a_figure_becomes_four_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("new").join("figures");
+    write_figure(&inner, &busy()).unwrap();
+    let start = |extension: &str| std::fs::read(inner.join(format!("a-figure_1.{extension}"))).unwrap()[..5].to_vec();
+    assert_eq!([start("svg"), start("pdf"), start("csv")], [b"<svg ", b"%PDF-", b"chart"]);
+    assert_eq!(start("png"), b"\x89PNG\r");
+}
+
+#[test]
+fn the_same_figure_gives_the_same_files() {
+    let tree = || parse("test", &busy().to_svg()).unwrap();
+    let pdf = to_pdf("test", &tree()).unwrap();
+    let png = to_png("test", &tree()).unwrap();
+    for _ in 0..8 {
+        assert_eq!(to_pdf("test", &tree()).unwrap(), pdf);
+    }
+    assert_eq!(to_png("test", &tree()).unwrap(), png);
+    let text = String::from_utf8_lossy(&pdf);
+    assert!(!text.contains("Date") && !text.contains("/ID"));
+}
+
+#[test]
+fn the_pdf_holds_text_in_the_embedded_font() {
+    let pdf = to_pdf("test", &parse("test", &busy().to_svg()).unwrap()).unwrap();
+    let text = String::from_utf8_lossy(&pdf);
+    assert!(text.contains("+Inter-Regular") && text.contains("/ToUnicode"));
+}
+
+#[test]
+fn the_png_has_twice_the_size_of_the_figure() {
+    let svg = busy().to_svg();
+    let file = to_png("test", &parse("test", &svg).unwrap()).unwrap();
+    let pixels = Pixmap::decode_png(&file).unwrap();
+    assert!(svg.contains("width=\"840\""));
+    assert!(svg.contains(&format!("height=\"{}\"", pixels.height() / 2)));
+    assert_eq!(pixels.width(), 1680);
+}
+
+#[test]
+fn the_png_shows_the_drawing_and_its_text() {
+    let svg = busy().to_svg();
+    let (all, silent) = (dark_pixels(&picture(&svg)), dark_pixels(&picture(&without_text(&svg))));
+    assert!(silent > 1000, "{silent} dark pixels");
+    assert!(all > silent + 1000, "{all} dark pixels with text, {silent} without");
+}
+
+#[test]
+fn nothing_is_drawn_beyond_the_edge_of_a_figure() {
+    let names = ["a-rather-long-name-of-a-group", "two words", "x", "another-rather-long-name"];
+    for columns in 1..=4 {
+        for charts in [vec![bars(&names), lines(&["a"]), bars(&["x"]), lines(&names)], vec![lines(&names)]] {
+            let tree = parse("test", &Figure { columns, ..figure(charts) }.to_svg()).unwrap();
+            let (drawn, size) = (tree.root().abs_layer_bounding_box(), tree.size());
+            assert!(drawn.left() >= 0.0 && drawn.top() >= 0.0, "{columns} columns: {drawn:?}");
+            assert!(drawn.right() <= size.width() && drawn.bottom() <= size.height(), "{columns} columns: {drawn:?}");
+        }
+    }
+}
+
+#[test]
+fn there_is_one_font_and_it_is_loaded_once() {
+    assert_eq!(FONTS.len(), 1);
+    let pointer = Arc::as_ptr(&FONTS);
+    assert!(std::ptr::eq(pointer, Arc::as_ptr(parse("test", &busy().to_svg()).unwrap().fontdb())));
+}
+
+#[test]
+fn an_id_that_cannot_name_files_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for id in ["", "../up", "a b", "ä", "a.b", "C:x"] {
+        let result = write_figure(folder.path(), &Figure { id: id.to_owned(), ..busy() });
+        assert!(matches!(result, Err(ExportError::Id { .. })), "{id:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named_in_the_error() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = write_figure(&file.path().join("inside"), &busy()).unwrap_err();
+    assert!(error.to_string().contains("inside"), "{error}");
+}

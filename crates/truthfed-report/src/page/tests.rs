@@ -1,0 +1,135 @@
+use resvg::usvg::roxmltree::{Document, Node};
+
+use super::*;
+use crate::chart::{Axis, Chart, LineChart, Point, Scale, Series};
+
+const EVIL: &str = "<b>&\"'";
+
+fn figure(id: &str, text: &str) -> Figure {
+    let axis = || Axis { label: text.to_owned(), scale: Scale::Linear };
+    let points = vec![Point { x: 0.0, mean: 1.0, sd: 0.5 }, Point { x: 1.0, mean: 2.0, sd: 0.5 }];
+    let series = vec![Series { name: text.to_owned(), points }];
+    let chart = LineChart { title: text.to_owned(), x: axis(), y: axis(), series, note: Some(text.to_owned()) };
+    let charts = vec![Chart::Line(chart)];
+    Figure { id: id.to_owned(), title: text.to_owned(), caption: text.to_owned(), charts, columns: 1 }
+}
+
+fn table(text: &str) -> Table {
+    let cells = || vec![text.to_owned(), "1".to_owned()];
+    Table { caption: text.to_owned(), header: cells(), rows: vec![cells(), cells()], numeric: vec![1] }
+}
+
+fn verdict(text: &str, verdict: VerdictKind) -> Verdict {
+    let text = || text.to_owned();
+    Verdict { id: text(), claim: text(), measured: text(), verdict, command: text() }
+}
+
+fn section(id: &str, text: &str, items: Vec<Item>) -> Section {
+    Section { id: id.to_owned(), title: text.to_owned(), text: vec![text.to_owned()], items }
+}
+
+fn page(text: &str) -> Page {
+    let kinds = [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted];
+    let verdicts = kinds.into_iter().map(|kind| verdict(text, kind)).collect();
+    Page {
+        title: text.to_owned(),
+        lead: text.to_owned(),
+        sections: vec![
+            section("claims", text, vec![Item::Verdicts(verdicts)]),
+            section("one", text, vec![Item::Figure(figure("first", text)), Item::Table(table(text))]),
+            section("two", text, vec![Item::Figure(figure("second", text)), Item::Table(table(text))]),
+        ],
+        footer: format!("{text}\n\n{text}"),
+    }
+}
+
+fn body(html: &str) -> &str {
+    let (start, end) = (html.find("<body").unwrap(), html.find("</body>").unwrap());
+    &html[start..end + "</body>".len()]
+}
+
+#[test]
+fn every_text_of_a_page_is_escaped() {
+    let html = page(EVIL).to_html();
+    assert!(!html.contains("<b>"));
+    // Well-formed as XML, so no quote ended an attribute and no bracket opened an element.
+    let document = Document::parse(body(&html)).unwrap();
+    let whole = |node: &Node<'_, '_>| node.text().is_some_and(|text| text.contains("<b>&\"'"));
+    let texts = document.descendants().filter(|node| node.is_text() && whole(node)).count();
+    // Title and lead; 3 contents; 3 headings and 3 paragraphs; 3 verdicts of 4 texts; 2 figures of 5 texts and a
+    // caption of 2; 2 tables of 4; 2 paragraphs of the footer.
+    assert_eq!(texts, 2 + 3 + 6 + 12 + 2 * 7 + 2 * 4 + 2);
+    assert!(html.contains("<title>&lt;b&gt;&amp;&quot;&#39;</title>"));
+}
+
+#[test]
+fn nothing_is_loaded_from_elsewhere_and_nothing_is_run() {
+    let html = page("text").to_html();
+    for forbidden in ["http://", "https://", "<script", "src=", "<link", "@import", "url(//", "javascript:"] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+    assert!(html.contains("default-src 'none'"));
+}
+
+#[test]
+fn the_contents_lead_to_every_section() {
+    let html = page("text").to_html();
+    for id in ["claims", "one", "two"] {
+        assert!(html.contains(&format!("<a href=\"#{id}\">")));
+        assert!(html.contains(&format!("<section id=\"{id}\"")));
+    }
+}
+
+#[test]
+fn figures_and_tables_are_numbered_through_the_page_and_link_to_their_files() {
+    let html = page("text").to_html();
+    for text in ["Figure 1. text.", "Figure 2. text.", "Table 1.", "Table 2.", "id=\"fig-second\""] {
+        assert!(html.contains(text), "{text}");
+    }
+    for extension in ["svg", "pdf", "png", "csv"] {
+        assert!(html.contains(&format!("href=\"figures/second.{extension}\"")));
+    }
+}
+
+#[test]
+fn figures_have_a_name_for_those_who_cannot_see_them() {
+    assert!(page("text").to_html().contains("role=\"img\" aria-label=\"text\""));
+}
+
+#[test]
+fn verdicts_are_told_by_word_and_counted() {
+    let html = page("text").to_html();
+    for word in ["Reproduced", "Not reproduced", "Refuted"] {
+        assert_eq!(html.matches(&format!("</svg>{word}</span>")).count(), 2, "{word}");
+    }
+    assert_eq!(html.matches("<strong>1</strong>").count(), 3);
+}
+
+#[test]
+fn a_command_keeps_its_text_when_copied() {
+    let verdict = Verdict { command: "truthfed reproduce --only C1".to_owned(), ..verdict("x", VerdictKind::Refuted) };
+    let sections = vec![section("claims", "Claims", vec![Item::Verdicts(vec![verdict])])];
+    let html = Page { sections, ..page("text") }.to_html();
+    let document = Document::parse(body(&html)).unwrap();
+    let command = document.descendants().find(|node| node.attribute("class") == Some("command")).unwrap();
+    let texts = command.descendants().filter(Node::is_text);
+    let text: String = texts.filter_map(|node| node.text().map(str::to_owned)).collect();
+    assert_eq!(text, "truthfed reproduce --only C1");
+}
+
+#[test]
+fn numbers_are_set_to_the_right() {
+    let html = page("text").to_html();
+    assert!(html.contains("<td class=\"number\">1</td>") && html.contains("<th scope=\"col\" class=\"number\">1</th>"));
+}
+
+#[test]
+fn the_font_is_inside_only_when_a_figure_needs_it() {
+    assert!(page("text").to_html().contains("@font-face"));
+    assert!(!Page { sections: vec![], ..page("text") }.to_html().contains("@font-face"));
+}
+
+#[test]
+fn the_same_page_gives_the_same_bytes() {
+    assert_eq!(page("text").to_html(), page("text").to_html());
+}
