@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::Amount;
-use truthfed::auction::{ClientId, Clock, Coverage, Everyone, Mechanism};
+use truthfed::auction::{ClientId, Clock, Coverage, Everyone, Mechanism, Offer};
 use truthfed::bandit::{Config, RawConfig};
 use truthfed::protocol::{
-    Accepted, Asking, Coordinator, CoverageRule, Ending, Input, Member, Notice, OfferBody, Output, Request, RoundId,
+    Accepted, Asking, Coordinator, CoverageRule, Ending, Input, Member, Notice, Output, Request, RoundId,
     RoundRecord, Since, Terms, Time, Trigger,
 };
 use truthfed::statistics::{Gram, Statistics};
@@ -180,7 +180,8 @@ impl Run {
                 *lower.last_mut().expect("it is not empty") = bytes.float();
                 let Ok(gram) = Gram::from_lower(DIMENSION, lower) else { return };
                 let ask = Amount::from_units(bytes.byte().into());
-                Request::Offer(round, OfferBody { gram, samples: bytes.count(), ask })
+                let offer = Offer { client: id(LIAR), ask, gram };
+                Request::Offer { round, samples: bytes.count(), offer }
             }
         };
         let from = if bytes.below(8) == 0 { id("stranger") } else { id(LIAR) };

@@ -1,9 +1,9 @@
 //! Data as members offer and deliver it: honest data is never refused, and what is taken can be used.
 
 use truthfed::Amount;
-use truthfed::auction::{ClientId, Coverage};
+use truthfed::auction::{Coverage, Offer};
 use truthfed::bandit::{Config, LinUcb, RawConfig, RefreshError};
-use truthfed::protocol::{CoverageRule, OfferBody, Surprise, Terms};
+use truthfed::protocol::{CoverageRule, Surprise, Terms};
 use truthfed::statistics::{Gram, MAX_OBSERVATION, Statistics};
 
 use crate::bytes::Bytes;
@@ -39,16 +39,16 @@ pub fn statistics(bytes: &[u8]) -> bool {
     let Some(terms) = terms(&mut bytes) else { return false };
     let lower = bytes.floats(terms.dimension * (terms.dimension + 1) / 2);
     let Ok(gram) = Gram::from_lower(terms.dimension, lower) else { return false };
-    let offer = OfferBody { gram, samples: bytes.count(), ask: Amount::ZERO };
-    if terms.check_offer(&member(), &offer).is_err() {
+    let (offer, samples) = (offer(gram), bytes.count());
+    if terms.check_offer(&offer, samples).is_err() {
         return false;
     }
     let moment = bytes.floats(terms.dimension);
-    if terms.check_delivery(&member(), &offer, &moment).is_err() {
+    if terms.check_delivery(&offer, samples, &moment).is_err() {
         return false;
     }
-    assert!(offer.gram.trace() <= offer.samples as f64 * terms.norm * terms.norm * 1.001, "{offer:?}");
-    let data = Statistics::from_parts(offer.gram, moment, offer.samples).expect("both were checked");
+    assert!(offer.gram.trace() <= samples as f64 * terms.norm * terms.norm * 1.001, "{offer:?}");
+    let data = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked");
     check_usable(&terms, &data);
     true
 }
@@ -90,17 +90,17 @@ fn within(bytes: &mut Bytes<'_>, terms: &Terms) -> Vec<f64> {
     context
 }
 
-fn member() -> ClientId {
-    "m".parse().expect("a short name")
+fn offer(gram: Gram) -> Offer {
+    Offer { client: "m".parse().expect("a short name"), ask: Amount::ZERO, gram }
 }
 
 fn check_taken(terms: &Terms, data: &Statistics) {
-    let offer = OfferBody { gram: data.gram().clone(), samples: data.samples(), ask: Amount::ZERO };
+    let (offer, samples) = (offer(data.gram().clone()), data.samples());
     let written = serde_json::to_string(data).expect("statistics are JSON");
     assert_eq!(serde_json::from_str::<Statistics>(&written).as_ref().ok(), Some(data), "{written}");
     assert!(Gram::from_lower(terms.dimension, data.gram().lower().to_vec()).is_ok(), "too large to be read");
-    assert_eq!(terms.check_offer(&member(), &offer), Ok(()), "{terms:?}");
-    assert_eq!(terms.check_delivery(&member(), &offer, data.moment()), Ok(()), "{terms:?} {offer:?}");
+    assert_eq!(terms.check_offer(&offer, samples), Ok(()), "{terms:?}");
+    assert_eq!(terms.check_delivery(&offer, samples, data.moment()), Ok(()), "{terms:?} {offer:?}");
 }
 
 /// It can be merged, and a bandit can decide by it unless its ridge is drowned.
@@ -110,9 +110,8 @@ fn check_usable(terms: &Terms, data: &Statistics) {
     twice.merge(data).expect("one dimension");
     let config = RawConfig { dimension, lambda, ..RawConfig::default() };
     let config = Config::try_from(config).expect("checked terms have a valid dimension and ridge");
-    let offer = OfferBody { gram: data.gram().clone(), samples: data.samples(), ask: Amount::ZERO };
     // It says nothing, or a number.
-    if let Some(surprise) = Surprise::of(&twice, lambda, 0.1, &offer, data.moment()) {
+    if let Some(surprise) = Surprise::of(&twice, lambda, 0.1, (data.gram(), data.samples()), data.moment()) {
         assert!(surprise.statistic.is_finite() && surprise.threshold.is_finite());
     }
     match LinUcb::knowing(config, twice) {

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use truthfed::Amount;
-use truthfed::auction::ClientId;
-use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::auction::{ClientId, Offer};
+use truthfed::protocol::{Request, RoundId, Snapshot};
 use truthfed::statistics::Gram;
 
 use crate::digest::{Digest, Nonce, Signature};
@@ -80,6 +80,14 @@ pub struct OfferContent {
     /// [`commitment`] to the moment that will be delivered.
     #[schemars(description = "Commits to the moment: SHA-256 over the salt and its bits.")]
     pub commitment: Digest,
+}
+
+impl OfferContent {
+    /// What the protocol takes it for, once the context is checked.
+    pub(crate) fn into_request(self, round: RoundId) -> Request {
+        let OfferContent { context, gram, samples, ask_micros: ask, .. } = self;
+        Request::Offer { round, samples, offer: Offer { client: context.member, ask, gram } }
+    }
 }
 
 /// The content of a delivery.

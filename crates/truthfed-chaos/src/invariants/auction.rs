@@ -20,7 +20,7 @@ impl Observer {
         let terms = self.agreement.terms();
         let settled = self.samples.settled_now();
         let offers = self.open.as_ref().map(|open| &open.offers).into_iter().flatten();
-        let samples: u64 = offers.clone().map(|(_, taken)| taken.body.samples).sum();
+        let samples: u64 = offers.clone().map(|(_, taken)| taken.content.samples).sum();
         let coverage = match terms.coverage {
             CoverageRule::Fixed(coverage) => coverage,
             CoverageRule::MonopolyFree => {
@@ -30,8 +30,8 @@ impl Observer {
         };
         let offer = |(client, taken): (&ClientId, &super::rounds::Taken)| Offer {
             client: client.clone(),
-            ask: taken.body.ask,
-            gram: taken.body.gram.clone(),
+            ask: taken.content.ask_micros,
+            gram: taken.content.gram.clone(),
         };
         RoundSpec {
             lambda: terms.lambda,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
-use truthfed::protocol::{OfferBody, RoundId};
+use truthfed::protocol::RoundId;
 use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::journal::Award;
 use truthfed_node::ledger::aggregate_digest;
@@ -35,8 +35,7 @@ pub(super) struct Open {
 /// An offer that binds.
 pub(super) struct Taken {
     digest: Digest,
-    commitment: Digest,
-    pub(super) body: OfferBody,
+    pub(super) content: OfferContent,
 }
 
 impl Open {
@@ -109,9 +108,7 @@ impl Observer {
         let open = self.open_of(round)?;
         check(!open.is_sealed, "I8", || format!("{member} offers after round {round} was sealed"))?;
         check(!open.has_answered(member), "I8", || format!("{member} answers round {round} twice"))?;
-        let OfferContent { gram, samples, ask_micros: ask, commitment, .. } = content;
-        let taken = Taken { digest: offer.digest(), commitment, body: OfferBody { gram, samples, ask } };
-        open.offers.insert(member.clone(), taken);
+        open.offers.insert(member.clone(), Taken { digest: offer.digest(), content });
         Ok(())
     }
 
@@ -166,9 +163,10 @@ impl Observer {
         let open = self.open_of(round)?;
         check(open.waits_for_delivery(member), "I8", || format!("{member} delivers out of turn in round {round}"))?;
         let taken = &open.offers[member];
-        let is_offered = content.offer == taken.digest && commitment(content.salt, &content.moment) == taken.commitment;
+        let is_offered =
+            content.offer == taken.digest && commitment(content.salt, &content.moment) == taken.content.commitment;
         check(is_offered, "I7", || format!("{member} delivers in round {round} what it did not offer"))?;
-        let Some(sums) = Sums::of_parts(&taken.body.gram, &content.moment, taken.body.samples) else {
+        let Some(sums) = Sums::of_parts(&taken.content.gram, &content.moment, taken.content.samples) else {
             return breach("I7", format!("no samples give what {member} delivers in round {round}"));
         };
         open.delivered.insert(member.clone(), sums);

@@ -296,7 +296,7 @@ impl Agent {
     }
 
     fn sign(&self, round: RoundId, nonce: Nonce, offer: NewOffer) -> SignedOffer {
-        let NewOffer { body, moment } = offer;
+        let NewOffer { samples, offer, moment } = offer;
         let membership = &self.membership;
         let context = Context {
             federation: membership.federation,
@@ -311,9 +311,9 @@ impl Agent {
         let content = OfferContent {
             schema: OFFER_SCHEMA.to_owned(),
             context,
-            gram: body.gram,
-            samples: body.samples,
-            ask_micros: body.ask,
+            gram: offer.gram,
+            samples,
+            ask_micros: offer.ask,
             commitment: commitment(salt, &moment),
         };
         SignedOffer { envelope: membership.signer.seal(OFFER_SCHEMA, &content), salt }

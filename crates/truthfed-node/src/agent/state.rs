@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
-use truthfed::auction::ClientId;
+use truthfed::auction::{ClientId, Offer};
 use truthfed::bandit::RefreshError;
-use truthfed::protocol::{Asking, Member, Notice, OfferBody, Request, RoundId, Snapshot};
+use truthfed::protocol::{Asking, Member, Notice, Request, RoundId, Snapshot};
 use truthfed::statistics::{Statistics, StatisticsError};
 
 use crate::digest::Nonce;
@@ -67,7 +67,8 @@ pub(super) struct Offered {
 
 /// An offer to be signed, with the moment it commits to.
 pub(super) struct NewOffer {
-    pub(super) body: OfferBody,
+    pub(super) samples: u64,
+    pub(super) offer: Offer,
     pub(super) moment: Vec<f64>,
 }
 
@@ -141,11 +142,13 @@ impl State {
         let mut offer = None;
         for request in self.drain() {
             match request {
-                Request::Offer(to, body) if to == round => offer = Some(NewOffer { body, moment: moment.clone() }),
+                Request::Offer { round: to, samples, offer: new } if to == round => {
+                    offer = Some(NewOffer { samples, offer: new, moment: moment.clone() });
+                }
                 Request::Decline(to) if to == round => {}
                 _ => continue,
             }
-            let offered = offer.as_ref().map(|offer| Offered { samples: offer.body.samples, ask: offer.body.ask });
+            let offered = offer.as_ref().map(|offer| Offered { samples: offer.samples, ask: offer.offer.ask });
             self.answer = Some(Answer { round, nonce, offered });
         }
         Ok(offer)

@@ -4,25 +4,25 @@
 //! A message for a round that is not open passes without a look at its nonce, which is known for the open round only: the
 //! engine answers it with the stored reply, or as stale.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::{OfferBody, RoundId};
+use truthfed::protocol::RoundId;
 use truthfed::statistics::{Gram, GramError};
 
 use super::published::Published;
 use crate::digest::Digest;
 use crate::error::{Code, Refusal};
 use crate::reading::read_json;
-use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA};
+use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent};
 
 /// An offer whose form, context and signature are right.
 pub(super) struct CheckedOffer {
     pub(super) member: ClientId,
     pub(super) round: RoundId,
-    pub(super) body: OfferBody,
-    pub(super) commitment: Digest,
+    pub(super) content: OfferContent,
     pub(super) digest: Digest,
     pub(super) envelope: Envelope,
 }
@@ -42,12 +42,13 @@ pub(super) fn offer(
     round: RoundId,
     envelope: Envelope,
 ) -> Result<CheckedOffer, Refusal> {
-    let content: RawOffer = read_json(envelope.content.get().as_bytes())?;
+    let text = envelope.content.get();
+    let content: OfferContent =
+        read_json(text.as_bytes()).map_err(|refusal| explain(text, published.dimension, refusal))?;
     check_schema(&content.schema, OFFER_SCHEMA)?;
     check(published, member, round, &content.context, &envelope, OFFER_SCHEMA)?;
-    let RawOffer { gram, samples, ask_micros, commitment, .. } = content;
-    let body = OfferBody { gram: read_gram(published.dimension, gram)?, samples, ask: read_ask(ask_micros.get())? };
-    Ok(CheckedOffer { member: member.clone(), round, body, commitment, digest: envelope.digest(), envelope })
+    check_gram(published.dimension, content.gram.lower().to_vec())?;
+    Ok(CheckedOffer { member: member.clone(), round, content, digest: envelope.digest(), envelope })
 }
 
 pub(super) fn delivery(
@@ -62,26 +63,27 @@ pub(super) fn delivery(
     Ok(CheckedDelivery { member: member.clone(), round, content, digest: envelope.digest(), envelope })
 }
 
-/// An offer as it is read, so that each number can be refused with its own code.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawOffer {
-    schema: String,
-    context: Context,
-    gram: Vec<f64>,
-    samples: u64,
-    ask_micros: Box<RawValue>,
-    commitment: Digest,
+/// Looks at the numbers of an offer that cannot be read, since each of them has its own code.
+fn explain(text: &str, dimension: usize, refusal: Refusal) -> Refusal {
+    let Ok(fields) = serde_json::from_str::<BTreeMap<&str, &RawValue>>(text) else { return refusal };
+    let is_about = |name: &str| refusal.message.starts_with(&format!("{name}: "));
+    let explained = match (fields.get("gram"), fields.get("ask_micros")) {
+        (Some(gram), _) if is_about("gram") => {
+            serde_json::from_str(gram.get()).map_or(Ok(()), |lower| check_gram(dimension, lower))
+        }
+        (_, Some(ask)) if is_about("ask_micros") => read_ask(ask.get()).map(drop),
+        _ => Ok(()),
+    };
+    explained.err().unwrap_or(refusal)
 }
 
-fn read_gram(dimension: usize, lower: Vec<f64>) -> Result<Gram, Refusal> {
-    Gram::from_lower(dimension, lower).map_err(|error| {
-        let code = match error {
-            GramError::OutOfRange { .. } => Code::OutOfRange,
-            _ => Code::WrongDimension,
-        };
-        Refusal::new(code, format!("gram: {error}"))
-    })
+fn check_gram(dimension: usize, lower: Vec<f64>) -> Result<(), Refusal> {
+    let Err(error) = Gram::from_lower(dimension, lower) else { return Ok(()) };
+    let code = match error {
+        GramError::OutOfRange { .. } => Code::OutOfRange,
+        _ => Code::WrongDimension,
+    };
+    Err(Refusal::new(code, format!("gram: {error}")))
 }
 
 fn read_ask(text: &str) -> Result<Amount, Refusal> {

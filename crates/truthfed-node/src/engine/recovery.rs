@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Accepted, Coordinator, Input, OfferBody, Output, Request, RoundId, Standing, Time};
+use truthfed::protocol::{Accepted, Coordinator, Input, Output, Request, RoundId, Standing, Time};
 use truthfed::statistics::Statistics;
 
 use super::draft::Draft;
@@ -208,8 +208,8 @@ impl State {
             }
             Entry::Offered { round, member, offer } => {
                 let content: OfferContent = read(number, &offer)?;
-                let OfferContent { gram, samples, ask_micros, commitment, .. } = content;
-                self.again(number, &member, Request::Offer(round, OfferBody { gram, samples, ask: ask_micros }))?;
+                let commitment = content.commitment;
+                self.again(number, &member, content.into_request(round))?;
                 self.answered(round, &member, RequestKind::Offer, store)?;
                 let taken = Taken { digest: offer.digest(), commitment, envelope: offer };
                 self.open_of(number)?.offers.insert(member, taken);

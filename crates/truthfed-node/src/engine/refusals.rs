@@ -21,6 +21,7 @@ impl From<Rejection> for Refusal {
 
 fn code_of(error: &OfferError) -> Code {
     match error {
+        OfferError::OtherClient { .. } => Code::OtherMember,
         OfferError::WrongDimension { .. } => Code::WrongDimension,
         OfferError::NotPositive { .. } => Code::NotPositive,
         OfferError::TraceTooLarge { .. } => Code::TraceTooLarge,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Coordinator, Ending, Input, OfferBody, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
+    Coordinator, Ending, Input, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
 };
 
 use super::command::{Command, Kind};
@@ -188,12 +188,13 @@ impl State {
     }
 
     fn offer(&mut self, offer: CheckedOffer, store: &mut dyn Store) -> Result<String, Refusal> {
-        let CheckedOffer { member, round, body, commitment, digest, envelope } = offer;
+        let CheckedOffer { member, round, content, digest, envelope } = offer;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
-        self.request(&member, Request::Offer(round, body))?;
+        let commitment = content.commitment;
+        self.request(&member, content.into_request(round))?;
         self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope.clone() });
         self.counts.offers += 1;
         let receipt = self.receipt(&member, ReceiptKind::OfferTaken, digest);
@@ -261,9 +262,9 @@ impl State {
         if moment.len() != agreement.terms().dimension {
             return false;
         }
-        let offer = OfferBody { gram: content.gram, samples: content.samples, ask: content.ask_micros };
         let (lambda, sigma) = (agreement.bandit().lambda(), agreement.bandit().sigma());
-        Surprise::of(self.machine.settled(), lambda, sigma, &offer, moment).is_some_and(|found| found.is_flagged())
+        let offered = (&content.gram, content.samples);
+        Surprise::of(self.machine.settled(), lambda, sigma, offered, moment).is_some_and(|found| found.is_flagged())
     }
 
     fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {

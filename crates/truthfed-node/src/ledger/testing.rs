@@ -7,7 +7,7 @@ use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::bandit::RawConfig;
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, OfferBody, Output, Request, RoundId, RoundRecord, Since, Time, Trigger,
+    Accepted, Coordinator, Ending, Input, Output, Request, RoundId, RoundRecord, Since, Time, Trigger,
 };
 use truthfed::statistics::Statistics;
 
@@ -174,8 +174,8 @@ impl Federation {
 
     /// A member offers data that is its own in every round.
     pub(crate) fn offer(&mut self, name: &str, ask: u32) {
-        let (offered, body) = self.signed_offer(name, ask);
-        self.hand_in(name, Request::Offer(self.round, body));
+        let (offered, content) = self.signed_offer(name, ask);
+        self.hand_in(name, content.into_request(self.round));
         self.record(Entry::Offered { round: self.round, member: id(name), offer: offered.envelope.clone() });
         let digest = offered.envelope.digest();
         self.offers.insert(id(name), offered);
@@ -188,7 +188,7 @@ impl Federation {
         Entry::Offered { round: self.round, member: id(name), offer: self.signed_offer(name, ask).0.envelope }
     }
 
-    fn signed_offer(&self, name: &str, ask: u32) -> (Offered, OfferBody) {
+    fn signed_offer(&self, name: &str, ask: u32) -> (Offered, OfferContent) {
         let (data, ask) = (data(name, self.round), Amount::from_units(ask));
         let (moment, salt) = (data.moment().to_vec(), Nonce::random());
         let content = OfferContent {
@@ -200,8 +200,7 @@ impl Federation {
             commitment: commitment(salt, &moment),
         };
         let envelope = self.sign(name, OFFER_SCHEMA, &content);
-        let body = OfferBody { gram: content.gram, samples: content.samples, ask };
-        (Offered { envelope, moment, salt }, body)
+        (Offered { envelope, moment, salt }, content)
     }
 
     pub(crate) fn decline(&mut self, name: &str) {

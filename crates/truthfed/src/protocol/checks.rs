@@ -11,13 +11,16 @@
 //! Not here: whether the moment is the one that was committed to (the service), whether it is plausible
 //! ([`super::Surprise`]).
 
-use super::{OfferBody, Terms};
-use crate::auction::ClientId;
+use super::Terms;
+use crate::auction::{ClientId, Offer};
 use crate::statistics::{Factor, MAX_ENTRY};
 
 /// Why an offer is not taken. The round goes on without it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OfferError {
+    /// Member: nobody offers for another.
+    #[error("offer of {client} was sent by {from}: each member sends its own")]
+    OtherClient { client: ClientId, from: ClientId },
     /// Member: another size than the federation's.
     #[error("gram of {client} has dimension {got}, the federation has {expected}")]
     WrongDimension {
@@ -144,13 +147,13 @@ fn rounding(samples: u64) -> f64 {
 }
 
 impl Terms {
-    /// Whether an offer can be what it says it is.
+    /// Whether an offer can come from that many samples.
     ///
     /// # Errors
     /// Says why not.
-    pub fn check_offer(&self, client: &ClientId, offer: &OfferBody) -> Result<(), OfferError> {
-        let OfferBody { gram, samples, .. } = offer;
-        let (client, samples) = (|| client.clone(), *samples);
+    pub fn check_offer(&self, offer: &Offer, samples: u64) -> Result<(), OfferError> {
+        let Offer { client, gram, .. } = offer;
+        let client = || client.clone();
         let (got, expected) = (gram.dimension(), self.dimension);
         if got != expected {
             return Err(OfferError::WrongDimension { client: client(), got, expected });
@@ -178,7 +181,7 @@ impl Terms {
         Ok(())
     }
 
-    /// Whether a moment can belong to an offer that was checked.
+    /// Whether a moment can belong to an offer of that many samples, which was checked.
     ///
     /// One solve shows both that the moment b lies in the range of the Gram matrix V and that its energy is within its
     /// bound: b' (V + r I)^-1 b is at most b' V^+ b, hence at most n Y^2, for every r; and a part of b outside the
@@ -192,9 +195,9 @@ impl Terms {
     ///
     /// # Errors
     /// Says why not.
-    pub fn check_delivery(&self, client: &ClientId, offer: &OfferBody, moment: &[f64]) -> Result<(), DeliveryError> {
-        let OfferBody { gram, samples, .. } = offer;
-        let (client, samples) = (|| client.clone(), *samples);
+    pub fn check_delivery(&self, offer: &Offer, samples: u64, moment: &[f64]) -> Result<(), DeliveryError> {
+        let Offer { client, gram, .. } = offer;
+        let client = || client.clone();
         let (got, expected) = (moment.len(), gram.dimension());
         if got != expected {
             return Err(DeliveryError::WrongDimension { client: client(), got, expected });

@@ -5,9 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DeliveryError, Ending, Notice, OfferBody, OfferError, Request, RoundId, RoundRecord, Snapshot, Terms, Time,
-};
+use super::{DeliveryError, Ending, Notice, OfferError, Request, RoundId, RoundRecord, Snapshot, Terms, Time};
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Offer, Outcome, Round, RoundSpec, Winner};
 use crate::statistics::Statistics;
@@ -129,15 +127,22 @@ struct Opening {
 struct Offers {
     opening: Opening,
     deadline: Time,
-    offers: BTreeMap<ClientId, OfferBody>,
+    offers: BTreeMap<ClientId, Taken>,
     declined: BTreeSet<ClientId>,
+}
+
+/// An offer that binds.
+#[derive(Debug, PartialEq)]
+struct Taken {
+    samples: u64,
+    offer: Offer,
 }
 
 #[derive(Debug)]
 struct Deliveries {
     opening: Opening,
     deadline: Time,
-    offers: BTreeMap<ClientId, OfferBody>,
+    offers: BTreeMap<ClientId, Taken>,
     spec: RoundSpec,
     outcome: Outcome,
     moments: BTreeMap<ClientId, Vec<f64>>,
@@ -314,7 +319,7 @@ impl Coordinator {
     fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
         match request {
             Request::Ask => Ok(self.open(now, from)),
-            Request::Offer(round, offer) => self.offer(now, from, round, offer),
+            Request::Offer { round, samples, offer } => self.offer(now, from, round, Taken { samples, offer }),
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
             Request::Sync => {
@@ -341,7 +346,7 @@ impl Coordinator {
         Accepted::New
     }
 
-    fn offer(&mut self, now: Time, from: ClientId, round: RoundId, body: OfferBody) -> Result<Accepted, Rejection> {
+    fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
         self.check_round(round)?;
         let what = "offer";
         let conflict = |client| Err(Rejection::ConflictingRetry { client, what, round });
@@ -352,15 +357,19 @@ impl Coordinator {
             Phase::Idle => None,
         };
         match known {
-            Some(known) if *known == body => return Ok(Accepted::Repeated),
+            Some(known) if *known == taken => return Ok(Accepted::Repeated),
             Some(_) => return conflict(from),
             None => {}
         }
         let Phase::Offers(offers) = &mut self.phase else {
             return Err(Rejection::WrongPhase { client: from, what, round });
         };
-        self.terms.check_offer(&from, &body)?;
-        offers.offers.insert(from, body);
+        let Taken { samples, offer } = &taken;
+        if offer.client != from {
+            return Err(OfferError::OtherClient { client: offer.client.clone(), from }.into());
+        }
+        self.terms.check_offer(offer, *samples)?;
+        offers.offers.insert(from, taken);
         self.award_when_all_answered(now);
         Ok(Accepted::New)
     }
@@ -397,8 +406,8 @@ impl Coordinator {
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
             None => {}
         }
-        let offer = deliveries.offers.get(&from).expect("a winner has offered");
-        self.terms.check_delivery(&from, offer, &moment)?;
+        let Taken { samples, offer } = deliveries.offers.get(&from).expect("a winner has offered");
+        self.terms.check_delivery(offer, *samples, &moment)?;
         deliveries.moments.insert(from, moment);
         self.settle_when_all_delivered(now);
         Ok(Accepted::New)
@@ -465,19 +474,14 @@ impl Coordinator {
         self.settle_when_all_delivered(now);
     }
 
-    fn spec(&self, offers: &BTreeMap<ClientId, OfferBody>) -> RoundSpec {
-        let samples = offers.values().map(|offer| offer.samples).sum();
-        let offer = |(client, body): (&ClientId, &OfferBody)| Offer {
-            client: client.clone(),
-            ask: body.ask,
-            gram: body.gram.clone(),
-        };
+    fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> RoundSpec {
+        let samples = offers.values().map(|taken| taken.samples).sum();
         RoundSpec {
             lambda: self.terms.lambda,
             coverage: self.terms.target(&self.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.reserve,
             base: self.settled.gram().clone(),
-            offers: offers.iter().map(offer).collect(),
+            offers: offers.values().map(|taken| taken.offer.clone()).collect(),
         }
     }
 
@@ -497,8 +501,8 @@ impl Coordinator {
                 defaulted.push(client);
                 continue;
             };
-            let OfferBody { gram, samples, .. } = offers.remove(&client).expect("a winner has offered");
-            let delivered = Statistics::from_parts(gram, moment, samples).expect("both were checked on arrival");
+            let Taken { samples, offer } = offers.remove(&client).expect("a winner has offered");
+            let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
             self.settled.merge(&delivered).expect("all have the dimension of the terms");
             if let Some(settled) = self.members.get_mut(&client) {
                 *settled = Some(opening.round);

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Notice, OfferBody, Request, RoundId, Since, Snapshot, Trigger};
+use super::{Notice, Request, RoundId, Since, Snapshot, Trigger};
 use crate::Amount;
-use crate::auction::ClientId;
+use crate::auction::{ClientId, Offer};
 use crate::bandit::{ChooseError, Config, LinUcb, RefreshError};
 use crate::statistics::{Statistics, StatisticsError};
 
@@ -216,7 +216,7 @@ impl Member {
         }
         if let Some(InFlight { round: offered, statistics, ask, .. }) = &self.in_flight {
             let request = match *offered == round {
-                true => offer(round, statistics, *ask),
+                true => self.offer(round, statistics, *ask),
                 // An earlier round ended unseen: find out how before anything is offered again.
                 false => Request::Sync,
             };
@@ -226,7 +226,7 @@ impl Member {
         let Some(ask) = ask else {
             return self.outbox.push_back(Request::Decline(round));
         };
-        self.outbox.push_back(offer(round, &self.unshared, ask));
+        self.outbox.push_back(self.offer(round, &self.unshared, ask));
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::InFlightForgotten) {
             let statistics = self.unshared.clone();
@@ -298,8 +298,9 @@ impl Member {
         };
         steps as f64 * nats > self.trigger.threshold
     }
-}
 
-fn offer(round: RoundId, statistics: &Statistics, ask: Amount) -> Request {
-    Request::Offer(round, OfferBody { gram: statistics.gram().clone(), samples: statistics.samples(), ask })
+    fn offer(&self, round: RoundId, statistics: &Statistics, ask: Amount) -> Request {
+        let offer = Offer { client: self.id.clone(), ask, gram: statistics.gram().clone() };
+        Request::Offer { round, samples: statistics.samples(), offer }
+    }
 }

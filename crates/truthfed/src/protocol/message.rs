@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::Amount;
-use crate::statistics::{Gram, Statistics};
+use crate::auction::Offer;
+use crate::statistics::Statistics;
 
 /// A moment on the coordinator's clock, in milliseconds since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -54,26 +55,15 @@ impl fmt::Display for RoundId {
 pub enum Request {
     /// I know enough that is new: open a round.
     Ask,
-    /// My data of this round, at a price.
-    Offer(RoundId, OfferBody),
+    /// My data of this round, at a price: `samples` observations, of which the offer has the Gram matrix. The offer must
+    /// name its sender.
+    Offer { round: RoundId, samples: u64, offer: Offer },
     /// I have nothing to offer in this round.
     Decline(RoundId),
     /// The moment that belongs to the Gram matrix I offered.
     Deliver(RoundId, Vec<f64>),
     /// Send me the current snapshot.
     Sync,
-}
-
-/// What a member offers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OfferBody {
-    /// The sum of x x' over its unshared observations.
-    pub gram: Gram,
-    /// How many observations.
-    pub samples: u64,
-    /// Its price.
-    pub ask: Amount,
 }
 
 /// From the coordinator to a member.

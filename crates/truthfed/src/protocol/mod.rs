@@ -27,7 +27,7 @@ mod trigger;
 pub use checks::{DeliveryError, OfferError};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
 pub use member::{Asking, Member, SavedMemberError};
-pub use message::{Notice, OfferBody, Request, RoundId, RoundIdError, Snapshot, Time};
+pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
 pub use terms::{CoverageRule, Terms, TermsError};

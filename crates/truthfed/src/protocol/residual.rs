@@ -6,7 +6,6 @@
 //! `sigma^2 M` with `M = G + G A^-1 G`: its own noise, and what is not known of theta* yet. So `r' M^+ r / sigma^2` is
 //! at most chi-square with as many degrees of freedom as G has rank, beside what the ridge pulls theta towards 0.
 
-use super::OfferBody;
 use crate::statistics::{Factor, Gram, Statistics};
 
 /// How surprising a delivery is.
@@ -24,15 +23,21 @@ const RARITY_NATS: f64 = 13.815_510_557_964_274;
 const RIDGE: f64 = 1e-12;
 
 impl Surprise {
-    /// How surprising the moment of a checked offer is beside what is settled, for rewards with noise of scale `sigma`
-    /// and a parameter of norm at most 1. `None` without noise, or where sizes leave the range of floats.
+    /// How surprising a moment is beside what is settled, given the Gram matrix of its `samples` contexts, for rewards with
+    /// noise of scale `sigma` and a parameter of norm at most 1. `None` without noise, or where sizes leave the range of floats.
     ///
     /// # Panics
     /// When the dimensions differ.
-    pub fn of(settled: &Statistics, lambda: f64, sigma: f64, offer: &OfferBody, moment: &[f64]) -> Option<Surprise> {
+    pub fn of(
+        settled: &Statistics,
+        lambda: f64,
+        sigma: f64,
+        (gram, samples): (&Gram, u64),
+        moment: &[f64],
+    ) -> Option<Surprise> {
         let known = Factor::new(&settled.gram().ridge(lambda)).ok()?;
         let theta = known.solve(settled.moment());
-        let rows = offer.gram.rows();
+        let rows = gram.rows();
         let residual: Vec<f64> = rows.iter().zip(moment).map(|(row, b)| b - dot(row, &theta)).collect();
         // G A^-1 G is W' W, where the columns of W solve L w = g.
         let columns: Vec<Vec<f64>> = rows.iter().map(|row| known.solve_lower(row)).collect();
@@ -43,7 +48,7 @@ impl Surprise {
         let scatter = Gram::from_sums(scatter.collect()).ok()?;
         let scatter = Factor::new(&scatter.ridge(RIDGE * scatter.trace() + f64::MIN_POSITIVE)).ok()?;
         let statistic = scatter.quadratic_form(&residual) / (sigma * sigma);
-        let degrees = (offer.samples as f64).min(rows.len() as f64);
+        let degrees = (samples as f64).min(rows.len() as f64);
         // A chi-square number exceeds the first with a probability of at most exp(-nats); the ridge adds at most the
         // second to its root.
         let noise = degrees + 2.0 * (degrees * RARITY_NATS).sqrt() + 2.0 * RARITY_NATS;
@@ -65,7 +70,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Amount;
     use crate::generate::Stream;
 
     const LAMBDA: f64 = 0.1;
@@ -83,9 +87,7 @@ mod tests {
     }
 
     fn surprise(settled: &Statistics, delivered: &Statistics, moment: &[f64]) -> Surprise {
-        let (gram, samples) = (delivered.gram().clone(), delivered.samples());
-        let offer = OfferBody { gram, samples, ask: Amount::ZERO };
-        Surprise::of(settled, LAMBDA, SIGMA, &offer, moment).unwrap()
+        Surprise::of(settled, LAMBDA, SIGMA, (delivered.gram(), delivered.samples()), moment).unwrap()
     }
 
     #[test]
@@ -113,8 +115,8 @@ mod tests {
     fn in_one_dimension_it_is_what_a_hand_computes() {
         let mut settled = Statistics::new(1).unwrap();
         settled.observe(&[3.0], 5.0 / 3.0).unwrap();
-        let offer = OfferBody { gram: Gram::from_rows(&[[4.0]]).unwrap(), samples: 7, ask: Amount::ZERO };
-        let Surprise { statistic, threshold } = Surprise::of(&settled, 1.0, 0.5, &offer, &[3.0]).unwrap();
+        let gram = Gram::from_rows(&[[4.0]]).unwrap();
+        let Surprise { statistic, threshold } = Surprise::of(&settled, 1.0, 0.5, (&gram, 7), &[3.0]).unwrap();
         assert!((statistic - 1.0 / (5.6 * 0.25)).abs() < 1e-9, "{statistic}");
         let noise = 1.0 + 2.0 * RARITY_NATS.sqrt() + 2.0 * RARITY_NATS;
         assert!((threshold.sqrt() - (noise.sqrt() + 2.0)).abs() < 1e-9, "{threshold}");
@@ -141,10 +143,9 @@ mod tests {
     #[test]
     fn without_noise_nothing_is_said() {
         let nothing = Statistics::new(1).unwrap();
-        let offer = OfferBody { gram: nothing.gram().clone(), samples: 0, ask: Amount::ZERO };
-        assert_eq!(Surprise::of(&nothing, LAMBDA, 0.0, &offer, &[0.0]), None);
+        assert_eq!(Surprise::of(&nothing, LAMBDA, 0.0, (nothing.gram(), 0), &[0.0]), None);
         // The statistic alone leaves the range.
-        let offer = OfferBody { gram: Gram::from_rows(&[[1.0]]).unwrap(), samples: 1, ask: Amount::ZERO };
-        assert_eq!(Surprise::of(&nothing, 1e-20, 1e-160, &offer, &[1e6]), None);
+        let gram = Gram::from_rows(&[[1.0]]).unwrap();
+        assert_eq!(Surprise::of(&nothing, 1e-20, 1e-160, (&gram, 1), &[1e6]), None);
     }
 }

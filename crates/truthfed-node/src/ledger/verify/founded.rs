@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, Notice, OfferBody, Output, Request, RoundId, RoundRecord, Standing, Time,
+    Accepted, Coordinator, Ending, Input, Notice, Output, Request, RoundId, RoundRecord, Standing, Time,
 };
 use truthfed::statistics::Statistics;
 
@@ -154,8 +154,8 @@ impl Founded {
         }
         let content = readable(place, content, "an offer")?;
         self.check_signed(place, member, &content.context, (&content.schema, OFFER_SCHEMA))?;
-        let OfferContent { gram, samples, ask_micros, commitment, .. } = *content;
-        self.hand_in(place, member, Request::Offer(round, OfferBody { gram, samples, ask: ask_micros }))?;
+        let commitment = content.commitment;
+        self.hand_in(place, member, content.into_request(round))?;
         self.opened(place, round, "an offer")?.offers.insert(member.clone(), Taken { digest, commitment });
         self.drain();
         Ok(())

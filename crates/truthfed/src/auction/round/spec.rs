@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Amount;
 use crate::auction::{ClientId, Coverage};
 use crate::statistics::{Factor, Gram, MAX_ENTRY, packed_len};
@@ -15,11 +17,10 @@ const PSD_TOLERANCE: f64 = 1e-5;
 const WORST_NATS: f64 = 1e-4;
 
 /// One client's offer: its data's Gram matrix, at an ask.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Offer {
-    /// Who offers.
     pub client: ClientId,
-    /// The price it asks.
     pub ask: Amount,
     /// The sum of x x' over its unshared observations.
     pub gram: Gram,

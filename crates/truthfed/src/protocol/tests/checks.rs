@@ -3,8 +3,13 @@
 use super::*;
 use crate::statistics::Factor;
 
-fn offer(rows: &[&[f64]], samples: u64) -> OfferBody {
-    OfferBody { gram: Gram::from_rows(rows).unwrap(), samples, ask: Amount::ZERO }
+/// An offer of `a`, and its number of samples.
+fn rows(rows: &[&[f64]], samples: u64) -> (Offer, u64) {
+    (free(Gram::from_rows(rows).unwrap()), samples)
+}
+
+fn free(gram: Gram) -> Offer {
+    Offer { client: id("a"), ask: Amount::ZERO, gram }
 }
 
 /// Three dimensions, contexts of norm 2, rewards up to 3, at most 100 samples.
@@ -12,18 +17,18 @@ fn bounds() -> Terms {
     Terms { norm: 2.0, reward: 3.0, samples: 100, ..terms(3) }
 }
 
-fn diagonal(a: f64, b: f64, c: f64, samples: u64) -> OfferBody {
-    offer(&[&[a, 0.0, 0.0], &[0.0, b, 0.0], &[0.0, 0.0, c]], samples)
+fn diagonal(a: f64, b: f64, c: f64, samples: u64) -> (Offer, u64) {
+    rows(&[&[a, 0.0, 0.0], &[0.0, b, 0.0], &[0.0, 0.0, c]], samples)
 }
 
 #[test]
 fn offers_that_no_data_gives_are_refused_with_the_bound() {
-    for (offer, expected) in [
-        (offer(&[&[1.0, 0.0], &[0.0, 1.0]], 3), "gram of a has dimension 2, the federation has 3"),
+    for ((offer, samples), expected) in [
+        (rows(&[&[1.0, 0.0], &[0.0, 1.0]], 3), "gram of a has dimension 2, the federation has 3"),
         (diagonal(1.0, 1.0, 1.0, 101), "offer of a has 101 samples, at most 100 are taken at a time"),
         (diagonal(0.0, 0.0, 1e-300, 0), "offer of a has 0 samples: its gram must be zero"),
         (
-            offer(&[&[0.0, 1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 0.0]], 0),
+            rows(&[&[0.0, 1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 0.0]], 0),
             "offer of a has 0 samples: its gram must be zero",
         ),
         (
@@ -34,49 +39,50 @@ fn offers_that_no_data_gives_are_refused_with_the_bound() {
         (diagonal(1.0, 1.0, 1.0, 2), "gram of a has a rank above 2: that many samples give at most that rank"),
         (diagonal(1.0, 1e-6, 0.0, 1), "gram of a has a rank above 1: that many samples give at most that rank"),
     ] {
-        assert_eq!(bounds().check_offer(&id("a"), &offer).unwrap_err().to_string(), expected);
+        assert_eq!(bounds().check_offer(&offer, samples).unwrap_err().to_string(), expected);
     }
 }
 
 #[test]
 fn an_offer_that_is_not_positive_semi_definite_is_refused_with_row_and_pivot() {
-    for (offer, expected) in [
+    for ((offer, samples), expected) in [
         (diagonal(-1.0, 1.0, 1.0, 3), 0),
         (diagonal(1.0, -1e-6, 1.0, 3), 1),
         (diagonal(1.0, 1.0, -1e-6, 3), 2),
         (diagonal(-1e-300, 0.0, 0.0, 3), 0),
-        (offer(&[&[1.0, 2.0, 0.0], &[2.0, 1.0, 0.0], &[0.0, 0.0, 1.0]], 3), 1),
-        (offer(&[&[0.0, 1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 0.0]], 3), 1),
-        (offer(&[&[0.0, 0.0, 1e15], &[0.0, 0.0, 1e15], &[1e15, 1e15, 0.0]], 3), 2),
+        (rows(&[&[1.0, 2.0, 0.0], &[2.0, 1.0, 0.0], &[0.0, 0.0, 1.0]], 3), 1),
+        (rows(&[&[0.0, 1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 0.0]], 3), 1),
+        (rows(&[&[0.0, 0.0, 1e15], &[0.0, 0.0, 1e15], &[1e15, 1e15, 0.0]], 3), 2),
     ] {
-        let refused = bounds().check_offer(&id("a"), &offer).unwrap_err();
+        let refused = bounds().check_offer(&offer, samples).unwrap_err();
         let OfferError::NotPositive { row, pivot, .. } = refused else { panic!("{refused}") };
         assert_eq!((row, pivot > 0.0), (expected, false), "{offer:?}: {pivot}");
     }
-    let refused = bounds().check_offer(&id("a"), &diagonal(1.0, -0.5, 1.0, 3)).unwrap_err().to_string();
+    let (offer, samples) = diagonal(1.0, -0.5, 1.0, 3);
+    let refused = bounds().check_offer(&offer, samples).unwrap_err().to_string();
     assert!(refused.starts_with("gram of a is not positive semi-definite: pivot -0.4"), "{refused}");
     assert!(refused.ends_with(" at row 1 must not be below 0"), "{refused}");
 }
 
 #[test]
 fn offers_on_the_bounds_are_taken() {
-    for offer in [
+    for (offer, samples) in [
         diagonal(0.0, 0.0, 0.0, 0),
         diagonal(0.0, 0.0, 0.0, 100),
         diagonal(4.0, 4.0, 4.0, 3),
         diagonal(400.0, 0.0, 0.0, 100),
         diagonal(1.0, 1.0, 0.0, 2),
-        offer(&[&[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]], 1),
+        rows(&[&[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]], 1),
     ] {
-        assert_eq!(bounds().check_offer(&id("a"), &offer), Ok(()), "{offer:?}");
+        assert_eq!(bounds().check_offer(&offer, samples), Ok(()), "{offer:?}");
     }
 }
 
 #[test]
 fn moments_that_no_data_gives_are_refused_with_the_bound() {
     // Two contexts (2, 0, 0) and one (0, 1, 0): rewards of 3 give an energy of at most 27.
-    let offer = diagonal(8.0, 1.0, 0.0, 3);
-    let refused = |moment: &[f64]| bounds().check_delivery(&id("a"), &offer, moment).unwrap_err();
+    let (offer, samples) = diagonal(8.0, 1.0, 0.0, 3);
+    let refused = |moment: &[f64]| bounds().check_delivery(&offer, samples, moment).unwrap_err();
     assert_eq!(refused(&[1.0, 2.0]).to_string(), "moment of a has 2 entries, the federation has dimension 3");
     assert_eq!(refused(&[0.0; 4]).to_string(), "moment of a has 4 entries, the federation has dimension 3");
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.1e15, -1.1e15] {
@@ -95,8 +101,8 @@ fn moments_that_no_data_gives_are_refused_with_the_bound() {
     let error = refused(&[20.0, 0.0, 0.0]).to_string();
     assert!(error.starts_with("moment of a has energy 49.99"), "{error}");
     assert!(error.contains("3 rewards of size 3 give at most 27"), "{error}");
-    assert_eq!(bounds().check_delivery(&id("a"), &offer, &[12.0, 3.0, 0.0]), Ok(()));
-    assert_eq!(bounds().check_delivery(&id("a"), &offer, &[0.0; 3]), Ok(()));
+    assert_eq!(bounds().check_delivery(&offer, samples, &[12.0, 3.0, 0.0]), Ok(()));
+    assert_eq!(bounds().check_delivery(&offer, samples, &[0.0; 3]), Ok(()));
 }
 
 #[test]
@@ -104,9 +110,9 @@ fn a_moment_along_a_direction_without_contexts_is_refused_whatever_the_axes() {
     let mut gram = Gram::zeros(3).unwrap();
     gram.add_outer(&[1.0, 1.0, 0.0]);
     gram.add_outer(&[0.0, 1.0, 1.0]);
-    let offer = OfferBody { gram, samples: 2, ask: Amount::ZERO };
-    assert_eq!(bounds().check_delivery(&id("a"), &offer, &[3.0, 6.0, 3.0]), Ok(()));
-    let error = bounds().check_delivery(&id("a"), &offer, &[3.01, 5.99, 3.01]).unwrap_err();
+    let (offer, samples) = (free(gram), 2);
+    assert_eq!(bounds().check_delivery(&offer, samples, &[3.0, 6.0, 3.0]), Ok(()));
+    let error = bounds().check_delivery(&offer, samples, &[3.01, 5.99, 3.01]).unwrap_err();
     assert!(matches!(error, DeliveryError::OutsideGram { .. }), "{error}");
 }
 
@@ -114,9 +120,9 @@ fn a_moment_along_a_direction_without_contexts_is_refused_whatever_the_axes() {
 fn a_moment_is_held_against_its_gram_at_any_scale() {
     for norm in [1e-4, 1.0, 1e4] {
         let terms = Terms { norm, reward: 3.0, samples: 100, ..terms(2) };
-        let offer = offer(&[&[10.0 * norm * norm, 0.0], &[0.0, 0.0]], 10);
-        terms.check_delivery(&id("a"), &offer, &[30.0 * norm, 0.0]).unwrap();
-        let refused = terms.check_delivery(&id("a"), &offer, &[0.0, norm]).unwrap_err();
+        let (offer, samples) = rows(&[&[10.0 * norm * norm, 0.0], &[0.0, 0.0]], 10);
+        terms.check_delivery(&offer, samples, &[30.0 * norm, 0.0]).unwrap();
+        let refused = terms.check_delivery(&offer, samples, &[0.0, norm]).unwrap_err();
         assert!(matches!(refused, DeliveryError::OutsideGram { .. }), "{norm}: {refused}");
     }
 }
@@ -125,24 +131,24 @@ fn a_moment_is_held_against_its_gram_at_any_scale() {
 fn very_many_samples_along_one_direction_are_taken() {
     let samples = 100_000_000;
     let terms = Terms { norm: 1.0, reward: 3.0, samples, ..terms(2) };
-    let offer = offer(&[&[samples as f64, 0.0], &[0.0, 0.0]], samples);
-    terms.check_offer(&id("a"), &offer).unwrap();
-    terms.check_delivery(&id("a"), &offer, &[3.0 * samples as f64, 0.0]).unwrap();
+    let (offer, _) = rows(&[&[samples as f64, 0.0], &[0.0, 0.0]], samples);
+    terms.check_offer(&offer, samples).unwrap();
+    terms.check_delivery(&offer, samples, &[3.0 * samples as f64, 0.0]).unwrap();
 }
 
 #[test]
 fn no_samples_have_no_moment() {
-    let nothing = diagonal(0.0, 0.0, 0.0, 0);
-    assert_eq!(bounds().check_delivery(&id("a"), &nothing, &[0.0; 3]), Ok(()));
-    assert!(bounds().check_delivery(&id("a"), &nothing, &[1e-9, 0.0, 0.0]).is_err());
+    let (nothing, samples) = diagonal(0.0, 0.0, 0.0, 0);
+    assert_eq!(bounds().check_delivery(&nothing, samples, &[0.0; 3]), Ok(()));
+    assert!(bounds().check_delivery(&nothing, samples, &[1e-9, 0.0, 0.0]).is_err());
 }
 
 #[test]
 fn the_coordinator_checks_offers_and_deliveries_and_goes_on() {
     let mut coordinator = opened(Everyone);
-    let refused = send(&mut coordinator, 1, "a", Request::Offer(R1, body(4.0, 3, 5))).unwrap_err();
+    let refused = send(&mut coordinator, 1, "a", offer("a", 4.0, 3, 5)).unwrap_err();
     assert!(matches!(refused, Rejection::Offer(OfferError::TraceTooLarge { .. })), "{refused}");
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 2.0, 3, 5)).unwrap();
     send(&mut coordinator, 1, "b", Request::Decline(R1)).unwrap();
     let refused = send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![2.5])).unwrap_err();
     assert!(matches!(refused, Rejection::Delivery(DeliveryError::EnergyTooLarge { .. })), "{refused}");
@@ -151,14 +157,22 @@ fn the_coordinator_checks_offers_and_deliveries_and_goes_on() {
 }
 
 #[test]
+fn nobody_offers_for_another() {
+    let mut coordinator = opened(Everyone);
+    let refused = send(&mut coordinator, 1, "a", offer("b", 2.0, 3, 5)).unwrap_err();
+    assert_eq!(refused.to_string(), "offer of b was sent by a: each member sends its own");
+    assert_eq!(send(&mut coordinator, 1, "b", offer("b", 2.0, 3, 5)), Ok(Accepted::New));
+}
+
+#[test]
 fn a_taken_offer_makes_a_round_however_small_it_is() {
     let mut gram = Gram::zeros(3).unwrap();
     gram.add_outer(&[3e-162, 4e-162, 5e-162]);
-    let tiny = OfferBody { gram, samples: 1, ask: Amount::ZERO };
-    assert!(Factor::new(&tiny.gram).is_err(), "rounded away from positive semi-definite");
+    assert!(Factor::new(&gram).is_err(), "rounded away from positive semi-definite");
+    let tiny = Request::Offer { round: R1, samples: 1, offer: free(gram) };
     let mut coordinator = Coordinator::new(terms(3), Box::new(Everyone), [id("a")]);
     send(&mut coordinator, 0, "a", Request::Ask).unwrap();
-    send(&mut coordinator, 0, "a", Request::Offer(R1, tiny)).unwrap();
+    send(&mut coordinator, 0, "a", tiny).unwrap();
     send(&mut coordinator, 0, "a", Request::Deliver(R1, vec![3e-162, 4e-162, 5e-162])).unwrap();
     assert_eq!(coordinator.settled().samples(), 1);
 }

@@ -113,9 +113,9 @@ fn context(stream: &mut Stream, shape: Shape, length: Length, norm: f64, directi
 fn check_taken(honest: &Honest, story: &dyn Fn() -> String) {
     let Honest { terms, statistics } = honest;
     let (gram, samples) = (statistics.gram().clone(), statistics.samples());
-    let offer = OfferBody { gram, samples, ask: Amount::ZERO };
-    assert_eq!(terms.check_offer(&id("m"), &offer), Ok(()), "{}: {terms:?}", story());
-    assert_eq!(terms.check_delivery(&id("m"), &offer, statistics.moment()), Ok(()), "{}: {terms:?}", story());
+    let offer = Offer { client: id("m"), ask: Amount::ZERO, gram };
+    assert_eq!(terms.check_offer(&offer, samples), Ok(()), "{}: {terms:?}", story());
+    assert_eq!(terms.check_delivery(&offer, samples, statistics.moment()), Ok(()), "{}: {terms:?}", story());
     assert!(offer.gram.negativity(1e-9).is_some(), "{}: a round takes it too", story());
 }
 

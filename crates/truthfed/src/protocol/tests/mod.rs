@@ -9,7 +9,7 @@ mod schedule;
 
 use super::*;
 use crate::Amount;
-use crate::auction::{ClientId, Clock, Coverage, Everyone, Mechanism};
+use crate::auction::{ClientId, Clock, Coverage, Everyone, Mechanism, Offer};
 use crate::bandit::{Config, RawConfig};
 use crate::statistics::{Gram, Statistics};
 
@@ -37,8 +37,14 @@ impl Asking for Fixed {
     }
 }
 
-fn body(information: f64, samples: u64, ask: u32) -> OfferBody {
-    OfferBody { gram: Gram::from_rows(&[[information]]).unwrap(), samples, ask: Amount::from_units(ask) }
+/// An offer to round 1.
+fn offer(client: &str, information: f64, samples: u64, ask: u32) -> Request {
+    offer_to(R1, client, information, samples, ask)
+}
+
+fn offer_to(round: RoundId, client: &str, information: f64, samples: u64, ask: u32) -> Request {
+    let gram = Gram::from_rows(&[[information]]).unwrap();
+    Request::Offer { round, samples, offer: Offer { client: id(client), ask: Amount::from_units(ask), gram } }
 }
 
 /// A federation of two in one dimension with an open round.

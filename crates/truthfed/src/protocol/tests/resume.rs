@@ -107,7 +107,8 @@ impl Run {
         }
         let (gram, samples) = (statistics.gram().clone(), statistics.samples());
         self.offered.insert((round, member.clone()), statistics);
-        Request::Offer(round, OfferBody { gram, samples, ask: Amount::from_units(self.stream.between(0, 120) as u32) })
+        let ask = Amount::from_units(self.stream.between(0, 120) as u32);
+        Request::Offer { round, samples, offer: Offer { client: member.clone(), ask, gram } }
     }
 
     fn take(&mut self, step: Step) {
@@ -177,7 +178,7 @@ fn after_a_restart_the_phase_has_its_whole_time_again() {
     send(&mut coordinator, 0, "a", Request::Ask).unwrap();
     coordinator.grant_time(Time(1000));
     assert_eq!(coordinator.deadline(), Some(Time(1100)));
-    send(&mut coordinator, 1099, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1099, "a", offer("a", 1.0, 1, 5)).unwrap();
     coordinator.handle(Time(1100), Input::Tick).unwrap();
     assert!(coordinator.is_awarded());
     coordinator.grant_time(Time(2000));

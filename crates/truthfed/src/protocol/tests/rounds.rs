@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_round_ends_as_soon_as_everyone_has_answered_and_delivered() {
     let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 2.0, 3, 5)).unwrap();
     send(&mut coordinator, 2, "b", Request::Decline(R1)).unwrap();
     send(&mut coordinator, 3, "a", Request::Deliver(R1, vec![1.5])).unwrap();
     let records = endings(&mut coordinator);
@@ -17,8 +17,8 @@ fn a_round_ends_as_soon_as_everyone_has_answered_and_delivered() {
 #[test]
 fn a_winner_that_does_not_deliver_is_not_paid_and_its_data_not_used() {
     let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
-    send(&mut coordinator, 1, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 2.0, 3, 5)).unwrap();
+    send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
     send(&mut coordinator, 2, "b", Request::Deliver(R1, vec![0.5])).unwrap();
     coordinator.handle(Time(200), Input::Tick).unwrap();
     let records = endings(&mut coordinator);
@@ -39,16 +39,16 @@ fn a_round_without_offers_ends_at_its_deadline_with_nothing_settled() {
 #[test]
 fn repeated_messages_change_nothing_and_changed_ones_are_refused() {
     let mut coordinator = opened(Everyone);
-    let offer = Request::Offer(R1, body(2.0, 3, 5));
-    assert_eq!(send(&mut coordinator, 1, "a", offer.clone()), Ok(Accepted::New));
-    assert_eq!(send(&mut coordinator, 1, "a", offer.clone()), Ok(Accepted::Repeated));
+    let first = offer("a", 2.0, 3, 5);
+    assert_eq!(send(&mut coordinator, 1, "a", first.clone()), Ok(Accepted::New));
+    assert_eq!(send(&mut coordinator, 1, "a", first.clone()), Ok(Accepted::Repeated));
     assert_eq!(send(&mut coordinator, 1, "a", Request::Ask), Ok(Accepted::Repeated));
-    let changed = send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 6)));
+    let changed = send(&mut coordinator, 1, "a", offer("a", 2.0, 3, 6));
     assert!(matches!(changed, Err(Rejection::ConflictingRetry { .. })), "{changed:?}");
     let changed = send(&mut coordinator, 1, "a", Request::Decline(R1));
     assert!(matches!(changed, Err(Rejection::ConflictingRetry { .. })), "{changed:?}");
-    send(&mut coordinator, 1, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
-    assert_eq!(send(&mut coordinator, 2, "a", offer), Ok(Accepted::Repeated));
+    send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
+    assert_eq!(send(&mut coordinator, 2, "a", first), Ok(Accepted::Repeated));
     assert_eq!(send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![1.0])), Ok(Accepted::New));
     assert_eq!(send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![1.0])), Ok(Accepted::Repeated));
     let changed = send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![2.0]));
@@ -64,8 +64,8 @@ fn messages_out_of_turn_are_refused_by_name() {
     assert!(matches!(early, Err(Rejection::WrongPhase { what: "delivery", .. })), "{early:?}");
     let future = send(&mut coordinator, 1, "a", Request::Decline(RoundId(2)));
     assert!(matches!(future, Err(Rejection::StaleRound { .. })), "{future:?}");
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(2.0, 3, 5))).unwrap();
-    let late = send(&mut coordinator, 100, "b", Request::Offer(R1, body(1.0, 1, 5)));
+    send(&mut coordinator, 1, "a", offer("a", 2.0, 3, 5)).unwrap();
+    let late = send(&mut coordinator, 100, "b", offer("b", 1.0, 1, 5));
     assert!(matches!(late, Err(Rejection::WrongPhase { what: "offer", .. })), "{late:?}");
     let wrong_size = send(&mut coordinator, 101, "a", Request::Deliver(R1, vec![1.0, 2.0]));
     assert!(
@@ -84,7 +84,7 @@ fn a_member_that_was_away_is_whole_after_one_snapshot() {
     away.learn(&[0.5], 1.0).unwrap();
     for round in 1..=10 {
         send(&mut coordinator, round, "a", Request::Ask).unwrap();
-        send(&mut coordinator, round, "a", Request::Offer(RoundId(round), body(1.0, 1, 5))).unwrap();
+        send(&mut coordinator, round, "a", offer_to(RoundId(round), "a", 1.0, 1, 5)).unwrap();
         send(&mut coordinator, round, "b", Request::Decline(RoundId(round))).unwrap();
         send(&mut coordinator, round, "a", Request::Deliver(RoundId(round), vec![1.0])).unwrap();
     }
@@ -133,8 +133,8 @@ fn told(coordinator: &mut Coordinator, member: &str) -> Vec<String> {
 /// Both have offered one sample of the context 1 and won.
 fn awarded() -> Coordinator {
     let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
-    send(&mut coordinator, 1, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
     coordinator
 }
 
@@ -153,7 +153,7 @@ fn the_decision_is_announced_before_its_winners_are_told() {
 #[test]
 fn a_round_waits_for_a_member_that_is_enrolled_while_it_takes_offers() {
     let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
     while coordinator.poll().is_some() {}
     assert!(coordinator.enrol(id("c")));
     assert_eq!(told(&mut coordinator, "c"), ["snapshot 0 None", "opened 1"]);
@@ -167,13 +167,13 @@ fn a_round_waits_for_a_member_that_is_enrolled_while_it_takes_offers() {
 #[test]
 fn the_offer_of_a_member_that_is_revoked_is_taken_back() {
     let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
     assert!(!coordinator.revoke(Time(1), &id("z")), "it is none");
     assert!(coordinator.revoke(Time(1), &id("a")));
     assert!(!coordinator.revoke(Time(1), &id("a")), "it is none any more");
-    let again = send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5)));
+    let again = send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5));
     assert_eq!(again, Err(Rejection::NotAMember(id("a"))));
-    send(&mut coordinator, 2, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 2, "b", offer("b", 1.0, 1, 5)).unwrap();
     send(&mut coordinator, 2, "b", Request::Deliver(R1, vec![0.5])).unwrap();
     let records = endings(&mut coordinator);
     let Ending::Settled { spec, paid, .. } = &records[0].ending else { panic!("settled") };
@@ -183,7 +183,7 @@ fn the_offer_of_a_member_that_is_revoked_is_taken_back() {
 #[test]
 fn a_round_goes_on_when_the_one_it_waits_for_is_revoked() {
     let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
     coordinator.revoke(Time(2), &id("b"));
     assert!(coordinator.is_awarded());
     let mut coordinator = opened(Everyone);

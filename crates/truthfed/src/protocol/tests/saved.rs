@@ -135,7 +135,7 @@ fn sums_beyond_the_range_of_one_offer_are_read_again() {
 
 #[test]
 fn requests_are_read_only_when_they_are_whole() {
-    let offer = Request::Offer(R1, body(1.0, 1, 5));
+    let offer = offer("a", 1.0, 1, 5);
     assert_eq!(again(&offer), offer);
     check_refused(&offer, |json| insert("more")(&mut json["Offer"][1]), "unknown field `more`");
     check_refused(&offer, |json| json["Offer"][1]["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
@@ -173,8 +173,8 @@ fn bandits_and_members_are_read_only_when_their_parts_belong_together() {
 fn a_standing_is_read_only_when_it_is_whole() {
     let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
     send(&mut coordinator, 0, "a", Request::Ask).unwrap();
-    send(&mut coordinator, 0, "a", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
-    send(&mut coordinator, 0, "b", Request::Offer(R1, body(1.0, 1, 5))).unwrap();
+    send(&mut coordinator, 0, "a", offer("a", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 0, "b", offer("b", 1.0, 1, 5)).unwrap();
     send(&mut coordinator, 0, "a", Request::Deliver(R1, vec![0.1])).unwrap();
     send(&mut coordinator, 0, "b", Request::Deliver(R1, vec![0.2])).unwrap();
     coordinator.revoke(Time(1), &id("b"));
