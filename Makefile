@@ -10,8 +10,6 @@ FUZZ_SECONDS ?= 5
 SOAK_SECONDS ?= 3600
 # Groups of `make mutants`, all if none: money validation mechanisms ledger.
 MUTANTS ?=
-# What only tests may have: points at which a process kills itself, and faults that tests must find.
-FAULTY := --package truthfed-cli --package truthfed-chaos --features truthfed-cli/kill-points,truthfed-chaos/planted-faults
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,7 +20,6 @@ fmt: ## Format all code
 lint: ## Check format, lints, documentation, and dependencies
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy $(FAULTY) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(MAKE) deny
 
@@ -32,7 +29,6 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencie
 
 test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	bash scripts/postgres.sh run cargo test --workspace --locked
-	bash scripts/postgres.sh run cargo test $(FAULTY) --locked --test killed --test planted
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) fuzz
 
@@ -46,14 +42,14 @@ mutants: $(TOOLS)/bin/cargo-mutants ## Show changes of money, validation, mechan
 	bash scripts/mutants.sh $(MUTANTS)
 
 bench: ## Measure LinUCB and every mechanism
-	cargo bench --workspace --locked
+	cargo bench -p truthfed --locked
 
 bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
 	cargo build --release --locked
 	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
 
 load: ## Measure a coordinator under load and attack (a quarter of an hour; exit code 1 if a bound is missed)
-	cargo run --release --locked -p truthfed-load
+	cargo run --release --locked -p truthfed-proof -- load
 
 clean: ## Remove everything that was built
 	cargo clean

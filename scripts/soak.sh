@@ -29,7 +29,7 @@ network() {
 
 kills() {
     part kills bash scripts/postgres.sh run \
-        cargo test --locked -p truthfed-cli --features kill-points --test killed -- --nocapture
+        cargo test --locked -p truthfed-proof --test killed -- --nocapture
 }
 
 # One part after the other, the last for the time that is left.
@@ -42,11 +42,11 @@ beside() {
 }
 
 # Nothing is left to build when the time begins, but for the fuzz targets.
-cargo build --release --locked
+cargo build --release --locked -p truthfed-proof
 cargo test --locked --no-run -p truthfed-node --test network
-cargo test --locked --no-run -p truthfed-cli --features kill-points --test killed
+cargo test --locked --no-run -p truthfed-proof --test killed
 started=$SECONDS
-part simulation "${CARGO_TARGET_DIR:-target}/release/truthfed" soak --seconds "$seconds" &
+part simulation "${CARGO_TARGET_DIR:-target}/release/truthfed-proof" soak --seconds "$seconds" &
 beside
 wait
 

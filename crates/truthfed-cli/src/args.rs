@@ -20,9 +20,6 @@ const MAX_RANDOM_CLIENTS: usize = 60;
 /// Most dimensions of a random round in an audit.
 const MAX_RANDOM_DIMENSION: usize = 20;
 
-/// Longest soak: a month.
-const MAX_SOAK_SECONDS: u64 = 31 * 86_400;
-
 /// Federated linear bandits whose clients are paid by a truthful auction.
 #[derive(Debug, Parser)]
 #[command(name = "truthfed", version, arg_required_else_help = true)]
@@ -45,8 +42,6 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Simulate a federation under some seeds: regret, communication, costs and payments
     Simulate(SimulateArgs),
-    /// Simulate coordinators, members, disks and networks under faults, and check that nothing is lost or paid wrongly
-    Soak(SoakArgs),
     /// Simulate a grid of configurations; a sweep that was stopped goes on where it was
     Sweep(SweepArgs),
     /// List the mechanisms and what each promises
@@ -350,39 +345,6 @@ pub(crate) struct SweepArgs {
     /// Write cells and results to this folder, made if it is not there; cells that are there are taken over
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-const SOAK_EXAMPLES: &str = "\
-Examples:
-  truthfed soak                          a minute of fresh seeds
-  truthfed soak --seconds 3600           an hour
-  truthfed soak --rounds 20000           until so many rounds have ended
-  truthfed soak --seed 7 --trace         one seed, with everything that happens
-
-Exit codes: 0 nothing was violated, 1 something was, 2 the input is wrong.";
-
-#[derive(Debug, Args)]
-#[command(after_help = SOAK_EXAMPLES)]
-pub(crate) struct SoakArgs {
-    /// How long [default: 60, unless --rounds or --seed says when to end]
-    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=MAX_SOAK_SECONDS))]
-    pub(crate) seconds: Option<u64>,
-
-    /// End after so many rounds
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
-    pub(crate) rounds: Option<u64>,
-
-    /// Run this seed only: the same happens every time
-    #[arg(long, value_name = "N", conflicts_with_all = ["seconds", "rounds"])]
-    pub(crate) seed: Option<u64>,
-
-    /// Print everything that happens
-    #[arg(long, requires = "seed", conflicts_with = "json")]
-    pub(crate) trace: bool,
 
     /// Print one JSON object
     #[arg(long)]

@@ -12,7 +12,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Counts the parts of a piece of work that are done; can be told from any thread.
-pub(crate) struct Progress {
+pub struct Progress {
     what: &'static str,
     total: u64,
     count: Mutex<Count>,
@@ -28,13 +28,13 @@ struct Count {
 
 impl Progress {
     /// Of `total` parts, which are called `what`.
-    pub(crate) fn new(what: &'static str, total: u64) -> Progress {
+    pub fn new(what: &'static str, total: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| bar(what, total));
         Progress { what, total, count: Mutex::new(Count { done: 0, kept: 0, start: Instant::now() }), bar }
     }
 
     /// Begins to count time, with some parts there already.
-    pub(crate) fn start(&self, kept: u64) {
+    pub fn start(&self, kept: u64) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) = Count { done: kept, kept, start: Instant::now() };
         if let Some(bar) = &self.bar {
             bar.set_position(kept);
@@ -43,7 +43,7 @@ impl Progress {
     }
 
     /// One more part is done.
-    pub(crate) fn step(&self) {
+    pub fn step(&self) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         count.done += 1;
         let is_news = tenths(count.done, self.total) > tenths(count.done - 1, self.total);
@@ -56,7 +56,7 @@ impl Progress {
     }
 
     /// Says something without disturbing the bar.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(text)),
             None => say(text),
@@ -64,7 +64,7 @@ impl Progress {
     }
 
     /// Takes the bar away.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -93,7 +93,8 @@ fn bar(what: &'static str, total: u64) -> ProgressBar {
     bar
 }
 
-fn say(line: &str) {
+/// One line on standard error.
+pub fn say(line: &str) {
     // Nobody is left to be told when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

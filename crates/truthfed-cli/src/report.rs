@@ -8,32 +8,32 @@ use serde_json::value::RawValue;
 
 /// Text for standard output, and the exit code that goes with it.
 #[derive(Debug)]
-pub(crate) struct Report {
-    pub(crate) text: String,
-    pub(crate) code: ExitCode,
+pub struct Report {
+    pub text: String,
+    pub code: ExitCode,
 }
 
 impl Report {
     /// All is well.
-    pub(crate) fn done(text: String) -> Report {
+    pub fn done(text: String) -> Report {
         Report { text, code: ExitCode::SUCCESS }
     }
 
     /// All was done, and the answer is no.
-    pub(crate) fn refuted(text: String) -> Report {
+    pub fn refuted(text: String) -> Report {
         Report { text, code: ExitCode::from(1) }
     }
 }
 
 /// One JSON object and a line end.
-pub(crate) fn json(value: &impl Serialize) -> String {
+pub fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("our own structs are JSON");
     text.push('\n');
     text
 }
 
 /// An exact decimal as a JSON number.
-pub(crate) fn decimal(amount: &impl ToString) -> Box<RawValue> {
+pub fn decimal(amount: &impl ToString) -> Box<RawValue> {
     RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn decimal(amount: &impl ToString) -> Box<RawValue> {
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table whose columns named in `right` are aligned to the right.
-pub(crate) fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
+pub fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     table.add_rows(rows);
@@ -55,7 +55,7 @@ pub(crate) fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) ->
 }
 
 /// A duration a human can read.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.2} s"),
         s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),

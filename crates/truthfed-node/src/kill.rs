@@ -87,21 +87,18 @@ pub fn step(entry: &Entry) -> &'static str {
 
 /// The transaction is about to begin.
 pub(crate) fn before(written: &(impl Durable + ?Sized)) {
-    written.steps().into_iter().for_each(|step| reach(step, "before"));
+    pass(written, "before");
 }
 
 /// It is written, and not committed.
 pub(crate) fn inside(written: &(impl Durable + ?Sized)) {
-    written.steps().into_iter().for_each(|step| reach(step, "inside"));
+    pass(written, "inside");
 }
 
 /// It is committed, and nobody was told.
 pub(crate) fn committed(written: &(impl Durable + ?Sized)) {
-    let steps = written.steps();
-    steps.iter().for_each(|step| reach(step, "after-commit"));
-    if POINT.is_some() {
-        UNANSWERED.lock().expect("nobody panics here").extend(steps);
-    }
+    let steps = pass(written, "after-commit");
+    UNANSWERED.lock().expect("nobody panics here").extend(steps);
 }
 
 /// All that was committed so far is answered.
@@ -124,6 +121,13 @@ static POINT: LazyLock<Option<(String, u32)>> = LazyLock::new(|| {
     assert!(is_known, "{VARIABLE} names no point: {text}");
     Some((point.to_owned(), time.parse().expect("after # stands a number")))
 });
+
+/// Reaches a moment of all steps, and returns them: none if no point is named, for then no row needs to be read.
+fn pass(written: &(impl Durable + ?Sized), moment: &str) -> Vec<&'static str> {
+    let steps = if POINT.is_some() { written.steps() } else { Vec::new() };
+    steps.iter().for_each(|step| reach(step, moment));
+    steps
+}
 
 fn reach(step: &str, moment: &str) {
     let Some((point, time)) = &*POINT else { return };

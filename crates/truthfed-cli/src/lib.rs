@@ -1,0 +1,91 @@
+//! `truthfed`: federated bandits whose clients are paid, and have no reason to lie.
+//!
+//! The library behind the binary, so that `truthfed-proof` can run and show things as it does. No API to build on.
+//!
+//! Each verb is a module: it takes its parsed arguments and returns a [`Report`], which is
+//! printed only when the whole is ready, so a failure leaves nothing on standard output.
+//!
+//! Exit codes: 0 done, 1 the answer is no (a payment is not certified, a claim is refuted), 2 the input is wrong.
+
+mod args;
+mod auction;
+mod audit;
+mod mechanisms;
+mod node;
+pub mod progress;
+pub mod report;
+mod reproduce;
+mod simulate;
+mod source;
+mod sweep;
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, Command};
+use crate::report::Report;
+
+/// Runs `truthfed` with these arguments; the first is the program's name.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    show(run(Cli::parse_from(args)))
+}
+
+/// Prints what a verb has to say, or why it failed, which is exit code 2.
+pub fn show(done: anyhow::Result<Report>) -> ExitCode {
+    match done {
+        Ok(report) => print(&report),
+        Err(error) => fail(&error),
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<Report> {
+    use_threads(cli.threads)?;
+    match cli.command {
+        Command::Auction(args) => auction::run(&args),
+        Command::Audit(args) => audit::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
+        Command::Mechanisms(args) => Ok(mechanisms::run(&args)),
+        Command::Node(command) => node::run(&command),
+        Command::Completions { shell } => Ok(completions(shell)),
+    }
+}
+
+/// Lets everything work with so many threads; one per core without a number.
+///
+/// # Errors
+/// When the threads cannot be started.
+pub fn use_threads(threads: Option<u16>) -> anyhow::Result<()> {
+    match threads {
+        Some(threads) => Ok(rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?),
+        None => Ok(()),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Report {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "truthfed", &mut script);
+    Report::done(String::from_utf8(script).expect("completion scripts are text"))
+}
+
+/// Prints the report; a reader that went away (`| head`) is no error.
+fn print(report: &Report) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(report.text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => fail(&error.into()),
+        _ => report.code,
+    }
+}
+
+/// Says on standard error what is wrong. Control characters out of a file do not reach the terminal.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let plain = |c: char| if c.is_control() && c != '\n' { c.escape_default().collect() } else { c.to_string() };
+    let text: String = format!("{error:#}").chars().map(plain).collect();
+    // Nothing is left to do when standard error is closed too.
+    let _ = writeln!(std::io::stderr(), "error: {text}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,138 @@
+//! The command line of `truthfed-proof`, with every value checked as it is read.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use truthfed_proof::load::plan::Plan;
+
+/// Longest soak: a month.
+const MAX_SECONDS: u64 = 31 * 86_400;
+
+/// Try to break truthfed: simulated faults, load and attacks
+#[derive(Debug, Parser)]
+#[command(name = "truthfed-proof", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Threads to work with [default: one per core]; each seed gives the same result at any number
+    #[arg(long, global = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Simulate coordinators, members, disks and networks under faults, and check that nothing is lost or paid wrongly
+    Soak(SoakArgs),
+    /// Measure a real coordinator over loopback under load and attack, and compare the figures with their bounds
+    Load(LoadArgs),
+    /// Run the coordinator that `load` measures, until standard input ends
+    #[command(hide = true)]
+    Serve { folder: PathBuf },
+    /// Run `truthfed` with these arguments; in tests it has kill points
+    #[command(hide = true, disable_help_flag = true)]
+    Truthfed {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+const SOAK_EXAMPLES: &str = "\
+Examples:
+  truthfed-proof soak                        one minute of fresh seeds
+  truthfed-proof soak --seconds 3600         one hour
+  truthfed-proof soak --rounds 20000         until 20,000 rounds have ended
+  truthfed-proof soak --seed 7 --trace       replay one seed and print every step
+
+Exit codes: 0 nothing was violated, 1 something was, 2 the input is wrong.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SOAK_EXAMPLES)]
+pub(crate) struct SoakArgs {
+    /// How long to run [default: 60, unless --rounds or --seed says when to end]
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=MAX_SECONDS))]
+    pub(crate) seconds: Option<u64>,
+
+    /// End after N rounds
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) rounds: Option<u64>,
+
+    /// Run only this seed; the same seed always does the same
+    #[arg(long, value_name = "N", conflicts_with_all = ["seconds", "rounds"])]
+    pub(crate) seed: Option<u64>,
+
+    /// Print every step
+    #[arg(long, requires = "seed", conflicts_with = "json")]
+    pub(crate) trace: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  truthfed-proof load                                    everything, in a quarter of an hour
+  truthfed-proof load --only burst --agents 2000         2,000 agents offer at once
+  truthfed-proof load --only attack --attacked 60        rounds under attack for one minute each
+  truthfed-proof load --only ledger --rows 100000        restart and verify a journal of 100,000 entries
+
+Exit codes: 0 all bounds hold, 1 one is missed, 2 something could not be measured.";
+
+#[derive(Debug, Args)]
+#[command(after_help = LOAD_EXAMPLES)]
+pub(crate) struct LoadArgs {
+    /// What to measure [default: all of it]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) only: Vec<Part>,
+
+    /// Agents of each burst
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Plan::default().bursts, value_parser = at_least_two)]
+    pub(crate) agents: Vec<usize>,
+
+    /// Slow and half open connections of an attack
+    #[arg(long, value_name = "N", default_value_t = Plan::default().hostile)]
+    pub(crate) hostile: usize,
+
+    /// How long rounds go on, quiet and under each attack
+    #[arg(long, value_name = "SECONDS", default_value_t = Plan::default().attacked.as_secs())]
+    pub(crate) attacked: u64,
+
+    /// Entries of the long journal
+    #[arg(long, value_name = "N", default_value_t = Plan::default().rows)]
+    pub(crate) rows: u64,
+
+    /// Members of the long journal
+    #[arg(long, value_name = "N", default_value_t = Plan::default().members, value_parser = at_least_two)]
+    pub(crate) members: usize,
+
+    /// Where to make federations, and remove them again; choose the disk to measure
+    #[arg(long, value_name = "FOLDER", default_value_os_t = std::env::temp_dir())]
+    pub(crate) folder: PathBuf,
+
+    /// Keep the federations and their coordinators' logs
+    #[arg(long)]
+    pub(crate) keep: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// All agents offer at once; memory per connection
+    Burst,
+    /// Rounds among slow connections and floods
+    Attack,
+    /// A long journal: restart and verification
+    Ledger,
+}
+
+fn at_least_two(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 2..=10_000) => Ok(count),
+        _ => Err("it must be a number from 2 to 10000".to_owned()),
+    }
+}

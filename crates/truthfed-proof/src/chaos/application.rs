@@ -1,0 +1,133 @@
+//! A member's application: it lets the agent choose, and tells it the rewards, until each is acknowledged.
+
+use truthfed_node::agent::{ChooseError, DecisionId, LearnError};
+
+use crate::chaos::report::{Verdict, breach};
+use crate::chaos::sums::Sums;
+use crate::chaos::world::{Event, World};
+
+/// Decisions that wait for their reward at one time, at most.
+const WAITING: usize = 3;
+
+/// What an application knows.
+pub(crate) struct Application {
+    dimension: usize,
+    waiting: Vec<Sample>,
+    /// Of everything that was acknowledged.
+    learned: Sums,
+    /// Choices that are still to be made once the faults have stopped.
+    pub(crate) left: u64,
+}
+
+/// A decision and its reward.
+#[derive(Clone)]
+struct Sample {
+    decision: DecisionId,
+    arm: Vec<f64>,
+    reward: f64,
+    /// It was told, and not acknowledged: the agent may know it.
+    is_in_doubt: bool,
+}
+
+impl Application {
+    pub(crate) fn new(dimension: usize) -> Application {
+        Application { dimension, waiting: Vec::new(), learned: Sums::zero(dimension), left: 0 }
+    }
+
+    pub(crate) fn learned(&self) -> &Sums {
+        &self.learned
+    }
+
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.waiting.iter().any(|sample| sample.is_in_doubt)
+    }
+
+    /// Whether it has nothing more to do.
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0 && self.waiting.is_empty()
+    }
+}
+
+impl World<'_> {
+    /// Chooses or learns, if the agent is there.
+    pub(crate) fn play(&mut self, member: usize) -> Verdict {
+        let delay = self.dice.between(10, 250) as u64;
+        self.at(delay, Event::Play(member));
+        let node = &self.members[member];
+        if node.agent.is_none() || self.now < node.gone_until {
+            return Ok(());
+        }
+        let waiting = node.application.waiting.len();
+        let may_choose = !self.is_calm || node.application.left > 0;
+        match () {
+            () if waiting > 0 && (waiting == WAITING || !may_choose || self.dice.chance(0.7)) => self.learn(member),
+            () if may_choose => self.choose(member),
+            () => Ok(()),
+        }
+    }
+
+    fn choose(&mut self, member: usize) -> Verdict {
+        let dimension = self.members[member].application.dimension;
+        let arms: Vec<Vec<f64>> = (0..3).map(|_| self.arm(dimension)).collect();
+        let chosen = self.call(
+            member,
+            |agent| agent.choose(&arms),
+            |world, error, may_fail| match &error {
+                ChooseError::File(error) => world.check_file(member, error, may_fail),
+                error => breach("I6", format!("an arm cannot be chosen: {error}")),
+            },
+        )?;
+        if let Some((decision, index)) = chosen {
+            // Sixty-fourths; few are equal, so that one in the place of another shows.
+            let reward = (self.dice.between(0, 32_000) as f64 - 16_000.0) / 64.0;
+            let application = &mut self.members[member].application;
+            application.left = application.left.saturating_sub(1);
+            application.waiting.push(Sample { decision, arm: arms[index].clone(), reward, is_in_doubt: false });
+        }
+        Ok(())
+    }
+
+    /// A context in whole quarters, not longer than 1.
+    fn arm(&mut self, dimension: usize) -> Vec<f64> {
+        let mut arm: Vec<f64> = (0..dimension).map(|_| self.dice.between(0, 4) as f64 / 4.0 - 0.5).collect();
+        if arm.iter().all(|x| *x == 0.0) {
+            arm[0] = 0.5;
+        }
+        arm
+    }
+
+    fn learn(&mut self, member: usize) -> Verdict {
+        let application = &mut self.members[member].application;
+        let place = application.waiting.iter().position(|sample| sample.is_in_doubt).unwrap_or(0);
+        application.waiting[place].is_in_doubt = true;
+        let sample = application.waiting[place].clone();
+        let name = self.members[member].name();
+        let tell = |world: &mut World<'_>| {
+            let Sample { decision, reward, .. } = sample;
+            world.call(
+                member,
+                move |agent| agent.learn(decision, reward),
+                |world, error, may_fail| match &error {
+                    LearnError::File(error) => world.check_file(member, error, may_fail),
+                    error => breach("I6", format!("{} cannot learn: {error}", world.members[member].name())),
+                },
+            )
+        };
+        if tell(self)?.is_none() {
+            return Ok(());
+        }
+        self.trace.say(self.now, format_args!("{name} learns"));
+        let application = &mut self.members[member].application;
+        application.waiting.remove(place);
+        application.learned.add(&Sums::of_sample(&sample.arm, sample.reward), 1);
+        // Told again, it counts no more.
+        if self.dice.chance(0.1) && tell(self)?.is_none() {
+            return Ok(());
+        }
+        let node = &self.members[member];
+        match node.agent.as_ref().is_some_and(truthfed_node::agent::Agent::wants_round) && node.is_idle() {
+            true => self.go_on(member),
+            false => Ok(()),
+        }
+    }
+}

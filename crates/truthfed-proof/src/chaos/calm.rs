@@ -1,0 +1,111 @@
+//! After the storm. I15: once the faults have stopped, every round ends within a stated time. I9: all members then hold
+//! the same aggregate.
+
+use truthfed_node::ledger::{Trust, verify};
+use truthfed_node::store::Sqlite;
+
+use crate::chaos::report::{Breach, Verdict, breach, check};
+use crate::chaos::world::{Event, World};
+
+/// Within this time of the last fault all is well again, beside the lease and the phases of the terms: pauses between
+/// attempts, and the rounds that members still wish for.
+const CONVERGENCE_MS: u64 = 30_000;
+/// What every member still learns.
+const SAMPLES: u64 = 3;
+
+impl World<'_> {
+    /// No more faults: links are whole, disks have room, and everyone is started again.
+    pub(crate) fn calm_down(&mut self) -> Verdict {
+        self.trace.say(self.now, format_args!("the faults stop"));
+        self.is_calm = true;
+        for parcel in self.net.heal() {
+            self.at(1, Event::Arrive(parcel));
+        }
+        self.site.disk.mend();
+        self.site.disk.set_capacity(None);
+        self.site.is_short = false;
+        self.site.disk.crash();
+        self.site.processes.clear();
+        self.at(1, Event::Start);
+        for member in 0..self.members.len() {
+            self.kill_member(member);
+            let node = &mut self.members[member];
+            node.disk.mend();
+            node.disk.set_capacity(None);
+            (node.is_short, node.gone_until) = (false, 0);
+            node.application.left = SAMPLES;
+            self.at(1, Event::Open(member));
+        }
+        Ok(())
+    }
+
+    /// Everything is well within the stated time, and stays so.
+    pub(crate) fn converge(&mut self) -> Verdict {
+        let terms = self.plan.agreement.terms();
+        let rounds = 1 + self.members.len() as u64;
+        let time = self.plan.lease_ms + rounds * (terms.offers_ms + terms.deliveries_ms) + CONVERGENCE_MS;
+        let until = self.now + time;
+        while let Some(problem) = self.unrest() {
+            check(self.now < until, "I15", || format!("{time} ms after the last fault {problem}"))?;
+            self.happen()?;
+        }
+        for member in 0..self.members.len() {
+            self.check_samples(member)?;
+            self.check_earned(member)?;
+        }
+        self.verify()
+    }
+
+    /// What is not well yet.
+    fn unrest(&self) -> Option<String> {
+        if self.site.processes.is_empty() {
+            return Some("no coordinator runs".to_owned());
+        }
+        if let Some(round) = self.observer.open_round() {
+            return Some(format!("round {round} is open"));
+        }
+        let takes_part = |number: &usize| {
+            let node = &self.members[*number];
+            node.is_honest() && self.observer.is_member(&node.name())
+        };
+        (0..self.members.len()).filter(takes_part).find_map(|number| self.unrest_of(number))
+    }
+
+    fn unrest_of(&self, member: usize) -> Option<String> {
+        let node = &self.members[member];
+        let name = node.name();
+        let Some(agent) = &node.agent else { return Some(format!("{name} does not run")) };
+        let closed = self.observer.closed();
+        match () {
+            () if !node.application.is_done() => Some(format!("{name} has not learned everything")),
+            () if agent.wants_round() => Some(format!("{name} wishes for a round")),
+            () if node.closed() != closed => Some(format!("{name} is at round {} of {closed}", node.closed())),
+            () => None,
+        }
+    }
+
+    /// A member has a receipt for everything it was paid.
+    fn check_earned(&mut self, member: usize) -> Verdict {
+        let node = &mut self.members[member];
+        let name = node.name();
+        let Some(agent) = node.agent.as_mut().filter(|_| node.role != crate::chaos::Role::Liar) else { return Ok(()) };
+        if !self.observer.is_member(&name) {
+            return Ok(());
+        }
+        let earned = agent.status(true).map(|status| status.earned).unwrap_or_default();
+        let paid = self.observer.money.paid_to(&name).to_string();
+        check(earned == paid, "I6", || format!("{name} has receipts for {earned}, and was paid {paid}"))
+    }
+
+    /// Everything that is written follows from what is written before.
+    fn verify(&mut self) -> Verdict {
+        let disk = &self.site.disk;
+        let unreadable = |error| Breach { invariant: "I6", text: format!("{error}") };
+        let mut store = Sqlite::open_on(&disk.path("ledger.db"), &disk.vfs()).map_err(unreadable)?;
+        let trust = Trust { checkpoint: self.site.notary.last(), ..Trust::default() };
+        match verify(&mut store, &trust).map_err(unreadable)?.problem {
+            None => Ok(()),
+            Some(problem) => breach("I11", format!("the ledger does not verify: {problem:?}")),
+        }
+    }
+}

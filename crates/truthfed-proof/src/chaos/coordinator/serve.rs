@@ -1,0 +1,199 @@
+//! A coordinator at work: requests come in, one transaction takes them, answers go out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::disk::Fault;
+use truthfed_node::engine::Command;
+use truthfed_node::error::Refusal;
+
+use super::{Job, name};
+use crate::chaos::message::{Parcel, Path, Reply, Request, json};
+use crate::chaos::report::{Verdict, check};
+use crate::chaos::world::{Event, World};
+
+/// Longest wait for news.
+const WAIT_MS: u64 = 1000;
+
+impl World<'_> {
+    /// A request of a member is here.
+    pub(crate) fn arrive(&mut self, request: &Arc<Request>) -> Verdict {
+        let Some(index) = self.route() else { return Ok(()) };
+        let process = &mut self.site.processes[index];
+        if process.is_paused {
+            process.backlog.push_back(request.clone());
+            return Ok(());
+        }
+        self.set_clocks();
+        self.take_in(index, request)
+    }
+
+    /// Which coordinator a message reaches: the newest, but not always.
+    fn route(&mut self) -> Option<usize> {
+        let last = self.site.processes.len().checked_sub(1)?;
+        Some(if last > 0 && self.dice.chance(0.3) { 0 } else { last })
+    }
+
+    pub(super) fn take_in(&mut self, index: usize, request: &Arc<Request>) -> Verdict {
+        let process = &mut self.site.processes[index];
+        let name = self.members[request.member].name();
+        let number = process.number;
+        match request.path {
+            Path::View(after) => {
+                if let Err(refusal) = process.published.check_member(&name) {
+                    return self.answer(request, Err(refusal));
+                }
+                if after.is_some_and(|after| process.published.news() <= after) {
+                    process.waiting.push((request.clone(), self.now + WAIT_MS));
+                    self.schedule(number);
+                    return Ok(());
+                }
+                let view = json(&process.published.view(&name));
+                self.answer(request, Ok(view))
+            }
+            _ => {
+                let call = request.call().map(|call| call.expect("all but views are for the engine"));
+                match call.and_then(|call| Command::of(&process.published, &name, call)) {
+                    Err(refusal) => self.answer(request, Err(refusal)),
+                    Ok(command) => {
+                        let is_harmless = self.observer.is_harmless(&name, request.path);
+                        process.inbox.push(Job { request: Some(request.clone()), command, is_harmless });
+                        let delay = self.dice.between(0, 3) as u64;
+                        self.schedule_at(number, self.now + delay);
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    /// The operator wants something done.
+    pub(crate) fn operate(&mut self, command: Command) {
+        if let Some(process) = self.site.processes.last_mut().filter(|process| !process.is_paused) {
+            process.inbox.push(Job { request: None, command, is_harmless: false });
+            let number = process.number;
+            self.schedule_at(number, self.now);
+        }
+    }
+
+    /// One transaction, and the answers.
+    pub(crate) fn work(&mut self, number: u64) -> Verdict {
+        let Some(index) = self.process(number) else { return Ok(()) };
+        self.site.processes[index].next_work = None;
+        if self.site.processes[index].is_paused {
+            return Ok(());
+        }
+        self.set_clocks();
+        let weather = self.weather();
+        let jobs = std::mem::take(&mut self.site.processes[index].inbox);
+        if !jobs.is_empty() && self.dice.chance(weather.kill / 3.0) {
+            return self.kill("coordinator-killed-before-work");
+        }
+        let is_disturbed = !jobs.is_empty() && self.dice.chance(weather.disk);
+        let fault = is_disturbed.then(|| self.plan_fault(12));
+        let process = &mut self.site.processes[index];
+        let is_due = process.core.until_deadline() == Some(Duration::ZERO);
+        let can_change = is_due || jobs.iter().any(|job| !job.is_harmless);
+        let (commands, requests): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.command, job.request)).unzip();
+        let mut patience = 3;
+        let worked = process.core.renew().and_then(|()| {
+            process.core.work(commands, &mut |_| {
+                patience -= 1;
+                patience > 0
+            })
+        });
+        self.site.disk.mend();
+        if self.site.disk.is_off() {
+            let is_killed = fault == Some(Fault::Crash);
+            self.count(if is_killed { "coordinator-killed-inside" } else { "coordinator-power-lost-inside" });
+            self.trace.say(self.now, format_args!("coordinator {number} falls at work"));
+            self.fall();
+            return Ok(());
+        }
+        match worked {
+            Ok(answers) => self.worked(index, &requests, answers, can_change),
+            Err(error) => {
+                self.trace.say(self.now, format_args!("coordinator {number} stops: {}", name(&error)));
+                let attempt = self.site.processes[index].attempt;
+                self.check_stop(&error, fault.is_some(), attempt)?;
+                self.site.processes.remove(index);
+                self.at(50, Event::Start);
+                Ok(())
+            }
+        }
+    }
+
+    fn worked(
+        &mut self,
+        index: usize,
+        requests: &[Option<Arc<Request>>],
+        answers: Vec<Result<String, Refusal>>,
+        can_change: bool,
+    ) -> Verdict {
+        let is_newest = index + 1 == self.site.processes.len();
+        let process = &mut self.site.processes[index];
+        let (number, before) = (process.number, self.observer.chain.head());
+        // Time alone changes the journal only with the version.
+        let is_news = !requests.is_empty() || process.core.version() != before.0;
+        let changed = is_news && self.observer.follow(&mut process.store, &mut self.dice)?;
+        self.observer.chain.check_notary(self.site.notary.last())?;
+        check(is_newest || !changed, "I14", || format!("coordinator {number} wrote after another took over"))?;
+        check(can_change || !changed, "I8", || {
+            let after = self.observer.chain.head();
+            format!("repeated or late messages changed the journal from {before:?} to {after:?}")
+        })?;
+        process.published = process.core.published();
+        self.observer.chain.published(is_newest, process.published.entries())?;
+        if changed {
+            let news = self.observer.news();
+            self.trace.say(self.now, format_args!("coordinator {number} writes {news}"));
+        }
+        let weather = self.weather();
+        if changed && self.dice.chance(weather.kill / 3.0) {
+            return self.kill("coordinator-killed-after-commit");
+        }
+        for (request, answer) in requests.iter().zip(answers) {
+            if let Some(request) = request {
+                self.answer(request, answer)?;
+            }
+        }
+        self.wake(index)?;
+        if changed && self.dice.chance(weather.kill / 3.0) {
+            return self.kill("coordinator-killed-after-reply");
+        }
+        self.schedule(number);
+        Ok(())
+    }
+
+    /// Answers those who wait for news, if there is any or they waited long enough.
+    fn wake(&mut self, index: usize) -> Verdict {
+        let process = &mut self.site.processes[index];
+        let version = process.published.news();
+        let is_over = |(request, until): &mut (Arc<Request>, u64)| {
+            *until <= self.now || matches!(request.path, Path::View(Some(after)) if version > after)
+        };
+        let due: Vec<_> = process.waiting.extract_if(.., is_over).collect();
+        for (request, _) in due {
+            let published = &self.site.processes[index].published;
+            let name = self.members[request.member].name();
+            let view = published.check_member(&name).map(|_| json(&published.view(&name)));
+            self.answer(&request, view)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn answer(&mut self, request: &Arc<Request>, answer: Result<String, Refusal>) -> Verdict {
+        let name = self.members[request.member].name();
+        match &answer {
+            Ok(_) => self.trace.say(self.now, format_args!("{name} is answered on {}", request.path)),
+            Err(refusal) => {
+                self.trace.say(self.now, format_args!("{name} is refused {}: {}", request.path, refusal.code));
+            }
+        }
+        let outcome = answer.map_err(|refusal| json(&refusal));
+        let (Ok(bytes) | Err(bytes)) = &outcome;
+        self.observer.secrets.check(&name, bytes)?;
+        self.send(Parcel::Reply(Reply { request: request.clone(), outcome }));
+        Ok(())
+    }
+}

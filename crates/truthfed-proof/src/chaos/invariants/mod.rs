@@ -1,0 +1,196 @@
+//! What must always hold, checked by an observer that follows the journal with its own books.
+//!
+//! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
+//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13). I15 is in [`crate::chaos::calm`].
+
+pub(crate) mod acknowledged;
+mod auction;
+pub(crate) mod chain;
+mod money;
+mod rounds;
+pub(crate) mod samples;
+pub(crate) mod secrets;
+
+use std::collections::BTreeMap;
+
+use truthfed::auction::ClientId;
+use truthfed::generate::Stream;
+use truthfed::protocol::RoundId;
+use truthfed_node::digest::{Digest, PublicKey};
+use truthfed_node::journal::Entry;
+use truthfed_node::store::Store;
+use truthfed_node::terms::Agreement;
+
+use self::acknowledged::Acknowledged;
+use self::chain::Chain;
+use self::money::Money;
+use self::rounds::Open;
+use self::samples::Samples;
+use self::secrets::Secrets;
+use crate::chaos::report::{Breach, Verdict, breach, check};
+
+/// Rows and postings read at once.
+const CHUNK: usize = 256;
+
+/// Follows the journal row by row, as soon as a row is committed.
+pub(crate) struct Observer {
+    agreement: Agreement,
+    federation: Digest,
+    pub(crate) chain: Chain,
+    pub(crate) samples: Samples,
+    pub(crate) acknowledged: Acknowledged,
+    pub(crate) secrets: Secrets,
+    pub(crate) money: Money,
+    /// All members, present and past.
+    members: BTreeMap<ClientId, Known>,
+    open: Option<Open>,
+    closed: RoundId,
+    pub(crate) settled: u64,
+    pub(crate) aborted: u64,
+    news: Vec<String>,
+}
+
+struct Known {
+    key: PublicKey,
+    is_revoked: bool,
+}
+
+impl Observer {
+    /// Of an empty journal.
+    pub(crate) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Observer {
+        Observer {
+            agreement: agreement.clone(),
+            federation,
+            chain: Chain::new(federation, coordinator),
+            samples: Samples::new(agreement.terms().dimension),
+            acknowledged: Acknowledged::default(),
+            secrets: Secrets::default(),
+            money: Money::default(),
+            members: BTreeMap::new(),
+            open: None,
+            closed: RoundId(0),
+            settled: 0,
+            aborted: 0,
+            news: Vec::new(),
+        }
+    }
+
+    /// Follows what was written since. Whether there was anything.
+    pub(crate) fn follow(&mut self, store: &mut dyn Store, dice: &mut Stream) -> Verdict<bool> {
+        let before = self.chain.head().0;
+        loop {
+            let rows = store.rows(self.chain.head().0, CHUNK).map_err(unreadable)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in &rows {
+                self.chain.follow(row)?;
+                let entry = row.entry().map_err(unreadable)?;
+                self.news.push(name(&entry));
+                self.entry(row.number, entry, dice)?;
+            }
+        }
+        self.follow_postings(store)?;
+        Ok(self.chain.head().0 > before)
+    }
+
+    fn follow_postings(&mut self, store: &mut dyn Store) -> Verdict {
+        loop {
+            let postings = store.postings(self.money.last(), CHUNK).map_err(unreadable)?;
+            if postings.is_empty() {
+                return self.money.check_entry_end();
+            }
+            postings.iter().try_for_each(|posting| self.money.post(posting))?;
+        }
+    }
+
+    fn entry(&mut self, number: u64, entry: Entry, dice: &mut Stream) -> Verdict {
+        match entry {
+            Entry::Genesis { .. } => check(number == 1, "I14", || format!("a genesis at entry {number}")),
+            Entry::Checkpoint { entry, head, signature } => self.chain.vouched(number, entry, head, signature),
+            Entry::Enrolled { member, key, .. } => {
+                let before = self.members.insert(member.clone(), Known { key, is_revoked: false });
+                check(before.is_none(), "I8", || format!("{member} is enrolled twice"))
+            }
+            Entry::Revoked { member } => self.revoked(&member),
+            Entry::Opened { round, nonce, asked_by } => self.opened(round, nonce, &asked_by),
+            Entry::Offered { round, member, offer } => self.offered(round, &member, &offer),
+            Entry::Declined { round, member } => self.declined(round, &member),
+            Entry::Sealed { round, .. } => self.sealed(round),
+            Entry::Awarded { round, winners } => self.awarded(number, round, winners, dice),
+            Entry::Delivered { round, member, delivery } => self.delivered(round, &member, &delivery),
+            Entry::Settled { round, paid, defaulted, aggregate } => {
+                self.settled(number, round, &paid, &defaulted, aggregate)
+            }
+            Entry::Aborted { round, .. } => self.aborted(round),
+        }
+    }
+
+    /// Rounds that ended.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.settled + self.aborted
+    }
+
+    /// The last round that ended.
+    pub(crate) fn closed(&self) -> RoundId {
+        self.closed
+    }
+
+    /// The round that is open.
+    pub(crate) fn open_round(&self) -> Option<RoundId> {
+        self.open.as_ref().map(|open| open.round)
+    }
+
+    /// Whether somebody is a member now.
+    pub(crate) fn is_member(&self, name: &ClientId) -> bool {
+        self.members.get(name).is_some_and(|known| !known.is_revoked)
+    }
+
+    /// Whether somebody is or was a member.
+    pub(crate) fn is_known(&self, name: &ClientId) -> bool {
+        self.members.contains_key(name)
+    }
+
+    /// How many members there are now.
+    pub(crate) fn member_count(&self) -> usize {
+        self.members.values().filter(|known| !known.is_revoked).count()
+    }
+
+    /// What was written since this was asked last.
+    pub(crate) fn news(&mut self) -> String {
+        std::mem::take(&mut self.news).join(", ")
+    }
+
+    fn key_of(&self, member: &ClientId) -> Verdict<PublicKey> {
+        match self.members.get(member) {
+            Some(known) if !known.is_revoked => Ok(known.key),
+            _ => breach("I8", format!("{member} is in the journal and no member")),
+        }
+    }
+}
+
+/// A store that was just written to can be read.
+fn unreadable(error: impl std::fmt::Display) -> Breach {
+    Breach { invariant: "I6", text: format!("the journal cannot be read: {error}") }
+}
+
+fn name(entry: &Entry) -> String {
+    match entry {
+        Entry::Genesis { .. } => "genesis".to_owned(),
+        Entry::Enrolled { member, .. } => format!("enrolled {member}"),
+        Entry::Revoked { member } => format!("revoked {member}"),
+        Entry::Opened { round, asked_by, .. } => format!("opened {round} for {asked_by}"),
+        Entry::Offered { member, .. } => format!("offered {member}"),
+        Entry::Declined { member, .. } => format!("declined {member}"),
+        Entry::Sealed { round, .. } => format!("sealed {round}"),
+        Entry::Awarded { winners, .. } => {
+            let winners: Vec<String> =
+                winners.iter().map(|award| format!("{} {}", award.member, award.payment_micros)).collect();
+            format!("awarded [{}]", winners.join(", "))
+        }
+        Entry::Delivered { member, .. } => format!("delivered {member}"),
+        Entry::Settled { round, defaulted, .. } => format!("settled {round} ({} did not deliver)", defaulted.len()),
+        Entry::Aborted { round, .. } => format!("aborted {round}"),
+        Entry::Checkpoint { entry, .. } => format!("checkpoint {entry}"),
+    }
+}

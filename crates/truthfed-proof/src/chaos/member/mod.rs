@@ -1,0 +1,211 @@
+//! A member's machine: the agent, its disk, and what it waits for. The agent is called once at a time, so that a crash can
+//! come between any two calls, or in the middle of one.
+
+mod talk;
+
+use crate::disk::{Disk, Fault};
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+use truthfed_node::agent::{Agent, FileError, Membership, Step};
+use truthfed_node::digest::{Digest, PublicKey};
+use truthfed_node::wire::View;
+
+use crate::chaos::application::Application;
+use crate::chaos::plan::{Plan, Role};
+use crate::chaos::report::{Verdict, check};
+use crate::chaos::world::{Event, World};
+
+/// One member.
+pub(crate) struct Node {
+    pub(crate) membership: Membership,
+    pub(crate) role: Role,
+    cost: i64,
+    pub(crate) disk: Disk,
+    /// Room on the disk is short.
+    pub(crate) is_short: bool,
+    pub(crate) agent: Option<Agent>,
+    /// Does nothing until then.
+    pub(crate) gone_until: u64,
+    view: Option<View>,
+    waiting: Option<Waiting>,
+    requests: u64,
+    /// The last round it knows to have ended.
+    closed: RoundId,
+    pub(crate) application: Application,
+}
+
+/// A request whose reply is awaited.
+struct Waiting {
+    id: u64,
+    /// None for a view.
+    step: Option<Step>,
+}
+
+impl Node {
+    pub(crate) fn new(plan: &Plan, number: usize, membership: Membership) -> Node {
+        let dimension = plan.agreement.terms().dimension;
+        Node {
+            membership,
+            role: plan.roles[number],
+            cost: plan.costs[number],
+            disk: Disk::powersafe(plan.seed ^ ((number as u64 + 1) << 48)),
+            is_short: false,
+            agent: None,
+            gone_until: 0,
+            view: None,
+            waiting: None,
+            requests: 0,
+            closed: RoundId(0),
+            application: Application::new(dimension),
+        }
+    }
+
+    pub(crate) fn name(&self) -> ClientId {
+        self.membership.member.clone()
+    }
+
+    /// As the operator enrols it.
+    pub(crate) fn enrolment(&self) -> (ClientId, PublicKey, Digest) {
+        let name = self.name();
+        let certificate = Digest::of(name.as_str().as_bytes());
+        (name, self.membership.signer.public(), certificate)
+    }
+
+    pub(crate) fn is_honest(&self) -> bool {
+        self.role != Role::Liar
+    }
+
+    /// Whether it waits for nothing but news.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.as_ref().is_none_or(|waiting| waiting.step.is_none())
+    }
+
+    /// The last round it knows to have ended.
+    pub(crate) fn closed(&self) -> RoundId {
+        self.closed
+    }
+
+    fn stop(&mut self) {
+        (self.agent, self.waiting, self.view) = (None, None, None);
+    }
+}
+
+impl World<'_> {
+    /// Calls an agent; none if that was the last it did.
+    pub(crate) fn call<T, E>(
+        &mut self,
+        member: usize,
+        call: impl FnOnce(&mut Agent) -> Result<T, E>,
+        problem: impl FnOnce(&mut World<'_>, E, bool) -> Verdict,
+    ) -> Verdict<Option<T>> {
+        let weather = self.weather();
+        let fault = self.dice.chance(weather.member_disk).then(|| self.plan_member_fault(member, 8));
+        let node = &mut self.members[member];
+        let Some(agent) = &mut node.agent else { return Ok(None) };
+        let done = call(agent);
+        node.disk.mend();
+        if node.disk.is_off() {
+            let is_killed = fault == Some(Fault::Crash);
+            self.count(if is_killed { "member-killed-inside" } else { "member-power-lost-inside" });
+            self.stop_member(member, "falls at work");
+            return Ok(None);
+        }
+        let may_fail = fault.is_some() || node.is_short;
+        let value = match done {
+            Ok(value) => value,
+            Err(error) => {
+                problem(self, error, may_fail)?;
+                return Ok(None);
+            }
+        };
+        if self.dice.chance(weather.member_kill) {
+            self.kill_member(member);
+            return Ok(None);
+        }
+        Ok(Some(value))
+    }
+
+    fn plan_member_fault(&mut self, member: usize, within: usize) -> Fault {
+        let name = self.members[member].name();
+        let plan = self.draw_disk_fault(name.as_str(), "member-disk-failed", within);
+        self.members[member].disk.plan(plan);
+        plan.fault
+    }
+
+    /// Kills a member, or the machine it runs on.
+    pub(crate) fn kill_member(&mut self, member: usize) {
+        if self.members[member].agent.is_none() {
+            return;
+        }
+        if self.dice.chance(self.weather().power) {
+            self.count("member-power-lost");
+            self.members[member].disk.lose_power();
+            self.stop_member(member, "loses power");
+        } else {
+            self.count("member-killed");
+            self.members[member].disk.crash();
+            self.stop_member(member, "is killed");
+        }
+    }
+
+    fn stop_member(&mut self, member: usize, why: &str) {
+        let node = &mut self.members[member];
+        self.trace.say(self.now, format_args!("{} {why}", node.membership.member));
+        node.stop();
+        let delay = self.dice.between(1, 1000) as u64;
+        self.at(delay, Event::Open(member));
+    }
+
+    /// Starts a member from its file.
+    pub(crate) fn open_member(&mut self, member: usize) -> Verdict {
+        if self.members[member].agent.is_some() {
+            return Ok(());
+        }
+        let is_disturbed = self.dice.chance(self.weather().member_disk);
+        if is_disturbed {
+            self.plan_member_fault(member, 30);
+        }
+        let node = &mut self.members[member];
+        node.disk.restart();
+        let opened = Agent::open_on(node.membership.clone(), &node.disk.path("agent.db"), &node.disk.vfs());
+        node.disk.mend();
+        let may_fail = is_disturbed || node.is_short;
+        match opened {
+            Ok(agent) => {
+                node.agent = Some(agent);
+                self.trace.say(self.now, format_args!("{} starts", self.members[member].name()));
+                self.check_samples(member)?;
+                self.at(1, Event::Look(member));
+            }
+            Err(error) => {
+                self.check_file(member, &error, may_fail)?;
+                let delay = self.dice.between(50, 300) as u64;
+                self.at(delay, Event::Open(member));
+            }
+        }
+        Ok(())
+    }
+
+    /// A file fails only when its disk does.
+    pub(crate) fn check_file(&self, member: usize, error: &FileError, may_fail: bool) -> Verdict {
+        let is_passing =
+            matches!(error, FileError::Unavailable(_) | FileError::Full | FileError::Held | FileError::Unusable(_));
+        check(is_passing && may_fail, "I6", || {
+            format!("the file of {} is not what was written: {error}", self.members[member].name())
+        })
+    }
+
+    /// What a member knows is what is settled and what it learned since, each sample once.
+    pub(crate) fn check_samples(&mut self, member: usize) -> Verdict {
+        let node = &mut self.members[member];
+        let Some(agent) = &mut node.agent else { return Ok(()) };
+        let Ok(status) = agent.status(true) else { return Ok(()) };
+        let name = node.membership.member.clone();
+        check(status.last_round >= node.closed, "I14", || format!("{name} went back to round {}", status.last_round))?;
+        node.closed = status.last_round;
+        if node.application.is_in_doubt() || node.role == Role::Liar {
+            return Ok(());
+        }
+        self.observer.samples.check_member(&name, agent.known(), node.application.learned(), status.last_round)
+    }
+}

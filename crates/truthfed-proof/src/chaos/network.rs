@@ -1,0 +1,160 @@
+//! A network that loses, delays, repeats, reorders, cuts off and holds back.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::chaos::message::{Parcel, Reply, Request};
+use crate::chaos::world::{Event, World};
+
+/// Old messages that may come again.
+const HISTORY: usize = 64;
+
+/// The links between members and the coordinator, and what was said on them.
+#[derive(Debug, Default)]
+pub(crate) struct Network {
+    links: Vec<Link>,
+    requests: VecDeque<Arc<Request>>,
+    replies: VecDeque<Reply>,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    /// Requests are lost until then.
+    up_cut: u64,
+    /// Replies are lost until then.
+    down_cut: u64,
+    /// Everything is held back until then.
+    clogged: u64,
+    held: Vec<Parcel>,
+}
+
+impl Network {
+    /// For that many members.
+    pub(crate) fn new(members: usize) -> Network {
+        Network { links: (0..members).map(|_| Link::default()).collect(), ..Network::default() }
+    }
+
+    /// What was said lately.
+    pub(crate) fn heard(&self) -> impl Iterator<Item = &Request> {
+        self.requests.iter().map(AsRef::as_ref)
+    }
+
+    /// All links are whole again.
+    pub(crate) fn heal(&mut self) -> Vec<Parcel> {
+        self.requests.clear();
+        self.replies.clear();
+        self.links.iter_mut().flat_map(|link| std::mem::take(link).held).collect()
+    }
+}
+
+impl World<'_> {
+    /// Sends something, and perhaps more than once.
+    pub(crate) fn send(&mut self, parcel: Parcel) {
+        self.remember(&parcel);
+        self.maybe_repeat(&parcel);
+        self.transmit(parcel);
+    }
+
+    fn remember(&mut self, parcel: &Parcel) {
+        match parcel {
+            Parcel::Request(request) => push(&mut self.net.requests, request.clone()),
+            Parcel::Reply(reply) => push(&mut self.net.replies, reply.clone()),
+        }
+    }
+
+    fn maybe_repeat(&mut self, parcel: &Parcel) {
+        let weather = self.weather();
+        if let Parcel::Request(_) = parcel
+            && self.dice.chance(weather.replay)
+        {
+            self.count("message-repeated");
+            let later = self.dice.between(1, 3000) as u64;
+            self.at(later, Event::Arrive(parcel.clone()));
+        }
+        if self.dice.chance(weather.readdress) {
+            self.readdress();
+        }
+    }
+
+    /// An old message comes under the path of the open round.
+    fn readdress(&mut self) {
+        let Some(round) = self.observer.open_round() else { return };
+        let old: Vec<_> = self.net.requests.iter().filter(|request| request.path.round().is_some()).cloned().collect();
+        if old.is_empty() {
+            return;
+        }
+        let request = &old[self.dice.between(0, old.len() - 1)];
+        let path = request.path.readdressed(round);
+        let readdressed = Arc::new(Request { id: 0, path, ..Request::clone(request) });
+        self.count("message-readdressed");
+        let later = self.dice.between(1, 200) as u64;
+        self.at(later, Event::Arrive(Parcel::Request(readdressed)));
+    }
+
+    fn transmit(&mut self, parcel: Parcel) {
+        let weather = self.weather();
+        let link = &mut self.net.links[parcel.member()];
+        let cut = if matches!(parcel, Parcel::Request(_)) { link.up_cut } else { link.down_cut };
+        if self.now < cut {
+            return;
+        }
+        if self.now < link.clogged {
+            return link.held.push(parcel);
+        }
+        if self.dice.chance(weather.loss) {
+            return self.count("message-lost");
+        }
+        let mut delay = self.dice.between(1, 10) as u64;
+        if self.dice.chance(weather.late) {
+            delay += self.dice.between(50, 1500) as u64;
+            self.count("message-late");
+        }
+        self.at(delay, Event::Arrive(parcel));
+    }
+
+    /// Cuts one direction of a link.
+    pub(crate) fn cut(&mut self, member: usize) {
+        let until = self.now + self.dice.between(100, 4000) as u64;
+        let link = &mut self.net.links[member];
+        let cut = if self.dice.chance(0.5) { &mut link.up_cut } else { &mut link.down_cut };
+        *cut = until;
+        self.count("link-cut");
+    }
+
+    /// Clogs a link, and lets everything go later.
+    pub(crate) fn clog(&mut self, member: usize) {
+        let lasts = self.dice.between(100, 3000) as u64;
+        self.net.links[member].clogged = self.now + lasts;
+        self.count("link-clogged");
+        self.at(lasts, Event::Unclog(member));
+    }
+
+    /// Lets go what a link held back, in any order.
+    pub(crate) fn unclog(&mut self, member: usize) {
+        for parcel in std::mem::take(&mut self.net.links[member].held) {
+            let delay = self.dice.between(1, 50) as u64;
+            self.at(delay, Event::Arrive(parcel));
+        }
+    }
+
+    /// An older reply to the same kind of request of the same member.
+    pub(crate) fn stale(&mut self, fresh: &Reply) -> Option<Reply> {
+        if !self.dice.chance(self.weather().stale) {
+            return None;
+        }
+        let is_like = |reply: &&Reply| {
+            reply.request.member == fresh.request.member && reply.request.path.is_like(fresh.request.path)
+        };
+        let old: Vec<Reply> = self.net.replies.iter().filter(is_like).cloned().collect();
+        let picked = old.get(self.dice.between(0, old.len().saturating_sub(1)))?.clone();
+        self.count("reply-stale");
+        Some(Reply { request: fresh.request.clone(), ..picked })
+    }
+}
+
+fn push<T>(history: &mut VecDeque<T>, item: T) {
+    if history.len() == HISTORY {
+        history.pop_front();
+    }
+    history.push_back(item);
+}

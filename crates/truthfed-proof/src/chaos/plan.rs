@@ -1,0 +1,102 @@
+//! Everything a seed decides before the run begins.
+
+use truthfed::Amount;
+use truthfed::bandit::RawConfig;
+use truthfed::generate::Stream;
+use truthfed::protocol::{Since, Trigger};
+use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
+
+use crate::chaos::weather::Weather;
+
+/// Who is who, what was agreed on, and how bad the weather will be.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Gives all of it, and the run.
+    pub seed: u64,
+    /// What the federation agreed on.
+    pub agreement: Agreement,
+    /// How the members behave, those that come later last.
+    pub roles: Vec<Role>,
+    /// How many of them are there from the beginning.
+    pub founders: usize,
+    /// What taking part costs each, in units.
+    pub costs: Vec<i64>,
+    /// How long the coordinator's lease lasts.
+    pub lease_ms: u64,
+    /// After so many rounds the faults stop.
+    pub rounds: u64,
+    /// Which faults there are, and how many.
+    pub weather: Weather,
+}
+
+/// How a member behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Asks its cost.
+    Honest,
+    /// Asks anything.
+    Strategic,
+    /// Signs and sends what it should not.
+    Liar,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn of(seed: u64) -> Plan {
+        let mut dice = Stream::new(seed, 1);
+        let count = dice.between(2, 8);
+        let late = if dice.chance(0.5) { dice.between(0, 2) } else { 0 };
+        let founders = count.saturating_sub(late).max(2);
+        let may_lie = dice.chance(0.4);
+        let role = |dice: &mut Stream| match dice.uniform() {
+            x if x < 0.2 && may_lie => Role::Liar,
+            x if x < 0.4 => Role::Strategic,
+            _ => Role::Honest,
+        };
+        Plan {
+            seed,
+            agreement: agreement(&mut dice),
+            roles: (0..count).map(|_| role(&mut dice)).collect(),
+            founders,
+            costs: (0..count).map(|_| dice.between(1, 60) as i64).collect(),
+            lease_ms: dice.pick(&[300, 1000, 3000]),
+            rounds: dice.between(15, 40) as u64,
+            weather: Weather::draw(&mut dice),
+        }
+    }
+}
+
+fn agreement(dice: &mut Stream) -> Agreement {
+    let mechanisms = [
+        "clock",
+        "clock",
+        "clock",
+        "greedy",
+        "greedy-v2",
+        "ratchet",
+        "ratchet",
+        "vcg",
+        "truth-fedban",
+        "inc-feducb",
+        "everyone",
+    ];
+    let name = dice.pick(&mechanisms).to_owned();
+    let coverage = match dice.chance(0.15) {
+        true => CoverageSetting::Rule("monopoly-free".to_owned()),
+        false => CoverageSetting::Ratio(dice.pick(&[0.01, 0.3, 0.5, 0.7, 0.9, 1.0])),
+    };
+    let dimension = dice.between(1, 4);
+    let document = TermsDocument {
+        bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
+        trigger: Trigger { since: dice.pick(&[Since::Round, Since::Delivery]), threshold: dice.pick(&[0.0, 0.1, 0.5]) },
+        coverage,
+        reserve_micros: Amount::from_units(dice.pick(&[20, 70, 10_000])),
+        norm: 1.0,
+        reward: 256.0,
+        samples: 100_000,
+        offers_ms: dice.pick(&[200, 500, 1500]),
+        deliveries_ms: dice.pick(&[200, 500, 1500]),
+        mechanism: MechanismSetting { name, ..MechanismSetting::default() },
+    };
+    Agreement::try_from(document).expect("all of these terms are valid")
+}

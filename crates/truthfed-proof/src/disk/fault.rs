@@ -1,0 +1,98 @@
+//! What is to go wrong, and when.
+
+/// Something that is to go wrong once a disk has taken so many further steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Steps that still succeed; of reads, if reads are to fail.
+    pub after: u64,
+    /// What happens at the next step of its kind.
+    pub fault: Fault,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The power is lost in the middle of the step. Every call fails until [`crate::disk::Disk::restart`].
+    PowerLoss,
+    /// The process is killed in the middle of the step. Every call fails until [`crate::disk::Disk::restart`].
+    Crash,
+    /// There is no room for a write; if it lasts, the capacity becomes what the files have.
+    Full(Lasts),
+    /// The medium fails.
+    Failure(Operation, Lasts),
+}
+
+/// How long something goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasts {
+    /// For one step.
+    Once,
+    /// Until [`crate::disk::Disk::mend`], or for a full disk [`crate::disk::Disk::set_capacity`].
+    ForEver,
+}
+
+/// What the medium can fail at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A read.
+    Read,
+    /// A write to a file.
+    Write,
+    /// The creation, truncation or deletion of a file.
+    Change,
+    /// A sync of a file or the folder.
+    Sync,
+    /// Any of these but a read.
+    Any,
+}
+
+/// Plans, and the steps that bring them about.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    steps: u64,
+    reads: u64,
+    /// With the number of the step, or read, from which on each is due.
+    plans: Vec<(u64, Fault)>,
+}
+
+impl Faults {
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads
+    }
+
+    pub(crate) fn add(&mut self, Plan { after, fault }: Plan) {
+        let count = if fault.is_of(Operation::Read) { self.reads } else { self.steps };
+        self.plans.push((count + after + 1, fault));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.plans.clear();
+    }
+
+    /// Counts a step, and says what goes wrong with it.
+    pub(crate) fn strike(&mut self, operation: Operation) -> Option<Fault> {
+        let count = if operation == Operation::Read { &mut self.reads } else { &mut self.steps };
+        *count += 1;
+        let is_due = |(due, fault): &(u64, Fault)| due <= count && fault.is_of(operation);
+        let index = self.plans.iter().position(is_due)?;
+        let (_, fault) = self.plans[index];
+        if !matches!(fault, Fault::Failure(_, Lasts::ForEver)) {
+            self.plans.remove(index);
+        }
+        Some(fault)
+    }
+}
+
+impl Fault {
+    fn is_of(self, operation: Operation) -> bool {
+        match self {
+            Fault::PowerLoss | Fault::Crash | Fault::Failure(Operation::Any, _) => operation != Operation::Read,
+            Fault::Full(_) => operation == Operation::Write,
+            Fault::Failure(failing, _) => operation == failing,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A long journal: made by a real engine, served again after a kill, and verified.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use truthfed::protocol::RoundId;
+use truthfed_node::coordinator::Config;
+use truthfed_node::engine::{Call, Command, Core};
+use truthfed_node::federation::StoreSetting;
+use truthfed_node::store::Sqlite;
+use truthfed_node::wire::{Envelope, ReceiptKind};
+
+use crate::load::agent::{Agent, Offer, Party, opened_after, text};
+use crate::load::figures::Figure;
+use crate::load::rounds::connect;
+use crate::load::server::Server;
+use crate::load::world::{World, honest_address};
+
+/// Of a thousand members nearly all win the first round, half of them the four hundredth.
+pub const COVERAGE: f64 = 0.99;
+/// The lease while the journal is made.
+const LEASE_MS: u64 = 600_000;
+/// The most that it may take to serve again, and to verify a million entries, in seconds.
+const BOUNDS: (f64, f64) = (1.0, 15.0);
+
+/// Fills the store of a new federation with whole rounds of all members, to at least so many entries. Gives their number.
+///
+/// All of it is real: signed offers and deliveries, the engine's checks, decisions, receipts and synced commits. Only the
+/// network is left out.
+///
+/// # Errors
+/// When the engine refuses something.
+pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
+    let federation = world.federation()?;
+    let StoreSetting::File(path) = federation.store() else { bail!("the settings name a file") };
+    let setup = Config::of(&federation, LEASE_MS).plan.setup();
+    let mut core = Core::start(setup, Box::new(Sqlite::open(&path)?))?;
+    let parties: Vec<Party> =
+        world.bundles().iter().enumerate().map(|(number, bundle)| Party::new(bundle, number as u64)).collect();
+    while core.version() < rows {
+        round(&mut core, &parties)?;
+        core.renew()?;
+    }
+    let entries = core.version();
+    core.release()?;
+    Ok(entries)
+}
+
+/// One round in which everyone offers and every winner delivers.
+fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
+    let ask = Command::of(&core.published(), parties[0].name(), Call::Ask)?;
+    work(core, vec![ask])?;
+    let view = core.published().view(parties[0].name());
+    let open = opened_after(&view, RoundId(0)).context("the round is open")?;
+    let (round, nonce) = (open.round, open.nonce);
+    let published = core.published();
+    let offering = |party: &Party| {
+        let offer = party.offer(round, nonce);
+        let call = Call::Offer(round, offer.envelope.clone());
+        Ok((offer, Command::of(&published, party.name(), call)?))
+    };
+    let offering: anyhow::Result<Vec<(Offer, Command)>> = parties.par_iter().map(offering).collect();
+    let (offers, commands): (Vec<Offer>, Vec<Command>) = offering?.into_iter().unzip();
+    work(core, commands)?;
+    let published = core.published();
+    let delivering = |(party, offer): (&Party, &Offer)| {
+        let won = |decision: Envelope| match party.receipt(&decision, offer) {
+            Ok(receipt) => receipt.kind == ReceiptKind::Won,
+            Err(_) => false,
+        };
+        published
+            .view(party.name())
+            .open
+            .and_then(|open| open.decision)
+            .is_some_and(won)
+            .then(|| Command::of(&published, party.name(), Call::Deliver(round, party.delivery(offer))))
+    };
+    let commands: Result<Vec<Command>, _> = parties.par_iter().zip(&offers).filter_map(delivering).collect();
+    work(core, commands?)?;
+    ensure!(core.published().closed() == round, "round {round} is settled");
+    Ok(())
+}
+
+fn work(core: &mut Core, commands: Vec<Command>) -> anyhow::Result<()> {
+    for answer in core.work(commands, &mut |_| false)? {
+        answer?;
+    }
+    Ok(())
+}
+
+/// Kills a coordinator in the middle of a round, and measures how soon the next one answers a member.
+///
+/// # Errors
+/// When it does not come back with what it had acknowledged.
+pub async fn restart(world: &World, program: &Path) -> anyhow::Result<Figure> {
+    let server = Server::start(program, world.folder()).await?;
+    let offers = half_a_round(&world.agents(server.address())?).await?;
+    server.kill().await?;
+
+    let started = Instant::now();
+    let server = Server::start(program, world.folder()).await?;
+    server.until_ready().await?;
+    let again = Agent::new(&world.bundles()[0], server.address(), honest_address(0), 0)?;
+    let view = again.connect().await?;
+    let took = started.elapsed().as_secs_f64();
+    let decision = view.open.and_then(|open| open.decision).context("the round goes on")?;
+    again.party.receipt(&decision, &offers[0])?;
+    server.stop().await?;
+    let entries = world.store()?.head()?.number;
+    Ok(Figure::bounded(format!("killed at entry {entries}, until a member is answered"), took, "s", BOUNDS.0))
+}
+
+/// Everyone offers, and one of the winners delivers.
+async fn half_a_round(agents: &[Arc<Agent>]) -> anyhow::Result<Vec<Offer>> {
+    connect(agents).await?;
+    let round = agents[0].ask().await?;
+    let nonce = opened_after(&agents[0].connect().await?, RoundId(0)).context("the round is open")?.nonce;
+    let offers: Vec<Offer> = agents.iter().map(|agent| agent.party.offer(round, nonce)).collect();
+    let sending = agents.iter().cloned().zip(&offers).map(|(agent, offer)| {
+        let body = text(&offer.envelope);
+        tokio::spawn(async move { agent.send_offer(round, body).await })
+    });
+    for sent in sending.collect::<Vec<_>>() {
+        sent.await??;
+    }
+    for (agent, offer) in agents.iter().zip(&offers) {
+        let decision = agent.connect().await?.open.and_then(|open| open.decision).context("it is decided")?;
+        if agent.party.receipt(&decision, offer)?.kind == ReceiptKind::Won {
+            agent.deliver(offer).await?;
+            return Ok(offers);
+        }
+    }
+    bail!("nobody wins")
+}
+
+/// Verifies the ledger as `truthfed ledger verify` does, and measures it.
+///
+/// # Errors
+/// When it is not right.
+pub fn verify(world: &World) -> anyhow::Result<Vec<Figure>> {
+    let started = Instant::now();
+    let report = world.verify()?;
+    let took = started.elapsed().as_secs_f64();
+    ensure!(report.is_right(), "{report}");
+    let million = 1e6 * took / report.entries as f64;
+    Ok(vec![
+        Figure::told(format!("ledger verify, {} entries, {} payments", report.entries, report.payments), took, "s"),
+        Figure::bounded("ledger verify, for a million entries", million, "s", BOUNDS.1),
+    ])
+}

@@ -1,0 +1,66 @@
+//! Everything the program does, small: no figure is compared with its bound here.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use truthfed_proof::load::figures::Figure;
+use truthfed_proof::load::plan::Plan;
+use truthfed_proof::load::world::World;
+use truthfed_proof::load::{attack, burst, ledger};
+
+/// Runs the coordinators.
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_truthfed-proof"))
+}
+
+fn check_measured(figures: &[Figure], expected: usize) {
+    assert_eq!(figures.len(), expected);
+    assert!(figures.iter().all(|figure| figure.value.is_finite()), "{figures:?}");
+}
+
+#[tokio::test]
+async fn twenty_agents_offer_at_once_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::make(&folder.path().join("fed"), 20, 40, burst::COVERAGE).unwrap();
+    check_measured(&burst::burst(&world, program()).await.unwrap(), 5);
+}
+
+#[tokio::test]
+async fn rounds_go_on_among_slow_connections_and_beside_a_flood() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Plan { honest: 6, hostile: 20, attacked: Duration::ZERO, ..Plan::default() };
+    let members = attack::members(&plan);
+    let connections = plan.hostile + 2 * members;
+    let world = World::make(&folder.path().join("fed"), members, connections, attack::COVERAGE).unwrap();
+    check_measured(&attack::attack(&world, program(), &plan).await.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn a_journal_is_filled_served_again_after_a_kill_and_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::make(&folder.path().join("fed"), 20, 40, ledger::COVERAGE).unwrap();
+    let entries = ledger::fill(&world, 200).unwrap();
+    assert!((200..300).contains(&entries), "{entries}");
+    let restarted = ledger::restart(&world, program()).await.unwrap();
+    let verified = ledger::verify(&world).unwrap();
+    assert!(restarted.value > 0.0);
+    check_measured(&verified, 2);
+    assert!(world.store().unwrap().head().unwrap().number > entries);
+}
+
+#[test]
+fn the_program_prints_figures_as_json_and_says_what_it_cannot_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        Command::new(program()).args(["load", "--folder"]).arg(folder.path()).args(args).output().unwrap()
+    };
+    let output = run(&["--only", "ledger", "--members", "5", "--rows", "50", "--json"]);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["figures"].as_array().unwrap().len(), 3 + 3);
+    assert_eq!(run(&["--agents", "1"]).status.code(), Some(2));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what was made is removed");
+}
