@@ -30,7 +30,6 @@ pub enum Entry {
     },
     /// A member may take part from now on.
     Enrolled {
-        /// Its name.
         member: ClientId,
         /// Signs its offers and deliveries.
         key: PublicKey,
@@ -38,13 +37,9 @@ pub enum Entry {
         certificate: Digest,
     },
     /// A member may not take part any more.
-    Revoked {
-        /// Its name.
-        member: ClientId,
-    },
+    Revoked { member: ClientId },
     /// A round is open.
     Opened {
-        /// Its number.
         round: RoundId,
         /// Signed in every offer and delivery.
         nonce: Nonce,
@@ -53,23 +48,15 @@ pub enum Entry {
     },
     /// An offer is taken.
     Offered {
-        /// The round.
         round: RoundId,
-        /// Whose.
         member: ClientId,
         /// As it was signed.
         offer: Envelope,
     },
     /// A member has nothing to offer.
-    Declined {
-        /// The round.
-        round: RoundId,
-        /// Who.
-        member: ClientId,
-    },
+    Declined { round: RoundId, member: ClientId },
     /// No more offers are taken.
     Sealed {
-        /// The round.
         round: RoundId,
         /// [`seal`] of the offers, in the order of members.
         offers: Digest,
@@ -78,23 +65,19 @@ pub enum Entry {
     },
     /// The auction is decided, and payments are pending.
     Awarded {
-        /// The round.
         round: RoundId,
         /// By member.
         winners: Vec<Award>,
     },
     /// What a winner offered is here.
     Delivered {
-        /// The round.
         round: RoundId,
-        /// Whose.
         member: ClientId,
         /// As it was signed.
         delivery: Envelope,
     },
     /// The round ended: pending payments are posted or void, and what was delivered is shared.
     Settled {
-        /// The round.
         round: RoundId,
         /// Winners that delivered.
         paid: Vec<ClientId>,
@@ -104,12 +87,7 @@ pub enum Entry {
         aggregate: Digest,
     },
     /// The round ended without an auction: nobody is paid.
-    Aborted {
-        /// The round.
-        round: RoundId,
-        /// Why.
-        reason: String,
-    },
+    Aborted { round: RoundId, reason: String },
     /// The coordinator vouches for everything up to here.
     Checkpoint {
         /// Number of the last entry it covers: the one before.
@@ -121,11 +99,43 @@ pub enum Entry {
     },
 }
 
+/// What can be said of any entry without its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About<'a> {
+    /// As the body of its row begins.
+    pub kind: &'static str,
+    /// In a sentence.
+    pub name: &'static str,
+    /// The round it belongs to.
+    pub round: Option<RoundId>,
+    /// The member whose message it records. Such an entry is no news to the other members.
+    pub speaker: Option<&'a ClientId>,
+}
+
+impl Entry {
+    pub fn about(&self) -> About<'_> {
+        let (kind, name, round, speaker) = match self {
+            Entry::Genesis { .. } => ("genesis", "a genesis", None, None),
+            Entry::Enrolled { .. } => ("enrolled", "an enrolment", None, None),
+            Entry::Revoked { .. } => ("revoked", "a revocation", None, None),
+            Entry::Opened { round, .. } => ("opened", "a round is opened", Some(*round), None),
+            Entry::Offered { round, member, .. } => ("offered", "an offer", Some(*round), Some(member)),
+            Entry::Declined { round, member } => ("declined", "a decline", Some(*round), Some(member)),
+            Entry::Sealed { round, .. } => ("sealed", "a seal", Some(*round), None),
+            Entry::Awarded { round, .. } => ("awarded", "an award", Some(*round), None),
+            Entry::Delivered { round, member, .. } => ("delivered", "a delivery", Some(*round), Some(member)),
+            Entry::Settled { round, .. } => ("settled", "a settlement", Some(*round), None),
+            Entry::Aborted { round, .. } => ("aborted", "an end without an auction", Some(*round), None),
+            Entry::Checkpoint { .. } => ("checkpoint", "a checkpoint", None, None),
+        };
+        About { kind, name, round, speaker }
+    }
+}
+
 /// One winner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Award {
-    /// Who.
     pub member: ClientId,
     /// What it asked.
     pub ask_micros: Amount,
@@ -151,7 +161,6 @@ pub struct Row {
 pub struct Head {
     /// Number of the last entry; 0 before the first.
     pub number: u64,
-    /// Its hash.
     pub hash: Digest,
 }
 
@@ -163,12 +172,7 @@ pub enum JournalError {
     BrokenChain(u64),
     /// The body is not an entry.
     #[error("entry {number} cannot be read: {problem}")]
-    Unreadable {
-        /// Which.
-        number: u64,
-        /// What is wrong.
-        problem: String,
-    },
+    Unreadable { number: u64, problem: String },
 }
 
 impl Head {
@@ -257,6 +261,29 @@ mod tests {
             head.follow(&row).unwrap();
         }
         assert_eq!(head.number, 3);
+    }
+
+    #[test]
+    fn the_body_of_an_entry_begins_with_its_kind() {
+        let (round, member) = (RoundId(7), "a".parse::<ClientId>().unwrap());
+        let (offers, signature) = (Digest::of(b"offers"), crate::digest::Hex([0; 64]));
+        let entries = [
+            Entry::Revoked { member: member.clone() },
+            Entry::Opened { round, nonce: crate::digest::Hex([0; 16]), asked_by: member.clone() },
+            Entry::Declined { round, member: member.clone() },
+            Entry::Sealed { round, offers, signature },
+            Entry::Awarded { round, winners: Vec::new() },
+            Entry::Settled { round, paid: Vec::new(), defaulted: Vec::new(), aggregate: offers },
+            Entry::Aborted { round, reason: String::new() },
+            Entry::Checkpoint { entry: 7, head: offers, signature },
+        ];
+        for entry in &entries {
+            let mut head = Head::START;
+            let (body, about) = (head.append(entry).body, entry.about());
+            assert!(body.starts_with(&format!("{{\"{}\":", about.kind)), "{body}");
+            assert_eq!(about.round.is_some(), body.contains("\"round\":7"), "{body}");
+            assert_eq!(about.speaker, matches!(entry, Entry::Declined { .. }).then_some(&member), "{body}");
+        }
     }
 
     #[test]

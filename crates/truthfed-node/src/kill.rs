@@ -72,16 +72,11 @@ impl Durable for [Row] {
 
 /// The step that an entry is.
 pub fn step(entry: &Entry) -> &'static str {
-    match entry {
-        Entry::Genesis { .. } => "genesis",
-        Entry::Enrolled { .. } | Entry::Revoked { .. } => "enrolled",
-        Entry::Opened { .. } => "opened",
-        Entry::Offered { .. } | Entry::Declined { .. } => "offered",
-        Entry::Sealed { .. } => "sealed",
-        Entry::Awarded { .. } => "awarded",
-        Entry::Delivered { .. } => "delivered",
-        Entry::Settled { .. } | Entry::Aborted { .. } => "settled",
-        Entry::Checkpoint { .. } => "checkpoint",
+    match entry.about().kind {
+        "revoked" => "enrolled",
+        "declined" => "offered",
+        "aborted" => "settled",
+        kind => kind,
     }
 }
 

@@ -7,7 +7,7 @@ use truthfed::protocol::Time;
 use super::command::Command;
 use super::published::Published;
 use super::state::State;
-use super::{EngineError, Setup, narration};
+use super::{EngineError, Setup};
 use crate::error::Refusal;
 use crate::store::{Lease, Store, StoreError};
 
@@ -119,7 +119,6 @@ impl Core {
         match committed {
             Ok(()) => {
                 kill_point!(committed(self.state.batch().rows.as_slice()));
-                narration::narrate(&self.state.batch().rows);
                 self.state.committed(started.elapsed())?;
                 Ok(answers)
             }
@@ -185,7 +184,6 @@ fn take_up(setup: Setup, store: &mut dyn Store, lease: Lease) -> Result<State, E
         kill_point!(before(state.batch().rows.as_slice()));
         store.commit(lease, state.batch())?;
         kill_point!(committed(state.batch().rows.as_slice()));
-        narration::narrate(&state.batch().rows);
         state.committed(Duration::ZERO)?;
     }
     Ok(state)

@@ -1,5 +1,6 @@
 //! What will be committed next: entries are chained and turned into postings as they are recorded.
 
+use super::narration::narrate;
 use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::Ledger;
 use crate::store::{Batch, StandingRow, StoredReply};
@@ -10,12 +11,14 @@ pub(super) struct Draft {
     ledger: Ledger,
     batch: Batch,
     news: u64,
+    /// Entries of the batch that are news to all members; the log tells of them once they are committed.
+    told: Vec<(u64, Entry)>,
 }
 
 impl Draft {
     /// Nothing yet, after the end of a journal whose ledger is this.
     pub(super) fn new(head: Head, ledger: Ledger) -> Draft {
-        Draft { head, ledger, batch: Batch::default(), news: head.number }
+        Draft { head, ledger, batch: Batch::default(), news: head.number, told: Vec::new() }
     }
 
     /// Adds an entry, with the postings that follow from it.
@@ -24,7 +27,9 @@ impl Draft {
         let postings = self.ledger.follow(row.number, entry);
         // R6: a bug of ours must never pay.
         self.batch.postings.extend(postings.expect("the engine records only what the ledger allows"));
-        self.note(row.number, entry);
+        if self.note(row.number, entry) {
+            self.told.push((row.number, entry.clone()));
+        }
         self.batch.rows.push(row);
     }
 
@@ -37,11 +42,13 @@ impl Draft {
         Ok(entry)
     }
 
-    /// What one member says is no news to the others.
-    fn note(&mut self, number: u64, entry: &Entry) {
-        if !matches!(entry, Entry::Offered { .. } | Entry::Declined { .. } | Entry::Delivered { .. }) {
+    /// Whether an entry is news to all members.
+    fn note(&mut self, number: u64, entry: &Entry) -> bool {
+        let is_news = entry.about().speaker.is_none();
+        if is_news {
             self.news = number;
         }
+        is_news
     }
 
     /// The last entry that is news to all members.
@@ -77,8 +84,9 @@ impl Draft {
         self.batch.rows.is_empty()
     }
 
-    /// It is committed: begin the next.
-    pub(super) fn clear(&mut self) {
+    /// The batch is committed: logs it, and begins the next.
+    pub(super) fn committed(&mut self) {
+        self.told.drain(..).for_each(|(number, entry)| narrate(number, &entry));
         self.batch = Batch::default();
     }
 }

@@ -1,20 +1,9 @@
-//! Tells the log what was committed: rounds and members, never what anybody asked or is paid.
+//! Logs committed entries: rounds and members, never what anybody asked or is paid.
 
-use crate::journal::{Entry, Row};
+use crate::journal::Entry;
 
-/// What the bodies of entries begin with that are told; the others are large, many, or of no interest here.
-const TOLD: [&str; 7] = ["genesis", "enrolled", "revoked", "opened", "awarded", "settled", "aborted"];
-
-/// Logs what these committed rows say.
-pub(super) fn narrate(rows: &[Row]) {
-    let is_told = |row: &&Row| {
-        let kind = row.body.get(2..).and_then(|body| body.split_once('"')).map(|(kind, _)| kind);
-        kind.is_some_and(|kind| TOLD.contains(&kind))
-    };
-    rows.iter().filter(is_told).filter_map(|row| Some((row.number, row.entry().ok()?))).for_each(tell);
-}
-
-fn tell((number, entry): (u64, Entry)) {
+/// Logs a committed entry; those that are not listed are frequent, or say nothing an operator needs.
+pub(super) fn narrate(number: u64, entry: &Entry) {
     match entry {
         Entry::Genesis { federation, .. } => tracing::info!(entry = number, %federation, "federation begun"),
         Entry::Enrolled { member, .. } => tracing::info!(entry = number, %member, "member enrolled"),

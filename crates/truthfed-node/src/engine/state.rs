@@ -108,7 +108,7 @@ impl State {
 
     /// The draft is in the store.
     pub(super) fn committed(&mut self, took: Duration) -> Result<(), EngineError> {
-        self.draft.clear();
+        self.draft.committed();
         self.counts.commits += 1;
         self.counts.commit_us += took.as_micros() as u64;
         match self.checkpoint.take() {

@@ -270,7 +270,7 @@ async fn first_after(engine: &Handle, mut number: u64) -> Result<Option<(u64, Ro
         let Some(last) = rows.last() else { return Ok(None) };
         number = last.number;
         for row in &rows {
-            if let Some(round) = round_of(&read(row)?) {
+            if let Some(round) = read(row)?.about().round {
                 return Ok(Some((row.number, round)));
             }
         }
@@ -279,20 +279,6 @@ async fn first_after(engine: &Handle, mut number: u64) -> Result<Option<(u64, Ro
 
 fn read(row: &Row) -> Result<Entry, Refusal> {
     row.entry().map_err(|error| Refusal::new(Code::Internal, error.to_string()))
-}
-
-fn round_of(entry: &Entry) -> Option<RoundId> {
-    match entry {
-        Entry::Opened { round, .. }
-        | Entry::Offered { round, .. }
-        | Entry::Declined { round, .. }
-        | Entry::Sealed { round, .. }
-        | Entry::Awarded { round, .. }
-        | Entry::Delivered { round, .. }
-        | Entry::Settled { round, .. }
-        | Entry::Aborted { round, .. } => Some(*round),
-        Entry::Genesis { .. } | Entry::Enrolled { .. } | Entry::Revoked { .. } | Entry::Checkpoint { .. } => None,
-    }
 }
 
 fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
@@ -347,11 +333,7 @@ fn follow(found: &mut RoundReply, number: u64, entry: Entry) -> Result<(), Refus
             (found.paid, found.defaulted, found.aggregate) = (paid, defaulted, Some(aggregate));
         }
         Entry::Aborted { reason, .. } => (summary.state, summary.reason) = (RoundState::Aborted, Some(reason)),
-        Entry::Genesis { .. }
-        | Entry::Enrolled { .. }
-        | Entry::Revoked { .. }
-        | Entry::Opened { .. }
-        | Entry::Checkpoint { .. } => {}
+        _ => {}
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use truthfed::protocol::{
 };
 use truthfed::statistics::Statistics;
 
-use super::place::{Place, member_of, name_of};
+use super::place::Place;
 use super::prepared::Readable;
 use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
@@ -93,11 +93,11 @@ impl Founded {
         match self.due.front() {
             Some(due) if !fits => {
                 let place = self.open.as_ref().map_or(Place::entry(number), |open| Place::round(number, open.round));
-                let place = Place { member: member_of(entry), ..place };
+                let place = Place { member: entry.about().speaker, ..place };
                 let is_late = matches!(entry, Entry::Offered { .. } | Entry::Declined { .. });
                 let fault = if is_late && is_sealed { Fault::AfterSealing } else { Fault::OutOfTurn };
                 let expected = if is_sealed { due.name() } else { "the seal of the round, or its end" };
-                place.problem(fault, expected, name_of(entry))
+                place.problem(fault, expected, entry.about().name)
             }
             _ => Ok(()),
         }

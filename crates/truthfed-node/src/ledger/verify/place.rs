@@ -4,7 +4,6 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use super::{Fault, Problem, Verdict};
-use crate::journal::Entry;
 
 /// Where in the journal something is said.
 #[derive(Clone, Copy)]
@@ -37,38 +36,5 @@ impl<'a> Place<'a> {
     /// That two things are the same.
     pub(super) fn check<T: PartialEq + ToString>(self, fault: Fault, expected: T, found: T) -> Verdict {
         if expected == found { Ok(()) } else { self.problem(fault, expected, found) }
-    }
-}
-
-pub(super) fn name_of(entry: &Entry) -> &'static str {
-    match entry {
-        Entry::Genesis { .. } => "a genesis",
-        Entry::Enrolled { .. } => "an enrolment",
-        Entry::Revoked { .. } => "a revocation",
-        Entry::Opened { .. } => "a round is opened",
-        Entry::Offered { .. } => "an offer",
-        Entry::Declined { .. } => "a decline",
-        Entry::Sealed { .. } => "a seal",
-        Entry::Awarded { .. } => "an award",
-        Entry::Delivered { .. } => "a delivery",
-        Entry::Settled { .. } => "a settlement",
-        Entry::Aborted { .. } => "an end without an auction",
-        Entry::Checkpoint { .. } => "a checkpoint",
-    }
-}
-
-pub(super) fn round_of(entry: &Entry) -> Option<RoundId> {
-    match entry {
-        Entry::Awarded { round, .. } | Entry::Settled { round, .. } | Entry::Aborted { round, .. } => Some(*round),
-        _ => None,
-    }
-}
-
-pub(super) fn member_of(entry: &Entry) -> Option<&ClientId> {
-    match entry {
-        Entry::Offered { member, .. } | Entry::Declined { member, .. } | Entry::Delivered { member, .. } => {
-            Some(member)
-        }
-        _ => None,
     }
 }

@@ -4,7 +4,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use super::founded::{Founded, Signed};
-use super::place::{Place, name_of, round_of};
+use super::place::Place;
 use super::prepared::{Content, Prepared};
 use super::{Fault, Found, Tally, Trust, Verdict};
 use crate::claims::{Claim, first_false};
@@ -114,7 +114,7 @@ impl Replay {
 
     /// Money cannot move as an entry says: what the protocol finds wrong with it tells more.
     fn explain<T>(&mut self, number: u64, entry: Entry, content: Content, error: &LedgerError) -> Verdict<T> {
-        let place = round_of(&entry).map_or(Place::entry(number), |round| Place::round(number, round));
+        let place = entry.about().round.map_or(Place::entry(number), |round| Place::round(number, round));
         self.step(number, entry, content)?;
         place.problem(Fault::Ledger, "a ledger that can follow", error)
     }
@@ -138,7 +138,7 @@ impl Replay {
         }
         let head = self.head;
         let Some(founded) = &mut self.founded else {
-            return place.problem(Fault::Genesis, "a genesis", name_of(entry));
+            return place.problem(Fault::Genesis, "a genesis", entry.about().name);
         };
         founded.check_due(number, entry)?;
         match (entry, content) {
