@@ -37,4 +37,6 @@ pub mod signature;
 mod sqlite_file;
 pub mod store;
 pub mod terms;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod wire;

@@ -10,8 +10,8 @@ mod round;
 mod serve;
 
 use anyhow::Context;
-use truthfed_node::federation::{Federation, StoreSetting};
-use truthfed_node::store::{self, Sqlite, Store};
+use truthfed_node::federation::Federation;
+use truthfed_node::store::Store;
 
 use self::args::NodeCommand;
 use crate::report::Report;
@@ -36,13 +36,11 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 
 /// The store of a federation that has begun, to be read only.
 fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
-    match federation.store() {
-        StoreSetting::File(path) => {
-            anyhow::ensure!(path.exists(), "{} is missing: has `truthfed serve` run yet?", path.display());
-            Ok(Box::new(Sqlite::open_existing(&path).with_context(|| path.display().to_string())?))
-        }
-        StoreSetting::Postgres(address) => Ok(store::open_existing(&address)?),
+    let store = federation.store();
+    if let Some(path) = store.path() {
+        anyhow::ensure!(path.exists(), "{} is missing: has `truthfed serve` run yet?", path.display());
     }
+    store.open_existing().with_context(|| store.to_string())
 }
 
 /// Until somebody presses Ctrl-C, or the system says that it is time.

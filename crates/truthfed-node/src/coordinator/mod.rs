@@ -38,10 +38,10 @@ use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
 use crate::engine::{self, Clock, EngineError, Place, Setup};
-use crate::federation::{Federation, StoreSetting};
+use crate::federation::Federation;
 use crate::identity::{Certificate, Identity};
 use crate::net::{Intake, Limits, Listen, Revocations, ServerTls, TlsError, serve, serve_plain};
-use crate::store::{self, Sqlite, Store, StoreError};
+use crate::store::{Store, StoreError};
 use crate::terms::Agreement;
 
 /// Opens the store of a federation; called again for every attempt to get its lease.
@@ -93,10 +93,6 @@ impl Config {
     pub fn of(federation: &Federation, lease_ms: u64) -> Config {
         let settings = federation.settings();
         let store = federation.store();
-        let open = move || match &store {
-            StoreSetting::File(path) => Ok(Box::new(Sqlite::open(path)?) as Box<dyn Store>),
-            StoreSetting::Postgres(address) => store::open(address),
-        };
         let members = federation.roster().iter();
         let plan = Plan {
             server: federation.server().clone(),
@@ -108,7 +104,7 @@ impl Config {
             lease_ms,
             limits: settings.limits,
             poll: settings.poll,
-            store: Arc::new(open),
+            store: Arc::new(move || store.open()),
             place: Place::Thread,
         };
         Config { listen: settings.listen, admin: settings.admin, plan }

@@ -29,7 +29,7 @@ pub use bundle::{Bundle, BundleFile, open_bundle};
 pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew_server};
 pub use open::{Enrolment, Federation, OpenError, open};
 pub use raw::{RawFederation, RawLimits, RawMechanism, RawTerms};
-pub use settings::{Settings, SettingsError, StoreSetting};
+pub use settings::{Settings, SettingsError};
 
 /// Commented settings: the defaults.
 pub const DEFAULT_TOML: &str = include_str!("federation.toml");

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use truthfed::auction::ClientId;
 
-use super::settings::{Settings, SettingsError, StoreSetting};
+use super::settings::{Settings, SettingsError};
 use crate::digest::{Digest, PublicKey};
 use crate::identity::{
     Authority, AuthorityError, Certificate, CertificateError, Identity, IdentityError, PrivateFileError, Purpose,
     check_name, read_private,
 };
+use crate::store::Location;
 
 /// Where everything lies.
 pub(super) const SETTINGS: &str = "federation.toml";
@@ -169,11 +170,8 @@ impl Federation {
     }
 
     /// The store, with the path of a file inside the folder.
-    pub fn store(&self) -> StoreSetting {
-        match &self.settings.store {
-            StoreSetting::File(path) => StoreSetting::File(self.folder.join(path)),
-            other => other.clone(),
-        }
+    pub fn store(&self) -> Location {
+        self.settings.store.within(&self.folder)
     }
 }
 

@@ -1,8 +1,6 @@
 //! From what `federation.toml` says to what is valid.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -15,6 +13,7 @@ use super::lines;
 use super::raw::{RawFederation, RawLimits, RawTerms};
 use crate::identity::check_name;
 use crate::net::{Limits, body_bytes};
+use crate::store::{Location, LocationError};
 use crate::terms::{Agreement, AgreementError, MechanismSetting, TermsDocument};
 
 /// Valid settings.
@@ -33,22 +32,13 @@ pub struct Settings {
     /// Where it answers in plain text: on this machine.
     pub admin: SocketAddr,
     /// Where the ledger is kept.
-    pub store: StoreSetting,
+    pub store: Location,
     /// What the federation agrees on.
     pub agreement: Agreement,
     /// How much the coordinator gives.
     pub limits: Limits,
     /// The longest that a request for news waits for some.
     pub poll: Duration,
-}
-
-/// Where the ledger is kept.
-#[derive(Clone, PartialEq, Eq)]
-pub enum StoreSetting {
-    /// A file of SQLite; relative to the folder.
-    File(PathBuf),
-    /// The address of a PostgreSQL database, with its password.
-    Postgres(String),
 }
 
 /// Why settings are refused. All are the operator's to mend.
@@ -102,7 +92,7 @@ impl TryFrom<RawFederation> for Settings {
         let agreement = agreement(&raw.terms)?;
         Ok(Settings {
             listen: socket("listen", &raw.listen)?,
-            store: store(&raw.store)?,
+            store: raw.store.parse().map_err(|error: LocationError| wrong("store", error.to_string()))?,
             limits: limits(&raw.limits, agreement.terms().dimension)?,
             poll: milliseconds("limits.poll_ms", raw.limits.poll_ms)?,
             name: raw.name,
@@ -144,18 +134,6 @@ fn host(address: &str, names: &[String]) -> Result<String, SettingsError> {
     certified
         .cloned()
         .ok_or_else(|| wrong("address", format!("is at `{host}`, which is not among names: add it there")))
-}
-
-fn store(text: &str) -> Result<StoreSetting, SettingsError> {
-    match text {
-        "" => Err(wrong("store", "is empty: it must be a file or postgres://...".to_owned())),
-        _ if text.starts_with("postgres://") || text.starts_with("postgresql://") => {
-            Ok(StoreSetting::Postgres(text.to_owned()))
-        }
-        // The value itself is not shown: it may have a password.
-        _ if text.contains("://") => Err(wrong("store", "is an address, but not a postgres:// one".to_owned())),
-        _ => Ok(StoreSetting::File(text.into())),
-    }
 }
 
 fn agreement(raw: &RawTerms) -> Result<Agreement, SettingsError> {
@@ -256,15 +234,6 @@ fn wrong(key: &'static str, problem: String) -> SettingsError {
     SettingsError::Value { key, problem, line: None }
 }
 
-impl fmt::Debug for StoreSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreSetting::File(path) => f.debug_tuple("File").field(path).finish(),
-            StoreSetting::Postgres(_) => f.write_str("Postgres([redacted])"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::DEFAULT_TOML;
@@ -336,7 +305,7 @@ mod tests {
     fn a_password_is_not_printed() {
         let text = lines::set(DEFAULT_TOML, "store", "\"postgres://me:secret@host/db\"").unwrap();
         let settings = Settings::read(&text).unwrap();
-        assert_eq!(settings.store, StoreSetting::Postgres("postgres://me:secret@host/db".to_owned()));
+        assert_eq!(settings.store, "postgres://me:secret@host/db".parse().unwrap());
         assert!(!format!("{settings:?}").contains("secret"));
     }
 

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::identity::PrivateFileError;
+use crate::store::Location;
 
 fn made(members: usize) -> (TempDir, PathBuf) {
     let outer = tempfile::tempdir().unwrap();
@@ -38,7 +39,7 @@ fn a_new_folder_has_a_bundle_for_each_member_and_opens() {
     assert_eq!(federation.settings().name, "fed");
     assert_eq!(federation.roster().iter().map(|m| m.member.as_str()).collect::<Vec<_>>(), ["m1", "m2", "m3"]);
     assert_eq!(federation.operator(), federation.operator_identity().unwrap().certificate().digest());
-    assert_eq!(federation.store(), StoreSetting::File(folder.join("ledger.db")));
+    assert_eq!(federation.store(), Location::file(folder.join("ledger.db")));
     for enrolment in federation.roster() {
         let bundle = open_bundle(&folder.join("members").join(enrolment.member.as_str())).unwrap();
         let certificate = bundle.identity.certificate();

@@ -1,28 +1,25 @@
 //! Where a coordinator keeps what must survive: the journal, the replies it gave, and what follows from both.
 //!
-//! One trait, two stores: [`Sqlite`] (a file, the default) and [`Postgres`]. A [`Batch`] is committed whole or not at all,
-//! and only by the coordinator that holds the lease: its epoch is compared in every transaction. What `commit` said yes to
-//! is there after any crash.
+//! One trait, two stores: [`Sqlite`] (a file, the default) and PostgreSQL; a [`Location`] opens either. A [`Batch`] is
+//! committed whole or not at all, and only by the coordinator that holds the lease: every transaction compares its epoch.
+//! Once `commit` returns `Ok`, the batch survives any crash.
 //!
-//! Tables are append-only but for the standing and the lease, and triggers of the database see to it.
+//! Tables are append-only except for the standing and the lease; triggers in the database enforce it.
 //!
 //! Not here: what the entries mean ([`crate::journal`]), what the postings come to ([`crate::ledger`]).
 
 mod batch;
-mod postgres;
-mod sqlite;
+mod location;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
 
-#[cfg(test)]
-pub(crate) mod places;
 #[cfg(test)]
 mod suite;
-
-use std::path::Path;
 
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-pub use self::postgres::Postgres;
+pub use self::location::{Location, LocationError};
 pub use self::sqlite::Sqlite;
 use crate::digest::Digest;
 use crate::journal::{Head, JournalError, Row};
@@ -94,34 +91,6 @@ pub trait Store: Send {
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError>;
 }
 
-/// Opens the store at an address, and makes it when there is none: PostgreSQL for `postgres://` and `postgresql://`, or
-/// else SQLite in a file of that name. Not for use inside an asynchronous runtime.
-///
-/// # Errors
-/// When it cannot be reached or read, or has another schema version.
-pub fn open(address: &str) -> Result<Box<dyn Store>, StoreError> {
-    Ok(match is_postgres(address) {
-        true => Box::new(Postgres::open(address)?),
-        false => Box::new(Sqlite::open(Path::new(address))?),
-    })
-}
-
-/// As [`open`], for those who only read: makes nothing, and upgrades nothing.
-///
-/// # Errors
-/// As [`open`], and when there is no store.
-pub fn open_existing(address: &str) -> Result<Box<dyn Store>, StoreError> {
-    Ok(match is_postgres(address) {
-        true => Box::new(Postgres::open_existing(address)?),
-        false => Box::new(Sqlite::open_existing(Path::new(address))?),
-    })
-}
-
-/// Whether an address names a PostgreSQL database, and not a file.
-pub fn is_postgres(address: &str) -> bool {
-    address.starts_with("postgres://") || address.starts_with("postgresql://")
-}
-
 /// The right to write, until somebody with a higher epoch has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
@@ -147,18 +116,14 @@ pub struct Batch {
 pub struct StandingRow {
     /// The last entry of the journal that is in it.
     pub entry: u64,
-    /// The standing.
     pub body: String,
 }
 
 /// Names a request: repeated, it gets the same reply.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKey {
-    /// Whose.
     pub member: ClientId,
-    /// For which round.
     pub round: RoundId,
-    /// What kind.
     pub kind: RequestKind,
 }
 
@@ -176,7 +141,6 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// As it is kept.
     pub fn name(self) -> &'static str {
         match self {
             RequestKind::Offer => "offer",
@@ -186,7 +150,6 @@ impl RequestKind {
         }
     }
 
-    /// All kinds.
     pub const ALL: [RequestKind; 4] =
         [RequestKind::Offer, RequestKind::Delivery, RequestKind::Decision, RequestKind::Settlement];
 }
@@ -194,7 +157,6 @@ impl RequestKind {
 /// A reply, and what it was given to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredReply {
-    /// The request.
     pub key: RequestKey,
     /// The hash of its body.
     pub request: Digest,
@@ -228,28 +190,13 @@ pub enum StoreError {
     Damaged(String),
     /// Operator: take the version of truthfed that wrote it, or upgrade it.
     #[error("the store has schema version {found}, this program reads {expected}")]
-    Version {
-        /// In the store.
-        found: i64,
-        /// Of this program.
-        expected: i64,
-    },
+    Version { found: i64, expected: i64 },
     /// The batch does not follow the end of the journal: a bug, or another writer.
     #[error("entry {got} does not follow the end of the journal, {head}")]
-    OutOfOrder {
-        /// First entry of the batch.
-        got: u64,
-        /// End of the journal.
-        head: u64,
-    },
+    OutOfOrder { got: u64, head: u64 },
     /// A posting does not follow the last one: a bug, or another writer.
     #[error("posting {got} does not follow the last one, {last}")]
-    PostingOutOfOrder {
-        /// Of the batch.
-        got: u64,
-        /// The last before it.
-        last: u64,
-    },
+    PostingOutOfOrder { got: u64, last: u64 },
     /// The batch contradicts what is kept, such as a second reply to one request: a bug, or another writer.
     #[error("the batch contradicts what is kept: {0}")]
     Conflict(String),

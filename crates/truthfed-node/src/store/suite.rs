@@ -3,27 +3,26 @@
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-use super::places::{Database, File, Place};
 use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::{Account, Posting};
+use crate::testing::{Database, File, Place};
 
 /// Longer than any test takes.
 const LONG_MS: u64 = 600_000;
 
-macro_rules! on_both_stores {
-    ($($name:ident)*) => {
-        mod sqlite {
-            $(#[test] fn $name() { super::$name(&super::File::new()); })*
-        }
-        mod postgres {
-            $(#[test] fn $name() { super::$name(&super::Database::new()); })*
+/// A store runs the suite once its place is in the first line.
+macro_rules! suite {
+    ($($store:ident: $place:ident),* => $tests:tt) => { $(suite!(@ $store $place $tests);)* };
+    (@ $store:ident $place:ident { $($name:ident)* }) => {
+        mod $store {
+            $(#[test] fn $name() { super::$name(&super::$place::new()); })*
         }
     };
 }
 
-on_both_stores! {
+suite! { sqlite: File, postgres: Database => {
     what_was_committed_is_there_after_opening_again
     a_batch_is_written_whole_or_not_at_all
     a_batch_that_does_not_follow_the_journal_is_refused
@@ -44,7 +43,7 @@ on_both_stores! {
     readers_make_nothing_and_cannot_write
     two_that_open_a_new_store_at_once_both_can
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
-}
+}}
 
 fn id(name: &str) -> ClientId {
     name.parse().unwrap()
@@ -309,14 +308,7 @@ fn whoever_lost_the_lease_cannot_write(place: &dyn Place) {
 fn a_lease_from_before_the_clock_was_set_back_does_not_last(place: &dyn Place) {
     let mut store = place.open();
     let first = store.acquire(LONG_MS).unwrap();
-    let lease = place.table("lease");
-    let moved = match place.table("lease").starts_with("truthfed") {
-        true => format!("UPDATE {lease} SET granted = granted + '1 year', expires = expires + '1 year'"),
-        false => {
-            format!("UPDATE {lease} SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000")
-        }
-    };
-    place.execute(&moved).unwrap();
+    place.execute(place.move_lease()).unwrap();
     assert!(store.acquire(LONG_MS).unwrap().epoch > first.epoch);
 }
 
@@ -383,11 +375,7 @@ fn another_schema_version_is_refused(place: &dyn Place) {
 }
 
 fn tables_of_an_unknown_version_are_refused(place: &dyn Place) {
-    let table = place.table("journal");
-    if table.contains('.') {
-        place.execute("CREATE SCHEMA truthfed").unwrap();
-    }
-    place.execute(&format!("CREATE TABLE {table} (number BIGINT)")).unwrap();
+    place.execute(place.unknown_tables()).unwrap();
     for opened in [place.try_open(), place.try_open_existing()] {
         let error = opened.err().expect("refused");
         assert!(matches!(error, StoreError::Version { found: 0, .. } | StoreError::Unusable(_)), "{error:?}");

@@ -9,8 +9,6 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use truthfed::protocol::RoundId;
 use truthfed_node::coordinator::Config;
 use truthfed_node::engine::{Call, Command, Core};
-use truthfed_node::federation::StoreSetting;
-use truthfed_node::store::Sqlite;
 use truthfed_node::wire::{Envelope, ReceiptKind};
 
 use crate::load::agent::{Agent, Offer, Party, opened_after, text};
@@ -35,9 +33,8 @@ const BOUNDS: (f64, f64) = (1.0, 15.0);
 /// When the engine refuses something.
 pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
     let federation = world.federation()?;
-    let StoreSetting::File(path) = federation.store() else { bail!("the settings name a file") };
     let setup = Config::of(&federation, LEASE_MS).plan.setup();
-    let mut core = Core::start(setup, Box::new(Sqlite::open(&path)?))?;
+    let mut core = Core::start(setup, federation.store().open()?)?;
     let parties: Vec<Party> =
         world.bundles().iter().enumerate().map(|(number, bundle)| Party::new(bundle, number as u64)).collect();
     while core.version() < rows {

@@ -8,9 +8,9 @@ use anyhow::Context;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Bundle, Federation, InitOptions, StoreSetting, init, open, open_bundle};
+use truthfed_node::federation::{Bundle, Federation, InitOptions, init, open, open_bundle};
 use truthfed_node::ledger::{Report, Trust, verify};
-use truthfed_node::store::{Sqlite, Store};
+use truthfed_node::store::Store;
 
 use crate::load::agent::Agent;
 
@@ -90,10 +90,7 @@ impl World {
     /// # Errors
     /// When there is none yet.
     pub fn store(&self) -> anyhow::Result<Box<dyn Store>> {
-        match self.federation()?.store() {
-            StoreSetting::File(path) => Ok(Box::new(Sqlite::open_existing(&path)?)),
-            StoreSetting::Postgres(_) => anyhow::bail!("the settings name a file"),
-        }
+        Ok(self.federation()?.store().open_existing()?)
     }
 
     /// Verifies the ledger as `truthfed ledger verify` does.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use truthfed_node::store::Location;
 
 use super::database::Database;
 use super::process::{done, http};
@@ -86,7 +87,7 @@ impl Site {
         let settings = site.path("fed/federation.toml");
         set(&settings, "listen", &format!("127.0.0.1:{}", site.listen));
         set(&settings, "admin", &format!("127.0.0.1:{}", site.admin));
-        set(&settings, "store", &site.store());
+        set(&settings, "store", &site.address());
         for (member, ask) in MEMBERS.iter().zip(ASKS) {
             let policy = format!("kind = \"constant\"\nask = \"{ask}\"");
             std::fs::write(site.path(&format!("{member}.toml")), policy).unwrap();
@@ -123,8 +124,11 @@ impl Site {
         self.path("fed").to_str().unwrap().to_owned()
     }
 
-    /// The address of the store.
-    pub(crate) fn store(&self) -> String {
+    pub(crate) fn store(&self) -> Location {
+        self.address().parse().unwrap()
+    }
+
+    fn address(&self) -> String {
         match &self.database {
             Some(database) => database.url.clone(),
             None => self.path("fed/ledger.db").to_str().unwrap().to_owned(),

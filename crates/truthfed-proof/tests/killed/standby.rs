@@ -2,7 +2,6 @@
 
 use truthfed_node::agent::{Https, Link};
 use truthfed_node::federation::{Bundle, open_bundle};
-use truthfed_node::store::open_existing;
 
 use super::forwarder::Forwarder;
 use super::life::{Life, serve};
@@ -67,7 +66,7 @@ pub(crate) fn live(template: &Template, stop_at: Option<&str>) -> Trace {
 
 /// Continued, the first refuses whoever asks it, writes nothing, and ends.
 fn check_fenced(life: &Life, first: &mut Process, listen: u16) {
-    let head = || open_existing(&life.site.store()).unwrap().head().unwrap();
+    let head = || life.site.store().open_existing().unwrap().head().unwrap();
     let before = head();
     let bundle = open_bundle(&life.site.path("fed/members/m1")).unwrap();
     let link = Https::new(&Bundle { coordinator: format!("127.0.0.1:{listen}"), ..bundle }).unwrap();

@@ -6,7 +6,7 @@ use truthfed::protocol::RoundId;
 use truthfed_node::agent::{Agent, Membership};
 use truthfed_node::federation::open_bundle;
 use truthfed_node::kill::step;
-use truthfed_node::store::{RequestKind, Store, StoredReply, open_existing};
+use truthfed_node::store::{RequestKind, Store, StoredReply};
 
 use super::site::{FIRST, MEMBERS, Site};
 
@@ -32,7 +32,7 @@ impl Trace {
     /// Panics when an agent holds a receipt that the coordinator did not give, or would give otherwise now.
     pub(crate) fn read(site: &Site, statuses: &[Value]) -> Trace {
         let members = &MEMBERS[..statuses.len()];
-        let mut store = open_existing(&site.store()).unwrap();
+        let mut store = site.store().open_existing().unwrap();
         let rows = store.rows(0, ALL).unwrap();
         let replies: Vec<StoredReply> = members.iter().flat_map(|member| replies(store.as_mut(), member)).collect();
         let mut decisive = Vec::new();

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 use truthfed::auction::ClientId;
 
 use super::{FileError, columns3, write};
 use crate::digest::Digest;
-use crate::sqlite_file;
+use crate::sqlite_file::{self, Mark};
 
 /// Marks a file as an agent's: `tfag`.
 const APPLICATION: i64 = 0x7466_6167;
@@ -27,8 +27,6 @@ const TABLES: &str = "
 ";
 /// How long another agent is waited for that may just be ending.
 const BUSY: Duration = Duration::from_secs(1);
-/// One connection is used by one thread at a time.
-const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// Whose file it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,23 +39,20 @@ pub(in crate::agent) struct Owner {
 /// Opens an agent's file, or makes a new one that only its owner can read.
 pub(super) fn connect(path: &Path, owner: &Owner) -> Result<Connection, FileError> {
     sqlite_file::create(path).map_err(FileError::Unusable)?;
-    start(path, Connection::open_with_flags(path, FLAGS)?, owner)
+    start(path, None, owner)
 }
 
 /// As [`connect`], on a file system (VFS) that is registered with SQLite under that name.
 pub(super) fn connect_on(path: &Path, vfs: &str, owner: &Owner) -> Result<Connection, FileError> {
-    start(path, Connection::open_with_flags_and_vfs(path, FLAGS | OpenFlags::SQLITE_OPEN_CREATE, vfs)?, owner)
+    start(path, Some(vfs), owner)
 }
 
-fn start(path: &Path, mut connection: Connection, owner: &Owner) -> Result<Connection, FileError> {
-    connection.busy_timeout(BUSY)?;
+fn start(path: &Path, vfs: Option<&str>, owner: &Owner) -> Result<Connection, FileError> {
     // Held until the connection ends: what is in memory is what is in the file.
-    connection.pragma_update(None, "locking_mode", "exclusive")?;
+    let mut connection = sqlite_file::connect(path, vfs, BUSY, &[("locking_mode", "exclusive")])?;
     if !sqlite_file::use_write_ahead_log(&connection, BUSY)? {
         return Err(FileError::Unusable(format!("{} cannot have a write-ahead log", path.display())));
     }
-    connection.pragma_update(None, "synchronous", "full")?;
-    connection.pragma_update(None, "fullfsync", "on")?;
     prepare(&mut connection, owner)?;
     Ok(connection)
 }
@@ -66,25 +61,22 @@ fn start(path: &Path, mut connection: Connection, owner: &Owner) -> Result<Conne
 fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> {
     kill_point!(before(&"begun"));
     let transaction = write(connection)?;
-    let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    match (pragma("application_id")?, pragma("user_version")?) {
-        (0, 0) if tables == 0 => {
+    match sqlite_file::mark(&transaction, APPLICATION)? {
+        Mark::Empty => {
             transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
-            transaction.pragma_update(None, "user_version", VERSION)?;
+            sqlite_file::set_mark(&transaction, APPLICATION, VERSION)?;
             let Owner { federation, member, terms } = owner;
             let columns = params![federation.to_string(), member.as_str(), terms.to_string()];
             transaction.execute("INSERT INTO owner VALUES (1, ?1, ?2, ?3)", columns)?;
         }
-        (APPLICATION, VERSION) => {
+        Mark::Ours(VERSION) => {
             check_whole(&transaction, owner)?;
             // A killed process may have left in the log what it had not synced yet. Before anything is built on it, this
             // write, which changes nothing, has it synced.
             transaction.execute("UPDATE owner SET id = id", [])?;
         }
-        (APPLICATION, found) => return Err(FileError::Version { found, expected: VERSION }),
-        _ => return Err(FileError::Unusable("the file belongs to another program".to_owned())),
+        Mark::Ours(found) => return Err(FileError::Version { found, expected: VERSION }),
+        Mark::Foreign => return Err(FileError::Unusable("the file belongs to another program".to_owned())),
     }
     kill_point!(inside(&"begun"));
     transaction.commit()?;

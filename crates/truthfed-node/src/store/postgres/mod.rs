@@ -12,6 +12,8 @@ mod error;
 mod insert;
 mod schema;
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod place;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +37,7 @@ use crate::ledger::Posting;
 const ATTEMPTS: u32 = 4;
 
 /// A store in the schema `truthfed` of a database.
-pub struct Postgres {
+pub(crate) struct Postgres {
     address: Address,
     client: Option<Client>,
     /// Where the journal ends if the last commit, whose answer is not known, was written.
@@ -47,7 +49,7 @@ impl Postgres {
     ///
     /// # Errors
     /// When the database does not answer or cannot be used, or its schema has another version.
-    pub fn open(url: &str) -> Result<Postgres, StoreError> {
+    pub(crate) fn open(url: &str) -> Result<Postgres, StoreError> {
         Postgres::prepare(Address::for_writing(url)?, schema::migrate)
     }
 
@@ -55,7 +57,7 @@ impl Postgres {
     ///
     /// # Errors
     /// As [`Postgres::open`], and when there are no tables.
-    pub fn open_existing(url: &str) -> Result<Postgres, StoreError> {
+    pub(crate) fn open_existing(url: &str) -> Result<Postgres, StoreError> {
         Postgres::prepare(Address::for_reading(url)?, schema::check_current)
     }
 

@@ -10,7 +10,7 @@ use ::postgres::{Config, NoTls};
 
 use super::*;
 use crate::journal::Entry;
-use crate::store::places::{Database, Place};
+use crate::testing::{Database, Place};
 
 const LONG_MS: u64 = 600_000;
 

@@ -9,13 +9,15 @@ mod error;
 mod presence;
 mod schema;
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod place;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row as Columns, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row as Columns, Transaction, TransactionBehavior, params};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
@@ -29,8 +31,6 @@ use crate::sqlite_file;
 
 /// How long to wait while somebody else writes.
 const BUSY: Duration = Duration::from_secs(5);
-/// One connection is used by one thread at a time.
-const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 /// A table of one row: SQLite's clock, in milliseconds since 1970, the same all through a statement.
 const CLOCK: &str = "(SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now) AS clock";
 
@@ -51,7 +51,7 @@ impl Sqlite {
     /// When it is damaged, is no store, or has a schema of another version.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         sqlite_file::create(path).map_err(StoreError::Unusable)?;
-        let store = Sqlite::start(path, connect(path)?)?;
+        let store = Sqlite::start(path, connect(path, None)?)?;
         Ok(Sqlite { presence: Some(Presence::beside(path)?), ..store })
     }
 
@@ -60,8 +60,7 @@ impl Sqlite {
     /// # Errors
     /// As [`Sqlite::open`], and when no file system has that name.
     pub fn open_on(path: &Path, vfs: &str) -> Result<Sqlite, StoreError> {
-        let flags = FLAGS | OpenFlags::SQLITE_OPEN_CREATE;
-        Sqlite::start(path, prepare(Connection::open_with_flags_and_vfs(path, flags, vfs))?)
+        Sqlite::start(path, connect(path, Some(vfs))?)
     }
 
     fn start(path: &Path, mut connection: Connection) -> Result<Sqlite, StoreError> {
@@ -82,7 +81,7 @@ impl Sqlite {
         if !path.try_exists().unwrap_or(false) {
             return Err(StoreError::Unusable(format!("there is no file {}", path.display())));
         }
-        let connection = connect(path)?;
+        let connection = connect(path, None)?;
         schema::check_current(&connection)?;
         connection.pragma_update(None, "query_only", true).map_err(store_error)?;
         Ok(Sqlite { connection, in_doubt: None, presence: None })
@@ -138,18 +137,8 @@ impl Sqlite {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
-    // An absolute path has none of the meanings that SQLite gives to names such as `:memory:`.
-    let path = std::path::absolute(path).map_err(|error| StoreError::Unusable(error.to_string()))?;
-    prepare(Connection::open_with_flags(path, FLAGS))
-}
-
-fn prepare(opened: rusqlite::Result<Connection>) -> Result<Connection, StoreError> {
-    let connection = opened.map_err(store_error)?;
-    connection.busy_timeout(BUSY).map_err(store_error)?;
-    for (name, value) in [("synchronous", "full"), ("fullfsync", "on"), ("foreign_keys", "on")] {
-        connection.pragma_update(None, name, value).map_err(store_error)?;
-    }
+fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection, StoreError> {
+    let connection = sqlite_file::connect(path, vfs, BUSY, &[("foreign_keys", "on")]).map_err(store_error)?;
     #[cfg(feature = "planted-faults")]
     if truthfed::planted::is(truthfed::planted::Fault::SyncNormal) {
         connection.pragma_update(None, "synchronous", "normal").map_err(store_error)?;

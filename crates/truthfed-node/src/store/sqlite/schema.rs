@@ -3,6 +3,7 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::error::store_error;
+use crate::sqlite_file::{self, Mark};
 use crate::store::StoreError;
 
 /// Marks a file as a store of this program: `tfed`.
@@ -19,20 +20,17 @@ pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
 }
 
 fn check_within(connection: &Transaction<'_>) -> Result<(), StoreError> {
-    let (found, application) = (pragma(connection, "user_version")?, pragma(connection, "application_id")?);
-    let is_empty = table_count(connection)? == 0;
-    match found {
-        0 if is_empty && application == 0 => Ok(()),
-        _ if application != APPLICATION => Err(StoreError::Unusable("the file belongs to another program".to_owned())),
-        1..=CURRENT => Ok(()),
-        _ => Err(StoreError::Version { found, expected: CURRENT }),
+    match sqlite_file::mark(connection, APPLICATION).map_err(store_error)? {
+        Mark::Empty | Mark::Ours(1..=CURRENT) => Ok(()),
+        Mark::Ours(found) => Err(StoreError::Version { found, expected: CURRENT }),
+        Mark::Foreign => Err(StoreError::Unusable("the file belongs to another program".to_owned())),
     }
 }
 
 /// Whether a file is a store of this version.
 pub(super) fn check_current(connection: &Connection) -> Result<(), StoreError> {
     check(connection)?;
-    match pragma(connection, "user_version")? {
+    match version(connection)? {
         CURRENT => Ok(()),
         0 => Err(StoreError::Unusable("the file is empty".to_owned())),
         found => Err(StoreError::Version { found, expected: CURRENT }),
@@ -41,29 +39,24 @@ pub(super) fn check_current(connection: &Connection) -> Result<(), StoreError> {
 
 /// Brings a checked file up to date, whole or not at all.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    if pragma(connection, "user_version")? == CURRENT {
+    if version(connection)? == CURRENT {
         return Ok(());
     }
     kill_point!(before(&"maintenance"));
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Somebody else may have been faster.
     check_within(&transaction)?;
-    let found = pragma(&transaction, "user_version")?;
+    let found = version(&transaction)?;
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration).map_err(store_error)?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION).map_err(store_error)?;
-    transaction.pragma_update(None, "user_version", CURRENT).map_err(store_error)?;
+    sqlite_file::set_mark(&transaction, APPLICATION, CURRENT).map_err(store_error)?;
     kill_point!(inside(&"maintenance"));
     transaction.commit().map_err(store_error)?;
     kill_point!(committed(&"maintenance"));
     Ok(())
 }
 
-fn pragma(connection: &Connection, name: &str) -> Result<i64, StoreError> {
-    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(store_error)
-}
-
-fn table_count(connection: &Connection) -> Result<i64, StoreError> {
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)
+fn version(connection: &Connection) -> Result<i64, StoreError> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(store_error)
 }

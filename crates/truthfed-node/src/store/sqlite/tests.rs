@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::journal::Entry;
-use crate::store::places::{File, Place};
+use crate::testing::{File, Place};
 
 fn batch(head: &mut Head, size: usize) -> Batch {
     let row = head.append(&Entry::Aborted { round: RoundId(1), reason: "x".repeat(size) });

@@ -3,8 +3,8 @@
 use truthfed::auction::ClientId;
 
 use super::*;
-use crate::store::places::{Database, File, Place};
 use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, StoredReply};
+use crate::testing::{Database, File, Place};
 
 /// A store whose rows can be read up to some entry only.
 struct Torn {
