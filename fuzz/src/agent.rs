@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use truthfed::Amount;
 use truthfed::protocol::{RoundId, Snapshot};
 use truthfed::statistics::{Gram, Statistics};
-use truthfed_node::agent::{Agent, Membership, Step, StepError};
+use truthfed_node::agent::{Agent, Membership, Speaker, Step, StepError};
 use truthfed_node::digest::{Digest, Hex, Nonce};
 use truthfed_node::wire::{
-    DeliveryContent, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, SyncReply,
-    View, commitment,
+    AskReply, Call, DeclineReply, DeliveryContent, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA,
+    ReceiptContent, ReceiptKind, ReceiptReply, Reply, SyncReply, View, commitment,
 };
 
 use crate::bytes::Bytes;
@@ -122,30 +122,33 @@ impl Run {
         let view = self.view(bytes);
         match self.agent().next_step(&view)? {
             Step::Nothing => Ok(()),
-            Step::Ask => self.agent().asked(),
-            Step::Sync(_) => {
-                let reply = self.snapshot(bytes, view.closed);
-                self.agent().synced(reply, view.closed)
-            }
             Step::Price(round, nonce, _) => {
                 let ask = (bytes.below(4) > 0).then(|| Amount::from_units(bytes.byte().into()));
                 self.agent().opened(round, nonce, ask)
             }
-            Step::Offer(round, offer) => {
-                let sent = self.offers.entry(round).or_insert_with(|| offer.clone());
+            Step::Send(call) => {
+                let reply = self.reply(bytes, &call, view.closed);
+                self.agent().taken(&call, reply, view.closed)
+            }
+        }
+    }
+
+    /// What the coordinator answers.
+    fn reply(&mut self, bytes: &mut Bytes<'_>, call: &Call, closed: RoundId) -> Reply {
+        match call {
+            Call::Ask => Reply::Ask(AskReply { round: after(closed) }),
+            Call::Sync(_) => Reply::Sync(self.snapshot(bytes, closed)),
+            Call::Decline(round) => Reply::Decline(DeclineReply { round: *round }),
+            Call::Offer(round, offer) => {
+                let sent = self.offers.entry(*round).or_insert_with(|| offer.clone());
                 assert_eq!(sent.digest(), offer.digest(), "two offers to one round");
-                let receipt = self.receipt(bytes, round, ReceiptKind::OfferTaken);
-                self.agent().offer_taken(round, receipt)
+                Reply::Offer(ReceiptReply { receipt: self.receipt(bytes, *round, ReceiptKind::OfferTaken) })
             }
-            Step::Decline(round) => {
-                self.agent().finish(round);
-                Ok(())
+            Call::Deliver(round, delivery) => {
+                self.check_delivery(*round, delivery);
+                Reply::Deliver(ReceiptReply { receipt: self.receipt(bytes, *round, ReceiptKind::DeliveryTaken) })
             }
-            Step::Deliver(round, delivery) => {
-                self.check_delivery(round, &delivery);
-                let receipt = self.receipt(bytes, round, ReceiptKind::DeliveryTaken);
-                self.agent().delivery_taken(round, receipt)
-            }
+            Call::Terms | Call::View(_) | Call::Statement => panic!("{call:?} is no step of a round"),
         }
     }
 

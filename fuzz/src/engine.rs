@@ -14,7 +14,7 @@ use truthfed_node::error::{Code, Refusal};
 use truthfed_node::journal::Entry;
 use truthfed_node::ledger::{Account, Statement, receipts};
 use truthfed_node::wire::{
-    DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
+    Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
 };
 
 use crate::bytes::Bytes;
@@ -68,7 +68,7 @@ impl Run {
         let member = bytes.below(NAMES.len());
         let name = id(NAMES[member]);
         match bytes.below(12) {
-            0 => drop(self.unless_refused(|engine| engine.ask(&name))),
+            0 => drop(self.unless_refused(|engine| engine.call(&name, Call::Ask))),
             1..=3 => {
                 let message = self.offer(bytes, member);
                 self.send(message);
@@ -80,7 +80,7 @@ impl Run {
             }
             6 => {
                 let round = self.round(bytes);
-                drop(self.unless_refused(|engine| engine.decline(&name, round)));
+                drop(self.unless_refused(|engine| engine.call(&name, Call::Decline(round))));
             }
             7 => self.engine.pass_time(),
             8 => self.restart(),
@@ -176,11 +176,11 @@ impl Run {
     /// A member fetches what is settled, and its receipts.
     fn look(&mut self, bytes: &mut Bytes<'_>, name: &ClientId) {
         let have = RoundId(bytes.count());
-        let settlements = match self.unless_refused(|engine| engine.sync(name, SyncRequest { have })) {
+        let settlements = match self.unless_refused(|engine| engine.call(name, Call::Sync(SyncRequest { have }))) {
             Ok(reply) => serde_json::from_str::<SyncReply>(&reply).expect("a snapshot").receipts,
             Err(refusal) => return assert_eq!(refusal.code, Code::MemberRevoked),
         };
-        let reply = self.unless_refused(|engine| engine.statement(name)).expect("a member has a statement");
+        let reply = self.unless_refused(|engine| engine.call(name, Call::Statement)).expect("a member has a statement");
         let all: StatementReply = serde_json::from_str(&reply).expect("a statement");
         let kept = self.receipts.entry(name.clone()).or_default();
         kept.extend(settlements.into_iter().chain(all.decisions).chain(all.settlements));
@@ -203,10 +203,8 @@ impl Run {
 
 impl Message {
     fn send(self, engine: &mut Engine) -> Result<String, Refusal> {
-        match self.is_offer {
-            true => engine.offer(&self.member, self.round, self.envelope),
-            false => engine.deliver(&self.member, self.round, self.envelope),
-        }
+        let call = if self.is_offer { Call::Offer } else { Call::Deliver };
+        engine.call(&self.member, call(self.round, self.envelope))
     }
 }
 

@@ -14,7 +14,7 @@ use truthfed_node::ledger::{Checkpoint, Trust, verify};
 use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
 use truthfed_node::wire::{
-    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, commitment,
+    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, commitment,
 };
 
 use crate::memory::Memory;
@@ -148,11 +148,11 @@ pub(crate) fn with_offers(members: &[usize]) -> Memory {
 }
 
 fn open_round(engine: &mut Engine, members: &[usize]) {
-    engine.ask(&id(NAMES[0])).expect("a member may ask");
+    engine.call(&id(NAMES[0]), Call::Ask).expect("a member may ask");
     for &member in members {
         let envelope = offer(engine, member);
         let round = context(engine, member).round;
-        engine.offer(&id(NAMES[member]), round, envelope).expect("an honest offer is taken");
+        engine.call(&id(NAMES[member]), Call::Offer(round, envelope)).expect("an honest offer is taken");
     }
 }
 
@@ -164,8 +164,8 @@ pub(crate) fn with_rounds() -> Memory {
         deliver_all(&mut engine, defaults);
         engine.pass_time();
     }
-    engine.ask(&id("bob")).expect("a member may ask");
-    engine.decline(&id("cyd"), RoundId(3)).expect("a member may decline");
+    engine.call(&id("bob"), Call::Ask).expect("a member may ask");
+    engine.call(&id("cyd"), Call::Decline(RoundId(3))).expect("a member may decline");
     engine.pass_time();
     engine.stop()
 }
@@ -181,7 +181,7 @@ fn deliver_all(engine: &mut Engine, defaults: usize) {
         let offer = recorded_offer(&engine.store(), member).expect("a winner has offered").digest();
         let content = delivery_content(engine, member, offer);
         let (round, envelope) = (content.context.round, signer(member + 1).seal(DELIVERY_SCHEMA, &content));
-        engine.deliver(&id(NAMES[member]), round, envelope).expect("an honest delivery is taken");
+        engine.call(&id(NAMES[member]), Call::Deliver(round, envelope)).expect("an honest delivery is taken");
     }
 }
 

@@ -7,11 +7,10 @@ use std::sync::LazyLock;
 
 use serde_json::value::RawValue;
 use truthfed::protocol::RoundId;
-use truthfed_node::error::Refusal;
 use truthfed_node::journal::Entry;
 use truthfed_node::ledger::Statement;
 use truthfed_node::reading::read_json;
-use truthfed_node::wire::{DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA};
+use truthfed_node::wire::{Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA};
 
 use crate::federation::{Engine, NAMES, check_right, id, signer, start, with_offers};
 use crate::memory::Memory;
@@ -27,14 +26,14 @@ pub(crate) static BEFORE_DELIVERY: LazyLock<Memory> = LazyLock::new(|| with_offe
 
 /// An offer.
 pub fn offer(bytes: &[u8]) -> bool {
-    let send = |engine: &mut Engine, envelope| engine.offer(&id(NAMES[MEMBER]), ROUND, envelope);
-    envelope(bytes, OFFER_SCHEMA).is_some_and(|envelope| check(&BEFORE_OFFER, &envelope, OFFER_SCHEMA, send))
+    let call = |envelope| Call::Offer(ROUND, envelope);
+    envelope(bytes, OFFER_SCHEMA).is_some_and(|envelope| check(&BEFORE_OFFER, &envelope, OFFER_SCHEMA, call))
 }
 
 /// A delivery.
 pub fn delivery(bytes: &[u8]) -> bool {
-    let send = |engine: &mut Engine, envelope| engine.deliver(&id(NAMES[MEMBER]), ROUND, envelope);
-    envelope(bytes, DELIVERY_SCHEMA).is_some_and(|envelope| check(&BEFORE_DELIVERY, &envelope, DELIVERY_SCHEMA, send))
+    let call = |envelope| Call::Deliver(ROUND, envelope);
+    envelope(bytes, DELIVERY_SCHEMA).is_some_and(|envelope| check(&BEFORE_DELIVERY, &envelope, DELIVERY_SCHEMA, call))
 }
 
 fn envelope(bytes: &[u8], schema: &str) -> Option<Envelope> {
@@ -47,20 +46,16 @@ fn envelope(bytes: &[u8], schema: &str) -> Option<Envelope> {
 }
 
 /// Whether the message was taken; checks what follows either way.
-fn check(
-    before: &Memory,
-    envelope: &Envelope,
-    schema: &str,
-    send: impl Fn(&mut Engine, Envelope) -> Result<String, Refusal>,
-) -> bool {
+fn check(before: &Memory, envelope: &Envelope, schema: &str, call: impl Fn(Envelope) -> Call) -> bool {
+    let send = |engine: &mut Engine| engine.call(&id(NAMES[MEMBER]), call(envelope.clone()));
     let mut engine = start(before.clone());
-    let Ok(reply) = send(&mut engine, envelope.clone()) else {
+    let Ok(reply) = send(&mut engine) else {
         assert_eq!(engine.store().rows, before.rows, "a refusal is recorded");
         assert_eq!(engine.store().replies, before.replies, "a refusal is kept");
         return false;
     };
     assert!(envelope.is_signed_by(&signer(MEMBER + 1).public(), schema), "taken without a signature");
-    assert_eq!(send(&mut engine, envelope.clone()).as_ref(), Ok(&reply), "a repeat gets another reply");
+    assert_eq!(send(&mut engine).as_ref(), Ok(&reply), "a repeat gets another reply");
     let store = engine.stop();
     let recorded = store.entries().into_iter().skip(before.rows.len()).find_map(|entry| match entry {
         Entry::Offered { offer, .. } => Some(offer),
@@ -71,6 +66,6 @@ fn check(
     check_right(&store);
     Statement::read(&mut store.clone(), &id(NAMES[MEMBER])).expect("a member has a statement");
     let mut again = start(store);
-    assert_eq!(send(&mut again, envelope.clone()), Ok(reply), "after a restart a repeat gets another reply");
+    assert_eq!(send(&mut again), Ok(reply), "after a restart a repeat gets another reply");
     true
 }

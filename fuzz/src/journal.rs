@@ -11,6 +11,7 @@ use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Award, Entry, Head};
 use truthfed_node::ledger::{Account, Ledger, Statement, Trust, verify};
 use truthfed_node::store::StandingRow;
+use truthfed_node::wire::Call;
 
 use crate::bytes::Bytes;
 use crate::federation::{NAMES, id, setup, with_rounds};
@@ -121,7 +122,7 @@ pub fn recovery(bytes: &[u8]) -> bool {
     match Stepwise::start(setup(), store) {
         Err(_) => false,
         Ok(mut engine) => {
-            let _ = engine.ask(&id(NAMES[0]));
+            let _ = engine.call(&id(NAMES[0]), Call::Ask);
             true
         }
     }

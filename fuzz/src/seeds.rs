@@ -7,7 +7,7 @@ use truthfed::generate::{Stream, varied_within};
 use truthfed::protocol::{Member, RoundId, Since, Trigger};
 use truthfed_node::federation::DEFAULT_TOML;
 use truthfed_node::journal::Row;
-use truthfed_node::wire::SyncRequest;
+use truthfed_node::wire::{Call, SyncRequest};
 
 use crate::federation::{AGREEMENT, NAMES, delivery_content, id, offer, offer_content, recorded_offer, start};
 use crate::intake::{BEFORE_DELIVERY, BEFORE_OFFER};
@@ -36,10 +36,10 @@ pub fn seeds() -> Vec<Seed> {
     let offered = recorded_offer(&before_delivery.store(), 0).expect("the member has offered").digest();
     add("delivery", "content.json", json(&delivery_content(&before_delivery, 0, offered)).into());
     add("messages", "view.json", json(&before_delivery.published().view(&id(NAMES[0]))).into());
-    let reply = before_delivery.statement(&id(NAMES[0])).expect("a member has a statement");
+    let reply = before_delivery.call(&id(NAMES[0]), Call::Statement).expect("a member has a statement");
     add("messages", "statement.json", reply.into());
     let mut after = start(HONEST.clone());
-    let reply = after.sync(&id(NAMES[1]), SyncRequest { have: RoundId(0) }).expect("a member may sync");
+    let reply = after.call(&id(NAMES[1]), Call::Sync(SyncRequest { have: RoundId(0) })).expect("a member may sync");
     add("messages", "sync.json", reply.into());
     let round = HONEST.rows.iter().take_while(|row| !row.body.contains("\"settled\"")).count() + 2;
     add("journal", "round.jsonl", lines(&HONEST.rows[..round]).into());

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use truthfed::auction::ClientId;
 use truthfed::protocol::{RoundId, Time};
 use truthfed_node::digest::{Digest, PublicKey};
-use truthfed_node::engine::{Answer, Call, Clock, Command, Core, EngineError, Published, Setup, Witness};
+use truthfed_node::engine::{Answer, Clock, Command, Core, EngineError, Published, Setup, Witness};
 use truthfed_node::journal::{Head, Row};
 use truthfed_node::ledger::{Checkpoint, Posting};
 use truthfed_node::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
-use truthfed_node::wire::{Envelope, SyncRequest};
+use truthfed_node::wire::Call;
 
 use crate::memory::Memory;
 
@@ -53,30 +53,6 @@ impl Stepwise {
         self.work(Vec::new());
     }
 
-    pub(crate) fn ask(&mut self, member: &ClientId) -> Answer {
-        self.call(member, Call::Ask)
-    }
-
-    pub(crate) fn offer(&mut self, member: &ClientId, round: RoundId, envelope: Envelope) -> Answer {
-        self.call(member, Call::Offer(round, envelope))
-    }
-
-    pub(crate) fn decline(&mut self, member: &ClientId, round: RoundId) -> Answer {
-        self.call(member, Call::Decline(round))
-    }
-
-    pub(crate) fn deliver(&mut self, member: &ClientId, round: RoundId, envelope: Envelope) -> Answer {
-        self.call(member, Call::Deliver(round, envelope))
-    }
-
-    pub(crate) fn sync(&mut self, member: &ClientId, request: SyncRequest) -> Answer {
-        self.call(member, Call::Sync(request))
-    }
-
-    pub(crate) fn statement(&mut self, member: &ClientId) -> Answer {
-        self.call(member, Call::Statement)
-    }
-
     pub(crate) fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
         self.take(Command::enrol(member, key, certificate))
     }
@@ -85,7 +61,7 @@ impl Stepwise {
         self.take(Command::revoke(member))
     }
 
-    fn call(&mut self, member: &ClientId, call: Call) -> Answer {
+    pub(crate) fn call(&mut self, member: &ClientId, call: Call) -> Answer {
         self.take(Command::of(&self.published, member, call)?)
     }
 

@@ -7,11 +7,9 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 
 use crate::digest::Hex;
 use crate::error::{Code, Refusal};
-use crate::wire::Envelope;
 
 impl<const N: usize> JsonSchema for Hex<N> {
     fn schema_name() -> Cow<'static, str> {
@@ -51,14 +49,8 @@ impl JsonSchema for Refusal {
     }
 }
 
-/// An envelope whose content is a `T`; read without a look inside.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Signed<T> {
-    pub(crate) envelope: Envelope,
-    #[serde(skip)]
-    content: PhantomData<fn() -> T>,
-}
+/// An envelope whose content is a `T`.
+pub(crate) struct Signed<T>(PhantomData<T>);
 
 impl<T: JsonSchema> JsonSchema for Signed<T> {
     fn schema_name() -> Cow<'static, str> {

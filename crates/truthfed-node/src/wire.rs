@@ -15,8 +15,10 @@ use truthfed::auction::{ClientId, Offer};
 use truthfed::protocol::{Request, RoundId, Snapshot};
 use truthfed::statistics::Gram;
 
+use crate::call::calls;
 use crate::digest::{Digest, Nonce, Signature};
 use crate::schema::{self, Signed};
+use crate::terms::TermsDocument;
 
 /// Schema of the content of an offer.
 pub const OFFER_SCHEMA: &str = "truthfed.offer/1";
@@ -190,6 +192,58 @@ pub enum Phase {
     Offers,
     /// What the winners offered.
     Deliveries,
+}
+
+calls! {
+    /// What a member asks of the coordinator.
+    Member Call, Reply {
+        /// The terms of the federation, as the bytes whose SHA-256 every offer names.
+        Terms = GET "/v1/terms" => TermsDocument,
+        /// What a member sees now; waits for a change when it has seen this version already.
+        View(query seen: Seen) = GET "/v1/view" => View,
+        /// Asks for a round: opens one, or names the one that is open.
+        Ask = POST "/v1/ask" => AskReply,
+        /// Offers data at a price; the first offer binds.
+        Offer(path round: RoundId, matrix offer: Envelope as Signed<OfferContent>) =
+            POST "/v1/rounds/{round}/offer" => ReceiptReply,
+        /// Has nothing to offer in a round, so that nobody waits for it.
+        Decline(path round: RoundId) = POST "/v1/rounds/{round}/decline" => DeclineReply,
+        /// Delivers the moment that a winning offer committed to.
+        Deliver(path round: RoundId, body delivery: Envelope as Signed<DeliveryContent>) =
+            POST "/v1/rounds/{round}/delivery" => ReceiptReply,
+        /// What is settled, if it is newer than what the member has, and the receipts since.
+        Sync(body request: SyncRequest) = POST "/v1/sync" => SyncReply,
+        /// All receipts of the member about decisions and payments.
+        Statement = GET "/v1/statement" => StatementReply,
+    }
+}
+
+impl Call {
+    /// The round it belongs to, if it belongs to one.
+    pub fn round(&self) -> Option<RoundId> {
+        match self {
+            Call::Offer(round, _) | Call::Decline(round) | Call::Deliver(round, _) => Some(*round),
+            Call::Terms | Call::View(_) | Call::Ask | Call::Sync(_) | Call::Statement => None,
+        }
+    }
+}
+
+/// Which view a member has seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Seen {
+    /// The version it has; without it the answer comes at once.
+    pub after: Option<u64>,
+    /// How long to wait for another one; the coordinator may answer sooner, 30000 is the longest.
+    pub wait_ms: u64,
+}
+
+impl Seen {
+    /// Whether there is nothing new for whoever has seen this, when the coordinator is at `version`. A version above ours
+    /// means that an older backup was restored: that is news too.
+    pub fn is_latest(&self, version: u64) -> bool {
+        self.after == Some(version)
+    }
 }
 
 /// A member says which snapshot it holds.

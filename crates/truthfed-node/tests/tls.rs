@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Body;
+use axum::http::Method;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use rustls::pki_types::ServerName;
@@ -21,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use truthfed_node::call::Message;
 use truthfed_node::digest::Digest;
 use truthfed_node::error::Code;
 use truthfed_node::federation::{self, InitOptions};
@@ -33,6 +35,14 @@ use truthfed_node::net::{
 /// No test waits longer than this for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(150);
+
+fn ask(path: &str) -> Message {
+    Message { method: Method::GET, path: path.to_owned(), body: String::new().into() }
+}
+
+fn tell(path: &str, body: String) -> Message {
+    Message { method: Method::POST, path: path.to_owned(), body: body.into() }
+}
 
 /// A running server and all that is needed to call it.
 struct World {
@@ -116,7 +126,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// The alert with which the server turned a client away.
 async fn alert(client: Client) -> AlertDescription {
-    match soon(client.get("/who")).await {
+    match soon(client.send(ask("/who"), None)).await {
         Err(NetError::Tls(rustls::Error::AlertReceived(alert))) => alert,
         other => panic!("{other:?}"),
     }
@@ -127,12 +137,12 @@ async fn a_member_is_known_by_its_certificate() {
     let world = World::start(Limits::default()).await;
     for _ in 0..2 {
         let member = world.member();
-        let reply = soon(world.client(&member).get("/who")).await.unwrap();
+        let reply = soon(world.client(&member).send(ask("/who"), None)).await.unwrap();
         assert_eq!(reply.body, member.certificate().digest().to_string());
         assert_eq!(reply.body, Digest::of(member.certificate().der()).to_string());
     }
     let operator = world.authority.issue_operator(Validity::leaf());
-    assert!(soon(world.client(&operator).get("/who")).await.unwrap().status.is_success());
+    assert!(soon(world.client(&operator).send(ask("/who"), None)).await.unwrap().status.is_success());
 }
 
 #[tokio::test]
@@ -151,11 +161,12 @@ async fn the_files_of_a_folder_connect_members_and_operator_to_the_coordinator()
         let bundle =
             federation::open_bundle(&outer.path().join("fed/members").join(enrolment.member.as_str())).unwrap();
         let tls = client_tls(&bundle.identity, &bundle.authority).unwrap();
-        let reply = soon(Client::new(&address, &bundle.server_name, tls).unwrap().get("/who")).await.unwrap();
+        let reply =
+            soon(Client::new(&address, &bundle.server_name, tls).unwrap().send(ask("/who"), None)).await.unwrap();
         assert_eq!(reply.body, enrolment.certificate.to_string());
     }
     let tls = client_tls(&opened.operator_identity().unwrap(), opened.authority()).unwrap();
-    let reply = soon(Client::new(&address, "localhost", tls).unwrap().get("/who")).await.unwrap();
+    let reply = soon(Client::new(&address, "localhost", tls).unwrap().send(ask("/who"), None)).await.unwrap();
     assert_eq!(reply.body, opened.operator().to_string());
 }
 
@@ -164,7 +175,7 @@ async fn a_server_is_reached_by_its_ip_address_as_well_as_by_its_name() {
     let world = World::start(Limits::default()).await;
     for name in ["localhost", "127.0.0.1"] {
         let client = Client::new(&world.address.to_string(), name, world.config(&world.member())).unwrap();
-        assert!(soon(client.get("/who")).await.unwrap().status.is_success(), "{name}");
+        assert!(soon(client.send(ask("/who"), None)).await.unwrap().status.is_success(), "{name}");
     }
 }
 
@@ -215,7 +226,7 @@ async fn a_certificate_counts_within_its_time_only() {
     let early = issue(now + day, now + 3 * day);
     alert(world.client(&early)).await;
     let skewed = issue(now - day, now + day);
-    assert!(soon(world.client(&skewed).get("/who")).await.is_ok());
+    assert!(soon(world.client(&skewed).send(ask("/who"), None)).await.is_ok());
 }
 
 #[tokio::test]
@@ -223,14 +234,14 @@ async fn a_revoked_certificate_is_refused_in_the_handshake_and_its_open_connecti
     let world = World::start(Limits::default()).await;
     let (revoked, other) = (world.member(), world.member());
     let (waiting, idle) = (world.client(&revoked), world.client(&revoked));
-    assert!(soon(idle.get("/who")).await.is_ok());
-    let poll = tokio::spawn(async move { waiting.get_within("/wait", PATIENCE).await });
+    assert!(soon(idle.send(ask("/who"), None)).await.is_ok());
+    let poll = tokio::spawn(async move { waiting.send(ask("/wait"), Some(PATIENCE)).await });
     soon(world.begun.notified()).await;
     world.revocations.revoke(revoked.certificate().digest());
     assert!(matches!(soon(poll).await.unwrap(), Err(NetError::Closed(_))));
-    assert!(soon(idle.get("/who")).await.is_err());
+    assert!(soon(idle.send(ask("/who"), None)).await.is_err());
     assert_eq!(alert(world.client(&revoked)).await, AlertDescription::CertificateRevoked);
-    assert!(soon(world.client(&other).get("/who")).await.is_ok());
+    assert!(soon(world.client(&other).send(ask("/who"), None)).await.is_ok());
 }
 
 #[tokio::test]
@@ -239,7 +250,7 @@ async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
     let member = world.member();
     let check = async |name: &str, config| {
         let client = Client::new(&world.address.to_string(), name, config).unwrap();
-        match soon(client.get("/who")).await {
+        match soon(client.send(ask("/who"), None)).await {
             Err(NetError::Tls(rustls::Error::InvalidCertificate(error))) => error,
             other => panic!("{other:?}"),
         }
@@ -253,7 +264,7 @@ async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
     let past = Validity { from: SystemTime::UNIX_EPOCH, until: SystemTime::UNIX_EPOCH + PATIENCE };
     let expired = authority.issue_server(&["localhost".to_owned()], past).unwrap();
     let world = World::with_server("127.0.0.1:0", authority, &expired, Limits::default()).await;
-    let reply = soon(world.client(&world.member()).get("/who")).await;
+    let reply = soon(world.client(&world.member()).send(ask("/who"), None)).await;
     assert!(matches!(reply, Err(NetError::Tls(rustls::Error::InvalidCertificate(_)))), "{reply:?}");
 }
 
@@ -370,7 +381,7 @@ async fn a_body_that_is_too_large_is_refused_announced_or_not() {
     let world = World::start(Limits { body_bytes: 1000, ..Limits::default() }).await;
     let member = world.member();
     let client = world.client(&member);
-    assert_eq!(soon(client.post("/echo", "x".repeat(1000))).await.unwrap().body.len(), 1000);
+    assert_eq!(soon(client.send(tell("/echo", "x".repeat(1000)), None)).await.unwrap().body.len(), 1000);
     let announced = b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1001\r\n\r\n";
     let answer = check_ends(world.raw(&member).await, announced, Duration::ZERO).await;
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains(r#""code":"too-large""#), "{answer}");
@@ -387,14 +398,14 @@ async fn a_member_has_so_many_connections() {
     let (member, other) = (world.member(), world.member());
     let clients = [world.client(&member), world.client(&member)];
     for client in &clients {
-        assert!(soon(client.get("/who")).await.unwrap().status.is_success());
+        assert!(soon(client.send(ask("/who"), None)).await.unwrap().status.is_success());
     }
-    let reply = soon(world.client(&member).get("/who")).await.unwrap();
+    let reply = soon(world.client(&member).send(ask("/who"), None)).await.unwrap();
     assert_eq!(reply.refusal().map(|refusal| refusal.code), Some(Code::TooManyConnections));
-    assert!(soon(world.client(&other).get("/who")).await.unwrap().status.is_success());
+    assert!(soon(world.client(&other).send(ask("/who"), None)).await.unwrap().status.is_success());
     drop(clients);
     // The seats come back when the server has seen the ends.
-    let seated = async { while !world.client(&member).get("/who").await.unwrap().status.is_success() {} };
+    let seated = async { while !world.client(&member).send(ask("/who"), None).await.unwrap().status.is_success() {} };
     soon(seated).await;
 }
 
@@ -404,24 +415,24 @@ async fn strangers_of_one_address_do_not_wait_in_numbers_and_members_are_not_cou
     let member = world.member();
     let clients = [world.client(&member), world.client(&member), world.client(&member)];
     for client in &clients {
-        assert!(soon(client.get("/who")).await.is_ok());
+        assert!(soon(client.send(ask("/who"), None)).await.is_ok());
     }
     let silent = [TcpStream::connect(world.address).await.unwrap(), TcpStream::connect(world.address).await.unwrap()];
     check_ends(TcpStream::connect(world.address).await.unwrap(), b"", Duration::ZERO).await;
-    assert!(soon(clients[0].get("/who")).await.is_ok(), "who is in stays in");
+    assert!(soon(clients[0].send(ask("/who"), None)).await.is_ok(), "who is in stays in");
     drop(silent);
-    soon(async { while world.client(&member).get("/who").await.is_err() {} }).await;
+    soon(async { while world.client(&member).send(ask("/who"), None).await.is_err() {} }).await;
 }
 
 #[tokio::test]
 async fn connections_in_all_are_bounded() {
     let world = World::start(Limits { connections: 1, ..Limits::default() }).await;
     let client = world.client(&world.member());
-    assert!(soon(client.get("/who")).await.is_ok());
+    assert!(soon(client.send(ask("/who"), None)).await.is_ok());
     check_ends(TcpStream::connect(world.address).await.unwrap(), b"", Duration::ZERO).await;
-    assert!(soon(client.get("/who")).await.is_ok());
+    assert!(soon(client.send(ask("/who"), None)).await.is_ok());
     drop(client);
-    soon(async { while world.client(&world.member()).get("/who").await.is_err() {} }).await;
+    soon(async { while world.client(&world.member()).send(ask("/who"), None).await.is_err() {} }).await;
 }
 
 #[tokio::test]
@@ -430,18 +441,18 @@ async fn a_member_that_asks_too_often_is_told_to_wait_and_others_are_not() {
     let client = world.client(&world.member());
     let mut codes = Vec::new();
     for _ in 0..3 {
-        codes.push(soon(client.get("/who")).await.unwrap().refusal().map(|refusal| refusal.code));
+        codes.push(soon(client.send(ask("/who"), None)).await.unwrap().refusal().map(|refusal| refusal.code));
     }
     assert_eq!(codes, [None, None, Some(Code::RateLimited)]);
-    assert_eq!(soon(world.client(&world.member()).get("/who")).await.unwrap().refusal(), None);
+    assert_eq!(soon(world.client(&world.member()).send(ask("/who"), None)).await.unwrap().refusal(), None);
 }
 
 #[tokio::test]
 async fn a_server_that_stops_finishes_what_is_under_way_and_takes_nothing_new() {
     let world = World::start(Limits::default()).await;
     let (client, idle) = (world.client(&world.member()), world.client(&world.member()));
-    assert!(soon(idle.get("/who")).await.is_ok());
-    let waiting = tokio::spawn(async move { client.get_within("/wait", PATIENCE).await });
+    assert!(soon(idle.send(ask("/who"), None)).await.is_ok());
+    let waiting = tokio::spawn(async move { client.send(ask("/wait"), Some(PATIENCE)).await });
     soon(world.begun.notified()).await;
     world.stop.send(true).unwrap();
     soon(async { while TcpStream::connect(world.address).await.is_ok() {} }).await;
@@ -454,7 +465,7 @@ async fn a_server_that_stops_finishes_what_is_under_way_and_takes_nothing_new() 
 async fn a_request_that_outlasts_the_grace_period_is_cut_off() {
     let world = World::start(Limits { grace: SHORT, ..Limits::default() }).await;
     let client = world.client(&world.member());
-    let waiting = tokio::spawn(async move { client.get_within("/wait", PATIENCE).await });
+    let waiting = tokio::spawn(async move { client.send(ask("/wait"), Some(PATIENCE)).await });
     soon(world.begun.notified()).await;
     drop(world.stop);
     soon(world.server).await.unwrap();
@@ -465,12 +476,12 @@ async fn a_request_that_outlasts_the_grace_period_is_cut_off() {
 async fn a_client_keeps_its_connection() {
     let world = World::start(Limits::default()).await;
     let client = world.client(&world.member());
-    let first = soon(client.get("/port")).await.unwrap().body;
-    assert_eq!(soon(client.get("/port")).await.unwrap().body, first);
+    let first = soon(client.send(ask("/port"), None)).await.unwrap().body;
+    assert_eq!(soon(client.send(ask("/port"), None)).await.unwrap().body, first);
     let fresh =
         world.client(&world.member()).with_limits(ClientLimits { idle: Duration::ZERO, ..ClientLimits::default() });
-    let first = soon(fresh.get("/port")).await.unwrap().body;
-    assert_ne!(soon(fresh.get("/port")).await.unwrap().body, first, "not one that was idle for too long");
+    let first = soon(fresh.send(ask("/port"), None)).await.unwrap().body;
+    assert_ne!(soon(fresh.send(ask("/port"), None)).await.unwrap().body, first, "not one that was idle for too long");
 }
 
 /// A connection whose response was read is not ready for the next request at once: another connection was opened then.
@@ -480,9 +491,9 @@ async fn a_client_keeps_its_connection_however_soon_it_sends_again() {
     let network = Watched { hesitates: Duration::from_millis(5), ..Watched::default() };
     let client = Client::over(network, &world.address.to_string(), "localhost", world.config(&world.member())).unwrap();
     let asked = async {
-        let first = client.get("/port").await.unwrap().body;
+        let first = client.send(ask("/port"), None).await.unwrap().body;
         for _ in 0..20 {
-            assert_eq!(client.get("/port").await.unwrap().body, first);
+            assert_eq!(client.send(ask("/port"), None).await.unwrap().body, first);
         }
     };
     soon(asked).await;
@@ -495,13 +506,13 @@ async fn a_client_connects_again_when_the_server_was_restarted() {
     let ended = network.ended.clone();
     let address = world.address.to_string();
     let client = Client::over(network, &address, "localhost", world.config(&world.member())).unwrap();
-    assert!(soon(client.get("/who")).await.is_ok());
+    assert!(soon(client.send(ask("/who"), None)).await.is_ok());
     world.stop.send(true).unwrap();
     soon(world.server).await.unwrap();
     soon(ended.notified()).await;
-    assert!(matches!(soon(client.get("/who")).await, Err(NetError::Unreachable { .. })));
+    assert!(matches!(soon(client.send(ask("/who"), None)).await, Err(NetError::Unreachable { .. })));
     let world = World::at(&address, world.authority, Limits::default()).await;
-    assert!(soon(client.get("/who")).await.is_ok());
+    assert!(soon(client.send(ask("/who"), None)).await.is_ok());
     drop(world);
 }
 
@@ -556,8 +567,8 @@ impl AsyncWrite for WatchedStream {
 async fn a_client_gives_up_in_time_and_goes_on_with_the_next_request() {
     let world = World::start(Limits::default()).await;
     let client = world.client(&world.member());
-    assert!(matches!(soon(client.get_within("/wait", SHORT)).await, Err(NetError::Timeout(SHORT))));
-    assert!(soon(client.get("/who")).await.unwrap().status.is_success());
+    assert!(matches!(soon(client.send(ask("/wait"), Some(SHORT))).await, Err(NetError::Timeout(SHORT))));
+    assert!(soon(client.send(ask("/who"), None)).await.unwrap().status.is_success());
 }
 
 #[tokio::test]
@@ -565,13 +576,13 @@ async fn a_client_bounds_what_it_reads_and_how_long_it_connects() {
     let world = World::start(Limits::default()).await;
     let limits = ClientLimits { response_bytes: 1000, connect: SHORT, ..ClientLimits::default() };
     let client = world.client(&world.member()).with_limits(limits);
-    assert!(matches!(soon(client.get("/large")).await, Err(NetError::TooLarge(1000))));
-    assert!(soon(client.get("/who")).await.is_ok());
+    assert!(matches!(soon(client.send(ask("/large"), None)).await, Err(NetError::TooLarge(1000))));
+    assert!(soon(client.send(ask("/who"), None)).await.is_ok());
 
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = mute.local_addr().unwrap().to_string();
     let client = Client::new(&address, "localhost", world.config(&world.member())).unwrap().with_limits(limits);
-    assert!(matches!(soon(client.get("/who")).await, Err(NetError::Timeout(SHORT))));
+    assert!(matches!(soon(client.send(ask("/who"), None)).await, Err(NetError::Timeout(SHORT))));
 }
 
 #[tokio::test]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde::Serialize;
 use truthfed::auction::ClientId;
-use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply};
+use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply, Order, OrderReply};
 use truthfed_node::coordinator::{Config, Plan};
 use truthfed_node::engine;
 use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
 use truthfed_node::identity::check_name;
-use truthfed_node::net::{Client, NetError, Reply, client_tls};
+use truthfed_node::net::{Client, NetError, client_tls};
 
 use super::args::{FolderArgs, MemberArgs, MembersArgs, MembersCommand};
 use super::block_on;
@@ -113,21 +113,23 @@ async fn over_the_network(federation: &Federation, change: &Option<Change>) -> a
     let settings = federation.settings();
     let tls = client_tls(&federation.operator_identity()?, federation.authority())?;
     let client = Client::new(&settings.address, &settings.server_name, tls)?;
-    let path = "/v1/operator/members";
-    match change {
-        None => {}
-        Some(Change::Enrol(request)) => drop(checked(client.post(path, serde_json::to_string(request)?).await?)?),
-        Some(Change::Revoke(member)) => drop(checked(client.delete(&format!("{path}/{member}")).await?)?),
+    let orders = match change {
+        None => vec![Order::Members],
+        Some(Change::Enrol(request)) => vec![Order::Enrol(request.clone()), Order::Members],
+        Some(Change::Revoke(member)) => vec![Order::Revoke(check_name(member)?), Order::Members],
+    };
+    let mut replies = Vec::with_capacity(orders.len());
+    for order in orders {
+        let reply = client.send(order.message(), None).await?;
+        match reply.refusal() {
+            Some(refusal) => return Err(refusal.into()),
+            None if reply.status.is_success() => replies.push(order.read_reply(&reply.body)?),
+            None => bail!("the coordinator answered with status {}", reply.status),
+        }
     }
-    let reply = checked(client.get(path).await?)?;
-    serde_json::from_slice(&reply.body).context("the coordinator's reply cannot be read")
-}
-
-fn checked(reply: Reply) -> anyhow::Result<Reply> {
-    match reply.refusal() {
-        Some(refusal) => Err(refusal.into()),
-        None if reply.status.is_success() => Ok(reply),
-        None => bail!("the coordinator answered with status {}", reply.status),
+    match replies.pop() {
+        Some(OrderReply::Members(members)) => Ok(members),
+        _ => bail!("the coordinator did not say who the members are"),
     }
 }
 

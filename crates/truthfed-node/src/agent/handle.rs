@@ -1,6 +1,5 @@
 //! One agent, shared by the application's requests and the talk with the coordinator.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -79,7 +78,7 @@ impl Handle {
     /// Does something with the agent, alone.
     pub async fn with<T: Send + 'static>(&self, work: impl FnOnce(&mut Agent) -> T + Send + 'static) -> T {
         let agent = self.hold().await;
-        work_with(agent, work).await
+        work_with(agent, work).await.1
     }
 
     /// The agent, and nobody else has it meanwhile.
@@ -106,25 +105,19 @@ pub(super) struct Held {
     place: Place,
 }
 
-impl Deref for Held {
-    type Target = Agent;
-
-    fn deref(&self) -> &Agent {
-        &self.agent
-    }
-}
-
-/// Works with an agent that is held, where its disk access belongs.
+/// Works with an agent that is held, on a thread that may block, and gives it back.
 pub(super) async fn work_with<T: Send + 'static>(
     mut held: Held,
     work: impl FnOnce(&mut Agent) -> T + Send + 'static,
-) -> T {
+) -> (Held, T) {
     if held.place == Place::Task {
-        return work(&mut held.agent);
+        let done = work(&mut held.agent);
+        return (held, done);
     }
     let done = tokio::task::spawn_blocking(move || {
         kill_point!(replied());
-        work(&mut held.agent)
+        let done = work(&mut held.agent);
+        (held, done)
     });
     done.await.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),

@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use rustls::AlertDescription;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use truthfed::protocol::RoundId;
 
-use super::link::{Link, LinkError, read_reply};
+use super::link::{Link, LinkError};
 use crate::error::Code;
 use crate::federation::Bundle;
 use crate::net::{Client, Connect, NetError, Reply, Tcp, TlsError, client_tls};
-use crate::wire::{AskReply, DeclineReply, Envelope, ReceiptReply, SyncReply, SyncRequest, View};
+use crate::wire::Call;
 
-/// How much longer than agreed the coordinator may take to answer a long poll.
+/// How much longer than agreed the coordinator may take to answer a long poll: a busy machine, a slow network.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A link to the coordinator of a bundle. Two connections: one waits for news, the other speaks meanwhile.
@@ -53,48 +50,22 @@ impl<C: Connect> Https<C> {
         let client = || Client::over(network(), &bundle.coordinator, &bundle.server_name, tls.clone());
         Ok(Https { waiting: client()?, speaking: client()? })
     }
-
-    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, LinkError> {
-        let body = serde_json::to_string(body).expect("messages are JSON");
-        read(self.speaking.post(path, body).await)
-    }
 }
-
-/// A message that says nothing but where it is sent to.
-#[derive(Serialize)]
-struct Empty {}
 
 impl<C: Connect> Link for Https<C> {
-    async fn view(&self, after: Option<u64>, wait_ms: u64) -> Result<View, LinkError> {
-        let path = match after {
-            Some(version) => format!("/v1/view?after={version}&wait_ms={wait_ms}"),
-            None => "/v1/view".to_owned(),
+    async fn call(&self, call: Call) -> Result<Vec<u8>, LinkError> {
+        let reply = match &call {
+            Call::View(seen) => {
+                let within = Duration::from_millis(seen.wait_ms) + GRACE;
+                self.waiting.send(call.message(), Some(within)).await
+            }
+            _ => self.speaking.send(call.message(), None).await,
         };
-        read(self.waiting.get_within(&path, Duration::from_millis(wait_ms) + GRACE).await)
-    }
-
-    async fn ask(&self) -> Result<AskReply, LinkError> {
-        self.post("/v1/ask", &Empty {}).await
-    }
-
-    async fn offer(&self, round: RoundId, offer: Envelope) -> Result<ReceiptReply, LinkError> {
-        self.post(&format!("/v1/rounds/{round}/offer"), &offer).await
-    }
-
-    async fn decline(&self, round: RoundId) -> Result<DeclineReply, LinkError> {
-        self.post(&format!("/v1/rounds/{round}/decline"), &Empty {}).await
-    }
-
-    async fn deliver(&self, round: RoundId, delivery: Envelope) -> Result<ReceiptReply, LinkError> {
-        self.post(&format!("/v1/rounds/{round}/delivery"), &delivery).await
-    }
-
-    async fn sync(&self, request: SyncRequest) -> Result<SyncReply, LinkError> {
-        self.post("/v1/sync", &request).await
+        read(reply)
     }
 }
 
-fn read<T: DeserializeOwned>(reply: Result<Reply, NetError>) -> Result<T, LinkError> {
+fn read(reply: Result<Reply, NetError>) -> Result<Vec<u8>, LinkError> {
     let reply = reply.map_err(|error| match error {
         NetError::TooLarge(_) => LinkError::Garbled(error.to_string()),
         // It is there, and says no at the door.
@@ -104,7 +75,7 @@ fn read<T: DeserializeOwned>(reply: Result<Reply, NetError>) -> Result<T, LinkEr
         error => LinkError::Away(error.to_string()),
     })?;
     if reply.status.is_success() {
-        return read_reply(&reply.body);
+        return Ok(reply.body.into());
     }
     match reply.refusal() {
         Some(refusal) => Err(LinkError::Refused(refusal)),

@@ -5,14 +5,17 @@
 //!
 //! - [`Agent`]: choosing, learning, and what to say in a round, without a network.
 //! - [`Policy`]: what it asks for its data.
-//! - [`Runner`]: carries messages between an agent and the coordinator; [`Handle`]: shares an agent with the application.
+//! - [`Conversation`]: what it says to the coordinator and when, without I/O.
+//! - [`Runner`]: drives a conversation over a link; [`Handle`]: shares an agent with the application.
 
+mod conversation;
 mod core;
 mod decision;
 mod handle;
 mod https;
 mod link;
 pub mod local;
+mod pauses;
 mod policy;
 mod receipts;
 mod rounds;
@@ -27,6 +30,7 @@ mod tests;
 
 use truthfed::auction::ClientId;
 
+pub use self::conversation::{Conversation, ExchangeError, Output, Refused, Speaker};
 pub use self::core::{Agent, ChooseError, LearnError, Status};
 pub use self::decision::{DecisionId, DecisionIdError};
 pub use self::handle::Handle;
@@ -34,8 +38,8 @@ pub use self::https::{Https, HttpsError};
 pub use self::link::{Direct, Link, LinkError};
 pub use self::policy::{Policy, PolicyError, Price, RawPolicy};
 pub use self::receipts::BadReceipt;
-pub use self::rounds::{Refused, Step, StepError};
-pub use self::run::{ExchangeError, Runner};
+pub use self::rounds::{Step, StepError};
+pub use self::run::Runner;
 pub use self::store::FileError;
 use crate::digest::{Digest, PublicKey};
 use crate::federation::Bundle;

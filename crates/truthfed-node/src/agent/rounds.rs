@@ -1,7 +1,6 @@
 //! An agent's part in rounds, without a network: what it would send next, and what a reply means to it.
 //!
-//! [`Agent::next_step`] looks at what the coordinator shows and says what is to be done; whoever does it hands the reply
-//! back. Nothing is said before it is written: what a round is answered with is signed and kept in the same transaction
+//! Nothing is said before it is written: what a round is answered with is signed and kept in the same transaction
 //! that puts the data in flight, so that a crash at any point repeats the same bytes, or nothing.
 
 use truthfed::Amount;
@@ -9,15 +8,15 @@ use truthfed::bandit::RefreshError;
 use truthfed::protocol::{RoundId, Snapshot};
 use truthfed::statistics::Statistics;
 
+use super::conversation::Speaker;
 use super::core::Agent;
 use super::receipts::{BadReceipt, Known};
 use super::state::{Answer, Event, EventError, NewOffer};
 use super::store::{Beside, FileError, Receipt, SignedOffer};
 use crate::digest::Nonce;
-use crate::error::{Code, Whose};
 use crate::wire::{
-    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase, ReceiptKind,
-    SyncReply, SyncRequest, View, commitment,
+    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase,
+    ReceiptKind, ReceiptReply, Reply, SyncReply, SyncRequest, View, commitment,
 };
 
 /// Schema of the signature a salt is made of.
@@ -28,44 +27,10 @@ const SALT_SCHEMA: &str = "truthfed.salt/1";
 pub enum Step {
     /// Nothing, as long as the view stays the same.
     Nothing,
-    /// Fetch the snapshot, and hand it to [`Agent::synced`].
-    Sync(SyncRequest),
-    /// Ask for a round, then [`Agent::asked`].
-    Ask,
-    /// Decide on a price, and hand it to [`Agent::opened`]: for a round, its nonce, and what is there to offer.
+    /// Decide on a price, and hand it to [`Speaker::opened`]: for a round, its nonce, and what is there to offer.
     Price(RoundId, Nonce, Option<Statistics>),
-    /// Send this offer, and hand the receipt to [`Agent::offer_taken`].
-    Offer(RoundId, Envelope),
-    /// Say that there is no offer, then [`Agent::finish`].
-    Decline(RoundId),
-    /// Send this delivery, and hand the receipt to [`Agent::delivery_taken`].
-    Deliver(RoundId, Envelope),
-}
-
-/// What is to be done when the coordinator refuses a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// Try again later.
-    TryAgain,
-    /// [`Agent::finish`] the round: nothing more is to be said in it.
-    Finish(RoundId),
-    /// The same, and decline: a courtesy to the others, who wait for the deadline without it.
-    Decline(RoundId),
-}
-
-impl Step {
-    /// What a refusal of this step comes to. One that only the member could mend is final for the round.
-    pub fn refused(&self, code: Code) -> Refused {
-        match self {
-            _ if code.whose() != Whose::Member => Refused::TryAgain,
-            Step::Offer(round, _) => match code {
-                Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry => Refused::Finish(*round),
-                _ => Refused::Decline(*round),
-            },
-            Step::Decline(round) | Step::Deliver(round, _) => Refused::Finish(*round),
-            Step::Nothing | Step::Sync(_) | Step::Ask | Step::Price(..) => Refused::TryAgain,
-        }
-    }
+    /// Send this, and hand the reply to [`Speaker::taken`].
+    Send(Call),
 }
 
 /// Why a step cannot be done.
@@ -106,21 +71,17 @@ impl From<EventError> for StepError {
     }
 }
 
-impl Agent {
-    /// What is to be done, given what the coordinator shows.
-    ///
-    /// # Errors
-    /// When the view cannot be right, or the file fails.
-    pub fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
+impl Speaker for Agent {
+    fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
         self.take_up()?;
         let closed = self.state.closed();
         if view.closed > closed {
-            return Ok(Step::Sync(SyncRequest { have: closed }));
+            return Ok(Step::Send(Call::Sync(SyncRequest { have: closed })));
         }
         match &view.open {
             // An old view: the next one says more.
             _ if view.closed < closed => Ok(Step::Nothing),
-            None if self.state.wants_round() => Ok(Step::Ask),
+            None if self.state.wants_round() => Ok(Step::Send(Call::Ask)),
             None => Ok(Step::Nothing),
             Some(open) if open.round.0 != closed.0 + 1 => Ok(Step::Nothing),
             Some(open) if self.finished == Some(open.round) => Ok(Step::Nothing),
@@ -128,13 +89,48 @@ impl Agent {
         }
     }
 
+    fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError> {
+        self.take_up()?;
+        let event = Event::Opened { round, nonce, ask };
+        let mut next = self.state.clone();
+        let offer = next.apply(event.clone())?.map(|offer| (round, self.sign(round, nonce, offer)));
+        let beside = Beside { offer, ..Beside::default() };
+        Ok(self.commit(&event, &beside, |state| *state = next)?)
+    }
+
+    fn taken(&mut self, call: &Call, reply: Reply, ended: RoundId) -> Result<(), StepError> {
+        match (call, reply) {
+            (Call::Ask, Reply::Ask(_)) => self.happen(&Event::Asked, Vec::new()),
+            (Call::Offer(round, _), Reply::Offer(ReceiptReply { receipt })) => {
+                self.receive(*round, ReceiptKind::OfferTaken, receipt)
+            }
+            (Call::Deliver(round, _), Reply::Deliver(ReceiptReply { receipt })) => {
+                self.receive(*round, ReceiptKind::DeliveryTaken, receipt)
+            }
+            (Call::Sync(_), Reply::Sync(reply)) => self.synced(reply, ended),
+            (Call::Decline(round), Reply::Decline(_)) => {
+                self.finish(*round);
+                Ok(())
+            }
+            (call, reply) => unreachable!("{call:?} was never sent, or answered with {reply:?}"),
+        }
+    }
+
+    fn finish(&mut self, round: RoundId) {
+        self.finished = Some(round);
+    }
+}
+
+impl Agent {
     fn in_round(&mut self, open: &OpenRound) -> Result<Step, StepError> {
         let round = open.round;
         let takes_offers = open.phase == Phase::Offers;
         match self.state.answer_to(round) {
             Some(answer) if answer.nonce != open.nonce => Err(StepError::OtherNonce(round)),
             None if takes_offers && !open.answered => Ok(Step::Price(round, open.nonce, self.state.to_offer())),
-            Some(Answer { offered: None, .. }) if takes_offers && !open.answered => Ok(Step::Decline(round)),
+            Some(Answer { offered: None, .. }) if takes_offers && !open.answered => {
+                Ok(Step::Send(Call::Decline(round)))
+            }
             Some(Answer { offered: Some(_), .. }) => self.after_offer(open),
             _ => Ok(Step::Nothing),
         }
@@ -146,14 +142,14 @@ impl Agent {
         let is_taken = self.store.receipt(round, ReceiptKind::OfferTaken)?.is_some();
         if !is_taken && (open.phase == Phase::Offers || open.answered) {
             // Also when only the receipt was lost on the way: the same bytes get the same reply.
-            return Ok(Step::Offer(round, sent.envelope));
+            return Ok(Step::Send(Call::Offer(round, sent.envelope)));
         }
         let Some(payment) = self.payment(open)? else { return Ok(Step::Nothing) };
         if self.store.receipt(round, ReceiptKind::DeliveryTaken)?.is_some() {
             return Ok(Step::Nothing);
         }
         match self.state.moment(round, payment) {
-            Some(moment) => Ok(Step::Deliver(round, self.delivery(round, &sent, moment)?)),
+            Some(moment) => Ok(Step::Send(Call::Deliver(round, self.delivery(round, &sent, moment)?))),
             None => Ok(Step::Nothing),
         }
     }
@@ -173,60 +169,14 @@ impl Agent {
         Ok(payment)
     }
 
-    /// The coordinator was asked for a round.
-    ///
-    /// # Errors
-    /// When the file fails.
-    pub fn asked(&mut self) -> Result<(), StepError> {
-        self.happen(&Event::Asked, Vec::new())
-    }
-
-    /// Answers a round: with everything unshared at this price, or, without one, with nothing.
-    ///
-    /// # Errors
-    /// When the file fails; nothing is in flight then.
-    pub fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError> {
-        self.take_up()?;
-        let event = Event::Opened { round, nonce, ask };
-        let mut next = self.state.clone();
-        let offer = next.apply(event.clone())?.map(|offer| (round, self.sign(round, nonce, offer)));
-        let beside = Beside { offer, ..Beside::default() };
-        Ok(self.commit(&event, &beside, |state| *state = next)?)
-    }
-
-    /// What there would be to offer to a round that is not answered yet.
-    pub fn to_offer(&self) -> Option<Statistics> {
-        self.state.to_offer()
-    }
-
-    /// The coordinator took the offer.
-    ///
-    /// # Errors
-    /// When the receipt does not say so, or the file fails.
-    pub fn offer_taken(&mut self, round: RoundId, receipt: Envelope) -> Result<(), StepError> {
-        let receipt = self.check(receipt, round, &[ReceiptKind::OfferTaken])?;
+    /// Keeps a receipt, once it says what it should.
+    pub(super) fn receive(&mut self, round: RoundId, kind: ReceiptKind, receipt: Envelope) -> Result<(), StepError> {
+        let receipt = self.check(receipt, round, &[kind])?;
         self.keep(receipt)
     }
 
-    /// The coordinator took the delivery.
-    ///
-    /// # Errors
-    /// When the receipt does not say so, or the file fails.
-    pub fn delivery_taken(&mut self, round: RoundId, receipt: Envelope) -> Result<(), StepError> {
-        let receipt = self.check(receipt, round, &[ReceiptKind::DeliveryTaken])?;
-        self.keep(receipt)
-    }
-
-    /// Nothing more is to be sent in this round: the coordinator knows that there is no offer, or takes none.
-    pub fn finish(&mut self, round: RoundId) {
-        self.finished = Some(round);
-    }
-
-    /// Takes over what is settled, up to a round that ended at least.
-    ///
-    /// # Errors
-    /// When the reply cannot be right: nothing of it is taken over then.
-    pub fn synced(&mut self, reply: SyncReply, ended: RoundId) -> Result<(), StepError> {
+    /// Takes over what is settled, up to a round that ended at least; nothing of a reply that cannot be right.
+    pub(super) fn synced(&mut self, reply: SyncReply, ended: RoundId) -> Result<(), StepError> {
         self.take_up()?;
         let closed = self.state.closed();
         let SyncReply { snapshot, receipts } = reply;

@@ -7,10 +7,10 @@ use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
 
 use super::testing::{Coordinator, DIMENSION, Numbers, idle, nonce, open, play, reply, snapshot};
-use super::{Agent, ChooseError, FileError, LearnError, Step, StepError};
+use super::{Agent, ChooseError, FileError, LearnError, Speaker, Step, StepError};
 use crate::signature::Signer;
 use crate::terms::{MechanismSetting, TermsDocument};
-use crate::wire::{Envelope, Phase, ReceiptKind, SyncReply};
+use crate::wire::{AskReply, Call, Envelope, Phase, ReceiptKind, Reply, SyncReply};
 
 const ASK: Amount = Amount::from_units(7);
 const PAYMENT: Amount = Amount::from_units(9);
@@ -33,7 +33,7 @@ fn crashed(path: &Path, folder: &Path, number: usize) -> PathBuf {
 
 fn next_offer(agent: &mut Agent, round: u64, answered: bool) -> Option<Envelope> {
     match agent.next_step(&open(round, Phase::Offers, answered, None)).unwrap() {
-        Step::Offer(_, offer) => Some(offer),
+        Step::Send(Call::Offer(_, offer)) => Some(offer),
         _ => None,
     }
 }
@@ -42,6 +42,11 @@ fn next_offer(agent: &mut Agent, round: u64, answered: bool) -> Option<Envelope>
 fn offered(agent: &mut Agent, round: u64, ask: Option<Amount>) -> Option<Envelope> {
     agent.opened(RoundId(round), nonce(round), ask).unwrap();
     next_offer(agent, round, false)
+}
+
+/// The coordinator was asked for a round.
+fn asked(agent: &mut Agent) {
+    agent.taken(&Call::Ask, Reply::Ask(AskReply { round: RoundId(1) }), RoundId(0)).unwrap();
 }
 
 #[test]
@@ -58,7 +63,7 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
                 0 if flight.is_none() => {
                     round += 1;
                     let ask = (numbers.unit() < 0.8).then_some(ASK);
-                    let unshared = agent.to_offer().unwrap_or_else(nothing);
+                    let unshared = agent.state.to_offer().unwrap_or_else(nothing);
                     flight = Some((offered(&mut agent, round, ask), unshared));
                 }
                 1 => {
@@ -74,7 +79,7 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
                     let snapshot = snapshot(round, is_settled.then_some(round), &settled);
                     agent.synced(reply(snapshot, receipts), RoundId(round)).unwrap();
                 }
-                2 if agent.wants_round() => agent.asked().unwrap(),
+                2 if agent.wants_round() => asked(&mut agent),
                 _ => play(&mut agent, &mut numbers),
             }
             let copy = crashed(&path, folder.path(), number);
@@ -103,7 +108,9 @@ fn an_offer_is_repeated_with_the_very_same_bytes_until_it_is_acknowledged() {
     }
     let status = agent.status(true).unwrap();
     assert_eq!((status.unshared, status.in_flight, status.known), (1, 5, 6));
-    agent.offer_taken(RoundId(1), coordinator.receipt(&first, ReceiptKind::OfferTaken, None)).unwrap();
+    agent
+        .receive(RoundId(1), ReceiptKind::OfferTaken, coordinator.receipt(&first, ReceiptKind::OfferTaken, None))
+        .unwrap();
     assert!(next_offer(&mut agent, 1, true).is_none());
 }
 
@@ -115,14 +122,18 @@ fn a_delivery_is_the_same_before_and_after_a_restart_and_ends_with_its_receipt()
     let mut numbers = Numbers(2);
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
-    agent.offer_taken(RoundId(1), coordinator.receipt(&offer, ReceiptKind::OfferTaken, None)).unwrap();
+    agent
+        .receive(RoundId(1), ReceiptKind::OfferTaken, coordinator.receipt(&offer, ReceiptKind::OfferTaken, None))
+        .unwrap();
     let won = coordinator.receipt(&offer, ReceiptKind::Won, Some(PAYMENT));
     let view = open(1, Phase::Deliveries, true, Some(won));
-    let Step::Deliver(_, first) = agent.next_step(&view).unwrap() else { panic!("a winner delivers") };
+    let Step::Send(Call::Deliver(_, first)) = agent.next_step(&view).unwrap() else { panic!("a winner delivers") };
     let mut agent = coordinator.agent(&crashed(&path, folder.path(), 0));
-    let Step::Deliver(_, again) = agent.next_step(&view).unwrap() else { panic!("a winner delivers") };
+    let Step::Send(Call::Deliver(_, again)) = agent.next_step(&view).unwrap() else { panic!("a winner delivers") };
     assert_eq!(serde_json::to_string(&again).unwrap(), serde_json::to_string(&first).unwrap());
-    agent.delivery_taken(RoundId(1), coordinator.receipt(&offer, ReceiptKind::DeliveryTaken, None)).unwrap();
+    agent
+        .receive(RoundId(1), ReceiptKind::DeliveryTaken, coordinator.receipt(&offer, ReceiptKind::DeliveryTaken, None))
+        .unwrap();
     assert!(matches!(agent.next_step(&view).unwrap(), Step::Nothing));
     assert_eq!(agent.status(true).unwrap().earned, "0");
     assert_eq!(agent.receipts().unwrap().len(), 3);
@@ -135,7 +146,7 @@ fn what_was_in_flight_is_settled_once_or_comes_back_once() {
         let mut agent = coordinator.agent(&folder.path().join("agent.db"));
         let mut numbers = Numbers(3);
         (0..5).for_each(|_| play(&mut agent, &mut numbers));
-        let unshared = agent.to_offer().unwrap();
+        let unshared = agent.state.to_offer().unwrap();
         let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
         play(&mut agent, &mut numbers);
         let before = agent.known().clone();
@@ -219,7 +230,7 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let taken = coordinator.receipt(&offer, ReceiptKind::OfferTaken, None);
-    agent.offer_taken(RoundId(1), taken.clone()).unwrap();
+    agent.receive(RoundId(1), ReceiptKind::OfferTaken, taken.clone()).unwrap();
     let receipt = |kind, payment| coordinator.receipt(&offer, kind, payment);
     let decision = |decision| open(1, Phase::Deliveries, true, Some(decision));
     check_refused(&mut agent, &decision(taken), "it says OfferTaken");
@@ -239,7 +250,9 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
     let old = offer;
     agent.synced(reply(snapshot(1, None, &nothing()), vec![]), RoundId(1)).unwrap();
     let offer = offered(&mut agent, 2, Some(ASK)).unwrap();
-    agent.offer_taken(RoundId(2), coordinator.receipt(&offer, ReceiptKind::OfferTaken, None)).unwrap();
+    agent
+        .receive(RoundId(2), ReceiptKind::OfferTaken, coordinator.receipt(&offer, ReceiptKind::OfferTaken, None))
+        .unwrap();
     let replayed = coordinator.receipt(&old, ReceiptKind::Won, Some(PAYMENT));
     check_refused(&mut agent, &open(2, Phase::Deliveries, true, Some(replayed)), "about another offer");
     assert_eq!(agent.receipts().unwrap().len(), 2, "no wrong receipt is kept");
@@ -255,10 +268,10 @@ fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() 
     play(&mut agent, &mut Numbers(1));
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let taken = coordinator.receipt(&offer, ReceiptKind::OfferTaken, None);
-    agent.offer_taken(RoundId(1), taken).unwrap();
+    agent.receive(RoundId(1), ReceiptKind::OfferTaken, taken).unwrap();
     let won = coordinator.receipt(&offer, ReceiptKind::Won, Some(Amount::ZERO));
     let step = agent.next_step(&open(1, Phase::Deliveries, true, Some(won))).unwrap();
-    assert!(matches!(step, Step::Deliver(RoundId(1), _)), "{step:?}");
+    assert!(matches!(step, Step::Send(Call::Deliver(RoundId(1), _))), "{step:?}");
 }
 
 #[test]
@@ -267,7 +280,7 @@ fn a_snapshot_that_is_not_right_is_not_taken_over() {
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));
     let mut numbers = Numbers(6);
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
-    let unshared = agent.to_offer().unwrap();
+    let unshared = agent.state.to_offer().unwrap();
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let before = agent.bits();
     let mut check = |reply: SyncReply, expected: &str| {
@@ -296,7 +309,7 @@ fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
     agent.synced(reply(snapshot(1, None, &nothing()), vec![]), RoundId(1)).unwrap();
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
     let backup = crashed(&path, folder.path(), 0);
-    let unshared = agent.to_offer().unwrap();
+    let unshared = agent.state.to_offer().unwrap();
     let offer = offered(&mut agent, 2, Some(ASK)).unwrap();
     let paid = coordinator.receipt(&offer, ReceiptKind::Paid, Some(PAYMENT));
     let settled = || reply(snapshot(2, Some(2), &unshared), vec![paid.clone()]);
@@ -322,8 +335,8 @@ fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
         play(&mut agent, &mut numbers);
     }
     let mut agent = coordinator.agent(&crashed(&path, folder.path(), 0));
-    assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Ask));
-    agent.asked().unwrap();
+    assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Send(Call::Ask)));
+    asked(&mut agent);
     assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Nothing));
     play(&mut agent, &mut numbers);
     assert!(agent.wants_round());
@@ -341,7 +354,7 @@ fn without_data_or_price_a_round_is_declined_and_what_was_said_stands() {
     agent.opened(round, nonce, None).unwrap();
     play(&mut agent, &mut Numbers(9));
     // There is something to offer now, but the round was told otherwise, perhaps.
-    assert!(matches!(agent.next_step(&view(false)).unwrap(), Step::Decline(RoundId(1))));
+    assert!(matches!(agent.next_step(&view(false)).unwrap(), Step::Send(Call::Decline(RoundId(1)))));
     assert!(matches!(agent.next_step(&view(true)).unwrap(), Step::Nothing));
     agent.finish(RoundId(1));
     assert!(matches!(agent.next_step(&view(false)).unwrap(), Step::Nothing));

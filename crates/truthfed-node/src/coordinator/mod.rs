@@ -12,14 +12,11 @@
 mod admin;
 mod counted;
 pub mod logging;
-mod member;
 mod metrics;
 mod openapi;
 pub mod operator;
-mod route;
 mod service;
 mod stage;
-mod table;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -206,7 +203,6 @@ pub async fn start_on(
     let (stage_sender, stage) = watch::channel(Stage::Standby);
     let metrics = Arc::new(Metrics::new(stage.clone()));
     let service = Arc::new(Service {
-        terms: plan.agreement.text(),
         document: openapi::text(),
         operator: plan.operator,
         revocations: revocations.clone(),

@@ -1,32 +1,41 @@
 //! The OpenAPI 3.1 document, made from the table of routes.
 
+use axum::http::Method;
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::route::{Call, Nothing, Reply, Route, Takes, Who};
-use super::table;
+use super::service::routes;
+use crate::call::{Form, Takes, Who};
 use crate::error::Refusal;
-use crate::schema;
 
-pub(super) async fn document(call: Call, _: Nothing) -> Result<Reply<Value>, Refusal> {
-    Ok(Reply::written(call.service.document.clone()))
-}
+/// The request for the document itself.
+pub(super) static FORM: Form = Form {
+    call: "Document",
+    method: Method::GET,
+    path: "/openapi.json",
+    who: Who::Anyone,
+    summary: "This document.",
+    is_large: false,
+    takes: &[],
+    gives: |generator| generator.subschema_for::<Value>(),
+};
 
 /// The document.
 pub(super) fn text() -> String {
-    describe(&table::routes()).to_string()
+    let forms: Vec<&Form> = routes().iter().map(|route| route.form).collect();
+    describe(&forms).to_string()
 }
 
-fn describe(routes: &[Route]) -> Value {
+fn describe(forms: &[&Form]) -> Value {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
     settings.meta_schema = None;
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
-    for route in routes {
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_lowercase()] = operation(route, &mut generator);
+    for form in forms {
+        let path = paths.entry(form.path).or_insert_with(|| json!({}));
+        path[form.method.as_str().to_lowercase()] = operation(form, &mut generator);
     }
     json!({
         "openapi": "3.1.0",
@@ -46,39 +55,36 @@ fn describe(routes: &[Route]) -> Value {
     })
 }
 
-fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
-    let who = match route.who {
+fn operation(form: &Form, generator: &mut SchemaGenerator) -> Value {
+    let who = match form.who {
         Who::Member => "members",
         Who::Operator => "operator",
-        Who::Either => "everyone",
+        Who::Anyone => "everyone",
     };
     let mut operation = json!({
-        "operationId": identifier(route),
-        "summary": route.summary,
+        "operationId": identifier(form),
+        "summary": form.summary,
         "tags": [who],
         "responses": {
-            "200": { "description": "Done.", "content": content((route.gives)(generator)) },
+            "200": { "description": "Done.", "content": content((form.gives)(generator)) },
             "default": { "description": "Refused.", "content": content(generator.subschema_for::<Refusal>()) },
         },
     });
-    let mut parameters: Vec<Value> = path_parameters(route, generator);
-    match (route.takes)(generator) {
-        Takes::Nothing => {}
-        Takes::Query(schema) => parameters.extend(query_parameters(&schema.into())),
-        Takes::Body(schema) => {
-            operation["requestBody"] = json!({ "required": true, "content": content(schema) });
-        }
+    let mut takes = Takes::default();
+    form.takes.iter().for_each(|describe| describe(generator, &mut takes));
+    if let Some(schema) = takes.body {
+        operation["requestBody"] = json!({ "required": true, "content": content(schema) });
     }
-    if !parameters.is_empty() {
-        operation["parameters"] = parameters.into();
+    if !takes.parameters.is_empty() {
+        operation["parameters"] = takes.parameters.into();
     }
     operation
 }
 
 /// `post-v1-rounds-round-offer`.
-fn identifier(route: &Route) -> String {
-    let words = route.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let method = route.method.as_str().to_lowercase();
+fn identifier(form: &Form) -> String {
+    let words = form.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let method = form.method.as_str().to_lowercase();
     std::iter::once(method.as_str()).chain(words).collect::<Vec<_>>().join("-")
 }
 
@@ -86,36 +92,21 @@ fn content(schema: Schema) -> Value {
     json!({ "application/json": { "schema": Value::from(schema) } })
 }
 
-fn path_parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
-    let names = route.path.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-    let parameter = |(name, _): (&str, &str)| {
-        let schema = match name {
-            "round" => generator.subschema_for::<schema::Round>(),
-            _ => generator.subschema_for::<schema::Member>(),
-        };
-        json!({ "name": name, "in": "path", "required": true, "schema": schema })
-    };
-    names.map(parameter).collect()
-}
-
-fn query_parameters(schema: &Value) -> Vec<Value> {
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let parameter = |(name, schema): (&String, &Value)| json!({ "name": name, "in": "query", "schema": schema });
-    properties.map(parameter).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::coordinator::service::Route;
 
     #[test]
     fn every_route_is_in_the_document_and_nothing_else_is() {
-        let routes = table::routes();
+        let routes = routes();
         let document: Value = serde_json::from_str(&text()).unwrap();
-        let table: BTreeSet<(String, String)> =
-            routes.iter().map(|route| (route.path.to_owned(), route.method.as_str().to_lowercase())).collect();
+        let table: BTreeSet<(String, String)> = routes
+            .iter()
+            .map(|route| (route.form.path.to_owned(), route.form.method.as_str().to_lowercase()))
+            .collect();
         assert_eq!(table.len(), routes.len(), "no route is in the table twice");
         let described: BTreeSet<(String, String)> = document["paths"]
             .as_object()
@@ -131,9 +122,9 @@ mod tests {
     #[test]
     fn every_operation_says_what_it_takes_and_gives() {
         let document: Value = serde_json::from_str(&text()).unwrap();
-        for route in table::routes() {
-            let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
-            let name = route.name();
+        for Route { form, .. } in routes() {
+            let operation = &document["paths"][form.path][form.method.as_str().to_lowercase()];
+            let name = form.name();
             assert!(operation["summary"].as_str().unwrap().ends_with('.'), "{name}");
             for answer in ["200", "default"] {
                 let schema = &operation["responses"][answer]["content"]["application/json"]["schema"];
@@ -141,7 +132,7 @@ mod tests {
             }
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let in_path = parameters.iter().filter(|parameter| parameter["in"] == "path").count();
-            assert_eq!(in_path, route.path.matches('{').count(), "{name}");
+            assert_eq!(in_path, form.path.matches('{').count(), "{name}");
         }
     }
 

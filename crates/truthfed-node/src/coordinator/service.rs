@@ -1,4 +1,5 @@
-//! Takes every request: says who sent it, whether they may, reads the body within its bound, answers, and notes it.
+//! Takes every request: finds its route and its sender, checks that the sender may call it, reads the body within its limit,
+//! answers, and records the outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,24 +13,26 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use hyper::body::Bytes;
 use tokio::sync::watch;
+use truthfed::auction::ClientId;
 
 use super::metrics::Metrics;
-use super::route::{Call, Caller, Route, Size};
+use super::openapi;
+use super::operator::{self, Order};
 use super::stage::Stage;
-use super::table;
+use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
-use crate::engine::Published;
+use crate::engine::{Handle, Published};
 use crate::error::{Code, Refusal};
 use crate::net::{Intake, Limits, Peer, Revocations, read_body};
+use crate::wire::Call;
 
-/// Bytes of a small request besides its numbers.
+/// Bytes of a small request besides its numbers: an envelope with its context and hashes takes about 700.
 const SMALL: usize = 8192;
-/// Bytes that a number takes at most, with what separates it from the next.
+/// Bytes that a number takes at most, with what separates it from the next: 17 digits, sign, point and exponent are 24.
 const NUMBER: usize = 32;
 
 /// What all requests share.
 pub(super) struct Service {
-    pub(super) terms: String,
     pub(super) document: String,
     pub(super) operator: Digest,
     pub(super) revocations: Revocations,
@@ -53,6 +56,53 @@ pub(super) fn bounded(limits: Limits, dimension: usize) -> Limits {
     Limits { body_bytes: limits.body_bytes.min(crate::net::body_bytes(dimension)), ..limits }
 }
 
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Caller {
+    Member(ClientId),
+    Operator,
+}
+
+impl Caller {
+    /// Whether it may call what is for these.
+    fn check(&self, who: Who) -> Result<(), Refusal> {
+        match (who, self) {
+            (Who::Member, Caller::Operator) => Err(Caller::no_member()),
+            (Who::Operator, Caller::Member(_)) => Err(Code::NotOperator.into()),
+            (Who::Member, Caller::Member(_)) | (Who::Operator, Caller::Operator) | (Who::Anyone, _) => Ok(()),
+        }
+    }
+
+    fn no_member() -> Refusal {
+        Refusal::new(Code::NotAMember, "the operator's certificate is no member's")
+    }
+}
+
+/// A request that was read.
+pub(super) enum Asked {
+    ByMember(Call),
+    ByOperator(Order),
+    Document,
+}
+
+/// One thing that can be asked of a coordinator.
+pub(super) struct Route {
+    pub(super) form: &'static Form,
+    read: Box<dyn Fn(&mut Parts) -> Result<Asked, Refusal> + Send + Sync>,
+}
+
+/// Every route, in the order of the document. What is not here cannot be called, and what is here is in the document.
+pub(super) fn routes() -> Vec<Route> {
+    let member = Call::ROUTES
+        .iter()
+        .map(|route| Route { form: &route.form, read: Box::new(|parts| (route.read)(parts).map(Asked::ByMember)) });
+    let operator = Order::ROUTES
+        .iter()
+        .map(|route| Route { form: &route.form, read: Box::new(|parts| (route.read)(parts).map(Asked::ByOperator)) });
+    let document = Route { form: &openapi::FORM, read: Box::new(|parts| parts.check_read().map(|()| Asked::Document)) };
+    member.chain(operator).chain([document]).collect()
+}
+
 /// Why no route answers.
 #[derive(Clone, Copy)]
 enum Lost {
@@ -60,16 +110,20 @@ enum Lost {
     Method,
 }
 
-/// The routes of the table, and a refusal for all else.
+/// What a request is for: a route, with the value in its path.
+type Target = Result<(Arc<Route>, Option<String>), Lost>;
+
+/// All routes, and a refusal for everything else.
 pub(super) fn router(service: &Arc<Service>) -> Router {
     let mut router = Router::new();
-    for route in table::routes() {
-        let filter = MethodFilter::try_from(route.method.clone()).expect("the table has common methods only");
-        let (path, route, service) = (route.path, Arc::new(route), service.clone());
+    for route in routes() {
+        let filter = MethodFilter::try_from(route.form.method.clone()).expect("the table has common methods only");
+        let (path, route, service) = (route.form.path, Arc::new(route), service.clone());
         let handler = move |parameters: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
             let (service, route) = (service.clone(), route.clone());
+            let parameter = |parameters: RawPathParams| parameters.iter().next().map(|(_, value)| value.to_owned());
             // A part of the path that is not text names nothing.
-            let target = parameters.map(|parameters| (route, parameters)).map_err(|_| Lost::Path);
+            let target = parameters.map(|parameters| (route, parameter(parameters))).map_err(|_| Lost::Path);
             async move { service.respond(target, request).await }
         };
         router = router.route(path, on(filter, handler));
@@ -86,18 +140,18 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
 
 impl Service {
     /// Waits until the server stops.
-    pub(super) async fn stopping(&self) {
+    async fn stopping(&self) {
         // A sender that is gone means stop as well.
         let _ = self.stop.clone().wait_for(|stop| *stop).await;
     }
 
-    /// Answers a request and notes how.
-    async fn respond(self: Arc<Self>, target: Result<(Arc<Route>, RawPathParams), Lost>, request: Request) -> Response {
+    /// Answers a request, and logs and counts the outcome.
+    async fn respond(self: Arc<Self>, target: Target, request: Request) -> Response {
         let started = Instant::now();
         let _under_way = self.metrics.under_way();
-        let name = target.as_ref().map_or("unmatched".to_owned(), |(route, _)| route.name());
+        let name = target.as_ref().map_or("unmatched".to_owned(), |(route, _)| route.form.name());
         let mut caller = None;
-        let answer = self.clone().answer(target, request, &mut caller).await;
+        let answer = self.answer(target, request, &mut caller).await;
         let took = started.elapsed();
         let (status, code) = match &answer {
             Ok(_) => (200, "ok"),
@@ -114,25 +168,37 @@ impl Service {
         response(answer)
     }
 
-    async fn answer(
-        self: Arc<Self>,
-        target: Result<(Arc<Route>, RawPathParams), Lost>,
-        request: Request,
-        known: &mut Option<Caller>,
-    ) -> Result<String, Refusal> {
+    async fn answer(&self, target: Target, request: Request, known: &mut Option<Caller>) -> Result<String, Refusal> {
         let engine = self.stage.borrow().engine()?;
         let caller = self.identify(request.extensions().get(), &engine.published())?;
         *known = Some(caller.clone());
-        let (route, parameters) = target.map_err(|lost| match lost {
+        let (route, parameter) = target.map_err(|lost| match lost {
             Lost::Path => Refusal::from(Code::NotFound),
             Lost::Method => Refusal::from(Code::MethodNotAllowed),
         })?;
-        route.who.admit(&caller)?;
-        let parameters = parameters.iter().map(|(name, part)| (name.to_owned(), part.to_owned())).collect();
-        let (parts, body) = request.into_parts();
-        let body = self.read(route.size, body).await?;
-        let call = Call { service: self, engine, parameters, uri: parts.uri, body };
-        (route.handler)(call, caller)?.await
+        caller.check(route.form.who)?;
+        let (head, body) = request.into_parts();
+        let body = self.read(route.form.is_large, body).await?;
+        let query = head.uri.query().map(str::to_owned);
+        match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
+            (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
+            (Asked::ByOperator(order), _) => {
+                let reply = operator::answer(self, &engine, order).await?;
+                Ok(serde_json::to_string(&reply).expect("our own structs are JSON"))
+            }
+            (Asked::Document, _) => Ok(self.document.clone()),
+            (Asked::ByMember(_), Caller::Operator) => Err(Caller::no_member()),
+        }
+    }
+
+    /// Answers a member. Its call for a view waits no longer than this coordinator lets anybody wait, and not while it stops.
+    async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Result<String, Refusal> {
+        let Call::View(seen) = &mut call else { return engine.call(member, call).await };
+        seen.wait_ms = seen.wait_ms.min(self.poll.as_millis() as u64);
+        tokio::select! {
+            answer = engine.call(member, call) => answer,
+            () = self.stopping() => Err(Code::ShuttingDown.into()),
+        }
     }
 
     /// Who a certificate belongs to.
@@ -147,10 +213,10 @@ impl Service {
         Ok(Caller::Member(member.clone()))
     }
 
-    async fn read(&self, size: Size, body: Body) -> Result<Bytes, Refusal> {
-        match size {
-            Size::Small => read_body(body, self.small, self.within).await,
-            Size::Large => self.intake.read(body).await,
+    async fn read(&self, is_large: bool, body: Body) -> Result<Bytes, Refusal> {
+        match is_large {
+            true => self.intake.read(body).await,
+            false => read_body(body, self.small, self.within).await,
         }
     }
 }
@@ -168,7 +234,7 @@ fn response(answer: Result<String, Refusal>) -> Response {
     if code.is_passing() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
-    // Whoever is out has no further business on this connection.
+    // A revoked member has no further use for this connection.
     if code == Code::MemberRevoked {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }

@@ -1,44 +1,32 @@
-//! What can be asked of an engine, before and after it was looked at.
+//! What an engine can be asked to do, checked as far as that needs no engine.
 
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
 
 use super::intake::{self, CheckedDelivery, CheckedOffer};
 use super::published::Published;
 use crate::digest::{Digest, PublicKey};
 use crate::error::Refusal;
 use crate::store::Store;
-use crate::wire::{Envelope, SyncRequest};
-
-/// What a member asks.
-#[derive(Debug, Clone)]
-pub enum Call {
-    /// For a round.
-    Ask,
-    /// To take its offer to a round.
-    Offer(RoundId, Envelope),
-    /// To know that it has nothing to offer to a round.
-    Decline(RoundId),
-    /// To take what it sold in a round.
-    Deliver(RoundId, Envelope),
-    /// For what is settled since the round it has.
-    Sync(SyncRequest),
-    /// For all its receipts, from the first round on.
-    Statement,
-}
+use crate::wire::Call;
 
 /// Something for the engine to do.
 pub struct Command(pub(super) Kind);
 
 pub(super) enum Kind {
-    Ask { member: ClientId },
     Offer(Box<CheckedOffer>),
-    Decline { member: ClientId, round: RoundId },
     Deliver(Box<CheckedDelivery>),
-    Sync { member: ClientId, have: RoundId },
-    Statement { member: ClientId },
-    Enrol { member: ClientId, key: PublicKey, certificate: Digest },
-    Revoke { member: ClientId },
+    /// Any other call.
+    Call(ClientId, Call),
+    /// What is published already.
+    Known(String),
+    Enrol {
+        member: ClientId,
+        key: PublicKey,
+        certificate: Digest,
+    },
+    Revoke {
+        member: ClientId,
+    },
     Read(Read),
 }
 
@@ -52,17 +40,22 @@ impl Command {
     /// # Errors
     /// Says what is wrong with it.
     pub fn of(published: &Published, member: &ClientId, call: Call) -> Result<Command, Refusal> {
-        let whose = || published.check_member(member).map(|_| member.clone());
         Ok(Command(match call {
-            Call::Ask => Kind::Ask { member: whose()? },
             Call::Offer(round, envelope) => Kind::Offer(Box::new(intake::offer(published, member, round, envelope)?)),
-            Call::Decline(round) => Kind::Decline { member: whose()?, round },
             Call::Deliver(round, envelope) => {
                 Kind::Deliver(Box::new(intake::delivery(published, member, round, envelope)?))
             }
-            Call::Sync(request) => Kind::Sync { member: whose()?, have: request.have },
             // Also for those who were revoked: what they were paid stays theirs to show.
-            Call::Statement => Kind::Statement { member: member.clone() },
+            Call::Statement => Kind::Call(member.clone(), call),
+            Call::Terms => Kind::Known(published.terms_text.clone()),
+            Call::View(_) => {
+                published.check_member(member)?;
+                Kind::Known(serde_json::to_string(&published.view(member)).expect("a view is JSON"))
+            }
+            Call::Ask | Call::Decline(_) | Call::Sync(_) => {
+                published.check_member(member)?;
+                Kind::Call(member.clone(), call)
+            }
         }))
     }
 

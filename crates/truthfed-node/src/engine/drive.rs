@@ -1,4 +1,4 @@
-//! Runs a core: requests queue up, the core takes what is there at once.
+//! Runs a core: requests queue up, and the core takes all that wait in one transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
 
-use super::command::{Call, Command};
+use super::command::{Command, Kind};
 use super::core::{Answer, Core};
 use super::published::Published;
 use super::{EngineError, Place, Setup};
@@ -18,15 +17,17 @@ use crate::digest::{Digest, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
 use crate::store::{Store, StoreError};
-use crate::wire::{Envelope, SyncRequest, View};
+use crate::wire::{Call, Seen};
 
-/// Most requests that wait.
+/// Most requests that wait; the next is refused with `busy`. A member waits for one answer at a time, so that this many
+/// members can all send at once; at 512 requests per transaction the last of them waits for 16 transactions.
 const QUEUE: usize = 8192;
-/// Most requests in one transaction.
+/// Most requests in one transaction: one sync of the disk for all of them, and a bound on how long the first one waits.
 const MAX_BATCH: usize = 512;
-/// Longest sleep, so that a stop is seen soon.
+/// Longest sleep of the engine: it sees a stop, and renews its lease, at least this often. Also the pause before it tries a
+/// store again that does not answer.
 const TICK: Duration = Duration::from_millis(50);
-/// How often a task looks for requests: a step of time that is not real.
+/// How often a task looks for requests, in the runtime's time, which is not real: the resolution of tokio's timers.
 const STEP: Duration = Duration::from_millis(1);
 
 struct Job {
@@ -103,7 +104,7 @@ impl Running {
     /// # Errors
     /// Why it had stopped before.
     pub async fn stop(self) -> Result<(), EngineError> {
-        // It polls this at least every tick; nobody listens when it has ended already.
+        // The engine looks at this at least every tick; nobody receives it when the engine has ended already.
         let _ = self.stop.send(true);
         drop(self.handle);
         let ended = match self.work {
@@ -121,15 +122,9 @@ impl Handle {
         self.published.borrow().clone()
     }
 
-    /// Waits until there is news after that entry, or the engine stopped.
-    pub async fn news_after(&self, entry: u64) {
-        let mut news = self.news.clone();
-        let _ = news.wait_for(|news| *news > entry).await;
-    }
-
     /// Waits until the engine stopped.
     pub async fn ended(&self) {
-        self.news_after(u64::MAX).await;
+        let _ = self.news.clone().wait_for(|_| false).await;
     }
 
     /// Whether the engine runs and its last commit worked.
@@ -142,57 +137,25 @@ impl Handle {
         self.epoch
     }
 
-    /// What a member sees now.
-    pub fn view(&self, member: &ClientId) -> View {
-        self.published().view(member)
-    }
-
-    /// A member asks for a round.
+    /// What a member asks; a call for a view waits for news as long as it says.
     ///
     /// # Errors
-    /// When it is no member, or the store does not take it.
-    pub async fn ask(&self, member: &ClientId) -> Answer {
-        self.call(member, Call::Ask).await
+    /// Says what is wrong with the call, or that the store does not take it.
+    pub async fn call(&self, member: &ClientId, call: Call) -> Answer {
+        if let Call::View(seen) = &call {
+            // Whatever is there when the time is over is the view.
+            let _ = tokio::time::timeout(Duration::from_millis(seen.wait_ms), self.news_after(seen)).await;
+        }
+        match Command::of(&self.published(), member, call)? {
+            Command(Kind::Known(answer)) => Ok(answer),
+            command => self.submit(command).await,
+        }
     }
 
-    /// A member offers.
-    ///
-    /// # Errors
-    /// Says what is wrong with the offer, or that the store does not take it.
-    pub async fn offer(&self, member: &ClientId, round: RoundId, envelope: Envelope) -> Answer {
-        self.call(member, Call::Offer(round, envelope)).await
-    }
-
-    /// A member has nothing to offer.
-    ///
-    /// # Errors
-    /// When it does not fit the round.
-    pub async fn decline(&self, member: &ClientId, round: RoundId) -> Answer {
-        self.call(member, Call::Decline(round)).await
-    }
-
-    /// A winner delivers.
-    ///
-    /// # Errors
-    /// Says what is wrong with the delivery, or that the store does not take it.
-    pub async fn deliver(&self, member: &ClientId, round: RoundId, envelope: Envelope) -> Answer {
-        self.call(member, Call::Deliver(round, envelope)).await
-    }
-
-    /// A member fetches what is settled since the round it has.
-    ///
-    /// # Errors
-    /// When it is no member.
-    pub async fn sync(&self, member: &ClientId, request: SyncRequest) -> Answer {
-        self.call(member, Call::Sync(request)).await
-    }
-
-    /// All receipts of a member, from the first round on.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    pub async fn statement(&self, member: &ClientId) -> Answer {
-        self.call(member, Call::Statement).await
+    /// Waits until there is news for whoever has seen this, or the engine stopped.
+    async fn news_after(&self, seen: &Seen) {
+        let mut news = self.news.clone();
+        while seen.is_latest(self.published().news()) && news.changed().await.is_ok() {}
     }
 
     /// Takes a member in.
@@ -222,11 +185,6 @@ impl Handle {
         self.submit(read).await?;
         let rows = rows.await.expect("it was read before it was answered");
         rows.map_err(|error| Refusal::from(&error))
-    }
-
-    async fn call(&self, member: &ClientId, call: Call) -> Answer {
-        let command = Command::of(&self.published(), member, call)?;
-        self.submit(command).await
     }
 
     async fn submit(&self, command: Command) -> Answer {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use truthfed::auction::ClientId;
 
 pub use self::clock::Clock;
-pub use self::command::{Call, Command};
+pub use self::command::Command;
 pub use self::core::{Answer, Core};
 pub use self::drive::{Handle, Running, start};
 pub use self::published::{Counts, MemberInfo, Published};

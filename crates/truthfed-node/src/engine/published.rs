@@ -17,6 +17,8 @@ use crate::wire::{Envelope, OpenRound, Phase, View};
 pub struct Published {
     pub(super) federation: Digest,
     pub(super) terms: Digest,
+    /// The document that `terms` is the hash of.
+    pub(super) terms_text: String,
     pub(super) dimension: usize,
     pub(super) entries: u64,
     pub(super) news: u64,

@@ -25,7 +25,7 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, DeclineReply, Envelope, OfferContent, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
+    AskReply, Call, DeclineReply, Envelope, OfferContent, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
     commitment,
 };
 
@@ -130,6 +130,7 @@ impl State {
         Published {
             federation: self.setup.federation,
             terms: self.terms,
+            terms_text: self.setup.agreement.text(),
             dimension: self.setup.agreement.terms().dimension,
             entries: self.version(),
             news: self.draft.news(),
@@ -150,18 +151,29 @@ impl State {
     /// What a command does, and the reply to it.
     pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Result<String, Refusal> {
         match kind {
-            Kind::Ask { member } => self.ask(member),
             Kind::Offer(offer) => self.offer(*offer, store),
-            Kind::Decline { member, round } => self.decline(member, round, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
-            Kind::Sync { member, have } => self.sync(&member, have, store),
-            Kind::Statement { member } => self.statement(&member, store),
+            Kind::Call(member, call) => self.call(member, call, store),
+            Kind::Known(answer) => Ok(answer),
             Kind::Enrol { member, key, certificate } => self.enrol(member, key, certificate),
             Kind::Revoke { member } => self.revoke(&member),
             Kind::Read(read) => {
                 read(store);
                 Ok(String::new())
             }
+        }
+    }
+
+    fn call(&mut self, member: ClientId, call: Call, store: &mut dyn Store) -> Result<String, Refusal> {
+        match call {
+            Call::Ask => self.ask(member),
+            Call::Decline(round) => self.decline(member, round, store),
+            Call::Sync(request) => self.sync(&member, request.have, store),
+            Call::Statement => self.statement(&member, store),
+            Call::Offer(..) | Call::Deliver(..) => {
+                unreachable!("signed messages are checked, and of a kind of their own")
+            }
+            Call::Terms | Call::View(_) => unreachable!("what is published is known before it comes here"),
         }
     }
 

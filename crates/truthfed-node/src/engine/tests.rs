@@ -16,8 +16,8 @@ use crate::ledger::Posting;
 use crate::store::{Batch, Lease, RequestKey, RequestKind, Sqlite, StandingRow, Store, StoredReply};
 use crate::terms::{CoverageSetting, MechanismSetting, TermsDocument};
 use crate::wire::{
-    AskReply, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent,
-    ReceiptKind, ReceiptReply, SyncReply, SyncRequest, commitment,
+    AskReply, Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent,
+    ReceiptKind, ReceiptReply, Seen, SyncReply, SyncRequest, commitment,
 };
 
 const FEDERATION: Digest = crate::digest::Hex([7; 32]);
@@ -75,7 +75,7 @@ fn begin(folder: &Path) -> Running {
 
 fn context(handle: &Handle, number: usize) -> Context {
     let (name, ..) = member(number);
-    let open = handle.view(&name).open.unwrap();
+    let open = handle.published().view(&name).open.unwrap();
     Context { federation: FEDERATION, round: open.round, nonce: open.nonce, terms: agreement().hash(), member: name }
 }
 
@@ -92,7 +92,7 @@ fn offer(handle: &Handle, number: usize) -> Envelope {
 fn delivery(handle: &Handle, number: usize) -> Envelope {
     let offer = {
         let (name, ..) = member(number);
-        let decision = handle.view(&name).open.unwrap().decision.unwrap();
+        let decision = handle.published().view(&name).open.unwrap().decision.unwrap();
         serde_json::from_str::<ReceiptContent>(decision.content.get()).unwrap().offer
     };
     let (schema, context) = (DELIVERY_SCHEMA.to_owned(), context(handle, number));
@@ -120,14 +120,14 @@ fn two_rounds() -> Vec<Step> {
 
 async fn take(handle: &Handle, step: Step) -> Result<String, Refusal> {
     match step {
-        Step::Ask => handle.ask(&member(0).0).await,
+        Step::Ask => handle.call(&member(0).0, Call::Ask).await,
         Step::Offer(number) => {
             let envelope = offer(handle, number);
-            handle.offer(&member(number).0, envelope_round(&envelope), envelope).await
+            handle.call(&member(number).0, Call::Offer(envelope_round(&envelope), envelope)).await
         }
         Step::Deliver(number) => {
             let envelope = delivery(handle, number);
-            handle.deliver(&member(number).0, envelope_round(&envelope), envelope).await
+            handle.call(&member(number).0, Call::Deliver(envelope_round(&envelope), envelope)).await
         }
     }
 }
@@ -160,9 +160,9 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     for step in ROUND {
         take(&handle, step).await.unwrap();
     }
-    let view = handle.view(&member(2).0);
+    let view = handle.published().view(&member(2).0);
     assert_eq!((view.closed, view.open.is_none()), (RoundId(1), true));
-    let reply = handle.sync(&member(0).0, SyncRequest { have: RoundId(0) }).await.unwrap();
+    let reply = handle.call(&member(0).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
     let reply: SyncReply = serde_json::from_str(&reply).unwrap();
     let snapshot = reply.snapshot.unwrap();
     assert_eq!((snapshot.statistics.samples(), snapshot.statistics.moment()), (8, [5.0].as_slice()));
@@ -170,7 +170,7 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     let paid: ReceiptContent = serde_json::from_str(reply.receipts[0].content.get()).unwrap();
     assert_eq!((paid.kind, paid.payment_micros), (ReceiptKind::Paid, Some(Amount::from_units(9))));
     // Who lost is owed nothing, and has nothing settled.
-    let reply = handle.sync(&member(2).0, SyncRequest { have: RoundId(0) }).await.unwrap();
+    let reply = handle.call(&member(2).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
     let reply: SyncReply = serde_json::from_str(&reply).unwrap();
     assert!(reply.receipts.is_empty() && reply.snapshot.unwrap().settled.is_none());
     running.stop().await.unwrap();
@@ -189,7 +189,13 @@ async fn what_one_member_says_is_no_news_to_the_others() {
     }
     let is_new: Vec<bool> = news.windows(2).map(|pair| pair[0] < pair[1]).collect();
     assert_eq!(is_new, [true, false, false, true, false, true], "opened, awarded and settled");
-    handle.news_after(news[0]).await;
+    // Any other version than ours is news, a higher one too: an older backup was restored.
+    let latest = handle.published().news();
+    for (after, is_latest) in [(news[0], false), (latest, true), (latest + 1, false)] {
+        let seen = Seen { after: Some(after), wait_ms: if is_latest { 1 } else { u64::MAX } };
+        assert_eq!(seen.is_latest(latest), is_latest);
+        handle.call(&member(0).0, Call::View(seen)).await.unwrap();
+    }
     running.stop().await.unwrap();
 }
 
@@ -201,21 +207,21 @@ async fn a_repeated_request_gets_the_same_bytes_and_a_changed_one_is_refused() {
     take(&handle, Step::Ask).await.unwrap();
     let envelope = offer(&handle, 0);
     let (name, signer, _) = member(0);
-    let first = handle.offer(&name, RoundId(1), envelope.clone()).await.unwrap();
+    let first = handle.call(&name, Call::Offer(RoundId(1), envelope.clone())).await.unwrap();
     let receipt: ReceiptReply = serde_json::from_str(&first).unwrap();
     let receipt: ReceiptContent = serde_json::from_str(receipt.receipt.content.get()).unwrap();
     assert_eq!((receipt.kind, receipt.offer), (ReceiptKind::OfferTaken, envelope.digest()));
-    assert_eq!(handle.offer(&name, RoundId(1), envelope.clone()).await.unwrap(), first);
+    assert_eq!(handle.call(&name, Call::Offer(RoundId(1), envelope.clone())).await.unwrap(), first);
     let mut changed: OfferContent = serde_json::from_str(envelope.content.get()).unwrap();
     changed.ask_micros = Amount::from_units(4);
     let changed = signer.seal(OFFER_SCHEMA, &changed);
-    assert_eq!(handle.offer(&name, RoundId(1), changed).await.unwrap_err().code, Code::ConflictingRetry);
-    assert_eq!(handle.decline(&name, RoundId(1)).await.unwrap_err().code, Code::ConflictingRetry);
+    assert_eq!(handle.call(&name, Call::Offer(RoundId(1), changed)).await.unwrap_err().code, Code::ConflictingRetry);
+    assert_eq!(handle.call(&name, Call::Decline(RoundId(1))).await.unwrap_err().code, Code::ConflictingRetry);
     for step in &ROUND[2..] {
         take(&handle, *step).await.unwrap();
     }
     // The round is over, and the reply is still the same.
-    assert_eq!(handle.offer(&name, RoundId(1), envelope).await.unwrap(), first);
+    assert_eq!(handle.call(&name, Call::Offer(RoundId(1), envelope)).await.unwrap(), first);
     let asked: AskReply = serde_json::from_str(&take(&handle, Step::Ask).await.unwrap()).unwrap();
     assert_eq!(asked.round, RoundId(2));
     running.stop().await.unwrap();
@@ -235,7 +241,7 @@ async fn stopped_after_any_step_and_started_again_the_rounds_end_with_the_same_j
                 running = begin(folder.path());
                 assert_eq!(running.handle().published().news(), news, "stopped after step {stop_after}");
                 // The reply may have been lost: it is the same again, where the step can be told again.
-                let is_last = running.handle().view(&member(0).0).open.is_none();
+                let is_last = running.handle().published().view(&member(0).0).open.is_none();
                 if !is_last {
                     assert_eq!(take(&running.handle(), step).await.unwrap(), reply);
                 }
@@ -383,7 +389,7 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
     handle.revoke(member(2).0).await.unwrap();
     assert!(handle.published().is_revoked(&member(2).2));
     assert_eq!(take(&handle, Step::Offer(2)).await.unwrap_err().code, Code::MemberRevoked);
-    assert_eq!(handle.ask(&"eve".parse().unwrap()).await.unwrap_err().code, Code::NotAMember);
+    assert_eq!(handle.call(&"eve".parse().unwrap(), Call::Ask).await.unwrap_err().code, Code::NotAMember);
     let taken = handle.enrol(member(2).0, member(2).1.public(), member(2).2).await.unwrap_err();
     assert_eq!(taken.code, Code::MemberExists);
     running.stop().await.unwrap();
@@ -392,7 +398,7 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
     assert!(handle.published().is_revoked(&member(2).2));
     // Only ann and bob are left, and one of them is enough.
     take(&handle, Step::Offer(1)).await.unwrap();
-    let decisions = [0, 1, 2].map(|number| handle.view(&member(number).0).open.unwrap().decision);
+    let decisions = [0, 1, 2].map(|number| handle.published().view(&member(number).0).open.unwrap().decision);
     let kinds = decisions.map(|decision| {
         decision.map(|decision| serde_json::from_str::<ReceiptContent>(decision.content.get()).unwrap().kind)
     });

@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
+use crate::call::Message;
 use crate::error::Refusal;
 
 /// How long a failed connection is asked why.
@@ -176,43 +177,21 @@ impl<C: Connect> Client<C> {
         Client { limits, ..self }
     }
 
-    /// Sends a GET.
+    /// Sends a request, which may take longer, or less, than others: a long poll.
     ///
     /// # Errors
     /// When there is no reply; a refusal is a reply.
-    pub async fn get(&self, path: &str) -> Result<Reply, NetError> {
-        self.get_within(path, self.limits.request).await
+    pub async fn send(&self, message: Message, within: Option<Duration>) -> Result<Reply, NetError> {
+        let Message { method, path, body } = message;
+        let mut request = Request::builder().method(method).uri(path).header(header::HOST, &self.address);
+        if !body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(Full::new(body));
+        self.exchange(request.expect("paths are ours and valid"), within.unwrap_or(self.limits.request)).await
     }
 
-    /// Sends a GET that may take longer, or less, than others: a long poll.
-    ///
-    /// # Errors
-    /// When there is no reply; a refusal is a reply.
-    pub async fn get_within(&self, path: &str, within: Duration) -> Result<Reply, NetError> {
-        let request = Request::get(path).header(header::HOST, &self.address).body(Full::default());
-        self.send(request.expect("paths are ours and valid"), within).await
-    }
-
-    /// Sends a POST with JSON.
-    ///
-    /// # Errors
-    /// When there is no reply; a refusal is a reply.
-    pub async fn post(&self, path: &str, body: String) -> Result<Reply, NetError> {
-        let request = Request::post(path).header(header::HOST, &self.address);
-        let request = request.header(header::CONTENT_TYPE, "application/json").body(Full::from(body));
-        self.send(request.expect("paths are ours and valid"), self.limits.request).await
-    }
-
-    /// Sends a DELETE.
-    ///
-    /// # Errors
-    /// When there is no reply; a refusal is a reply.
-    pub async fn delete(&self, path: &str) -> Result<Reply, NetError> {
-        let request = Request::delete(path).header(header::HOST, &self.address).body(Full::default());
-        self.send(request.expect("paths are ours and valid"), self.limits.request).await
-    }
-
-    async fn send(&self, mut request: Request<Full<Bytes>>, within: Duration) -> Result<Reply, NetError> {
+    async fn exchange(&self, mut request: Request<Full<Bytes>>, within: Duration) -> Result<Reply, NetError> {
         let mut kept = self.kept.lock().await;
         // Taken out, and put back only after a whole exchange: one that was given up midway is never used again.
         if let Some(mut connection) = kept.take().filter(|connection| connection.used.elapsed() < self.limits.idle) {

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use truthfed::protocol::RoundId;
 use truthfed_node::agent::{Agent, Handle, Https, Link, LinkError, Membership, Policy, Runner};
+use truthfed_node::coordinator::operator::Order;
 use truthfed_node::coordinator::{self, Config};
 use truthfed_node::error::Code;
 use truthfed_node::federation::{self, Bundle, InitOptions};
 use truthfed_node::net::{Client, client_tls};
+use truthfed_node::wire::Call;
 
 use crate::support::{Numbers, play, settle};
 
@@ -48,15 +50,18 @@ async fn agents_with_issued_bundles_play_a_round_over_tls() {
         assert_ne!(status.earned, "0");
     }
     let link = Https::new(&bundle(&folder, "m1", address)).unwrap();
-    let Err(LinkError::Refused(refusal)) = link.decline(RoundId(1)).await else { panic!("the round is over") };
+    let Err(LinkError::Refused(refusal)) = link.call(Call::Decline(RoundId(1))).await else {
+        panic!("the round is over")
+    };
     assert_eq!(refusal.code, Code::ConflictingRetry);
     // Revoked, it is told so at once, and later at the door.
     let operator = federation::open(&folder).unwrap();
     let tls = client_tls(&operator.operator_identity().unwrap(), operator.authority()).unwrap();
     let client = Client::new(&address.to_string(), "127.0.0.1", tls).unwrap();
-    assert!(client.delete("/v1/operator/members/m1").await.unwrap().status.is_success());
+    let revoke = Order::Revoke("m1".parse().unwrap());
+    assert!(client.send(revoke.message(), None).await.unwrap().status.is_success());
     loop {
-        let Err(LinkError::Refused(refusal)) = link.ask().await else { panic!("it is revoked") };
+        let Err(LinkError::Refused(refusal)) = link.call(Call::Ask).await else { panic!("it is revoked") };
         assert_eq!(refusal.code, Code::MemberRevoked);
         // At the door nothing more is said than the code.
         if refusal.message == Code::MemberRevoked.advice() {
@@ -65,5 +70,5 @@ async fn agents_with_issued_bundles_play_a_round_over_tls() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     coordinator.stop().await.unwrap();
-    assert!(matches!(link.ask().await, Err(LinkError::Away(_))));
+    assert!(matches!(link.call(Call::Ask).await, Err(LinkError::Away(_))));
 }

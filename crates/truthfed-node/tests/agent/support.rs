@@ -9,14 +9,14 @@ use tempfile::TempDir;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::bandit::RawConfig;
-use truthfed::protocol::{RoundId, Since, Trigger};
+use truthfed::protocol::{Since, Trigger};
 use truthfed_node::agent::{Agent, Direct, Handle, Link, LinkError, Membership, Policy, Runner};
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::{self, Clock, Place, Setup};
 use truthfed_node::signature::Signer;
 use truthfed_node::store::Sqlite;
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
-use truthfed_node::wire::{AskReply, DeclineReply, Envelope, ReceiptReply, SyncReply, SyncRequest, View};
+use truthfed_node::wire::{Call, Seen};
 
 pub(crate) const DIMENSION: usize = 3;
 
@@ -143,48 +143,31 @@ impl Wire {
         self.0.sent.load(Ordering::SeqCst)
     }
 
-    async fn carry<T>(&self, message: impl Future<Output = Result<T, LinkError>> + Send) -> Result<T, LinkError> {
-        let number = self.0.sent.fetch_add(1, Ordering::SeqCst);
-        let away = || Err(LinkError::Away("the wire is cut".to_owned()));
-        if self.0.is_cut.load(Ordering::SeqCst) {
-            return away();
-        }
-        match self.0.fault.filter(|fault| fault.at == number) {
-            None => message.await,
-            Some(Fault { is_heard: false, .. }) => away(),
-            Some(Fault { is_heard: true, .. }) => {
-                let _ = message.await;
-                away()
-            }
-        }
+    fn away() -> LinkError {
+        LinkError::Away("the wire is cut".to_owned())
     }
 }
 
 impl Link for Wire {
-    async fn view(&self, after: Option<u64>, wait_ms: u64) -> Result<View, LinkError> {
-        // Notices soon that it is cut, as a broken connection would.
-        let view = self.0.direct.view(after, wait_ms.min(50)).await;
-        if self.0.is_cut.load(Ordering::SeqCst) { Err(LinkError::Away("the wire is cut".to_owned())) } else { view }
-    }
-
-    async fn ask(&self) -> Result<AskReply, LinkError> {
-        self.carry(self.0.direct.ask()).await
-    }
-
-    async fn offer(&self, round: RoundId, offer: Envelope) -> Result<ReceiptReply, LinkError> {
-        self.carry(self.0.direct.offer(round, offer)).await
-    }
-
-    async fn decline(&self, round: RoundId) -> Result<DeclineReply, LinkError> {
-        self.carry(self.0.direct.decline(round)).await
-    }
-
-    async fn deliver(&self, round: RoundId, delivery: Envelope) -> Result<ReceiptReply, LinkError> {
-        self.carry(self.0.direct.deliver(round, delivery)).await
-    }
-
-    async fn sync(&self, request: SyncRequest) -> Result<SyncReply, LinkError> {
-        self.carry(self.0.direct.sync(request)).await
+    async fn call(&self, call: Call) -> Result<Vec<u8>, LinkError> {
+        let Cable { direct, is_cut, sent, fault } = &*self.0;
+        if let Call::View(seen) = call {
+            // Notices soon that it is cut, as a broken connection would.
+            let view = direct.call(Call::View(Seen { wait_ms: seen.wait_ms.min(50), ..seen })).await;
+            return if is_cut.load(Ordering::SeqCst) { Err(Wire::away()) } else { view };
+        }
+        let number = sent.fetch_add(1, Ordering::SeqCst);
+        if is_cut.load(Ordering::SeqCst) {
+            return Err(Wire::away());
+        }
+        match fault.filter(|fault| fault.at == number) {
+            None => direct.call(call).await,
+            Some(Fault { is_heard: false, .. }) => Err(Wire::away()),
+            Some(Fault { is_heard: true, .. }) => {
+                let _ = direct.call(call).await;
+                Err(Wire::away())
+            }
+        }
     }
 }
 

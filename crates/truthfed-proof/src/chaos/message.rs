@@ -4,84 +4,59 @@ use std::fmt;
 use std::sync::Arc;
 
 use truthfed::protocol::RoundId;
-use truthfed_node::engine::Call;
 use truthfed_node::error::Refusal;
-use truthfed_node::reading::read_json;
-
-/// Where a request goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Path {
-    /// What the member sees, once it is newer than a version.
-    View(Option<u64>),
-    Ask,
-    Offer(RoundId),
-    Decline(RoundId),
-    Deliver(RoundId),
-    Sync,
-}
-
-impl Path {
-    /// The same in another round.
-    pub(crate) fn readdressed(self, round: RoundId) -> Path {
-        match self {
-            Path::Offer(_) => Path::Offer(round),
-            Path::Decline(_) => Path::Decline(round),
-            Path::Deliver(_) => Path::Deliver(round),
-            other => other,
-        }
-    }
-
-    /// Whether both ask for the same kind of reply.
-    pub(crate) fn is_like(self, other: Path) -> bool {
-        std::mem::discriminant(&self) == std::mem::discriminant(&other)
-    }
-
-    /// The round it belongs to.
-    pub(crate) fn round(self) -> Option<RoundId> {
-        match self {
-            Path::Offer(round) | Path::Decline(round) | Path::Deliver(round) => Some(round),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Path::View(None) => write!(f, "view"),
-            Path::View(Some(after)) => write!(f, "view after {after}"),
-            Path::Ask => write!(f, "ask"),
-            Path::Offer(round) => write!(f, "offer {round}"),
-            Path::Decline(round) => write!(f, "decline {round}"),
-            Path::Deliver(round) => write!(f, "delivery {round}"),
-            Path::Sync => write!(f, "sync"),
-        }
-    }
-}
+use truthfed_node::wire::{Call, Seen};
 
 /// A request of a member.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// Names it for whoever waits for the reply; 0 when nobody does.
     pub(crate) id: u64,
     /// Who sends it: told by its certificate.
     pub(crate) member: usize,
-    pub(crate) path: Path,
+    /// Where it goes.
+    pub(crate) to: Call,
+    /// What is sent there: the body of the call, unless somebody lies.
     pub(crate) body: String,
 }
 
 impl Request {
-    /// What is asked of the engine; none for a view.
-    pub(crate) fn call(&self) -> Result<Option<Call>, Refusal> {
-        let body = self.body.as_bytes();
-        Ok(Some(match self.path {
-            Path::View(_) => return Ok(None),
-            Path::Ask => Call::Ask,
-            Path::Offer(round) => Call::Offer(round, read_json(body)?),
-            Path::Decline(round) => Call::Decline(round),
-            Path::Deliver(round) => Call::Deliver(round, read_json(body)?),
-            Path::Sync => Call::Sync(read_json(body)?),
-        }))
+    /// An honest one.
+    pub(crate) fn of(id: u64, member: usize, call: &Call) -> Request {
+        let body = String::from_utf8(call.message().body.into()).expect("messages are text");
+        Request { id, member, to: call.clone(), body }
+    }
+
+    /// What is asked of the coordinator.
+    pub(crate) fn call(&self) -> Result<Call, Refusal> {
+        self.to.with_body(self.body.as_bytes())
+    }
+
+    /// The same sent to another round.
+    pub(crate) fn readdressed(&self, round: RoundId) -> Request {
+        let to = match self.to.clone() {
+            Call::Offer(_, offer) => Call::Offer(round, offer),
+            Call::Decline(_) => Call::Decline(round),
+            Call::Deliver(_, delivery) => Call::Deliver(round, delivery),
+            other => other,
+        };
+        Request { id: 0, to, ..self.clone() }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.to {
+            Call::Terms => write!(f, "terms"),
+            Call::View(Seen { after: None, .. }) => write!(f, "view"),
+            Call::View(Seen { after: Some(after), .. }) => write!(f, "view after {after}"),
+            Call::Ask => write!(f, "ask"),
+            Call::Offer(round, _) => write!(f, "offer {round}"),
+            Call::Decline(round) => write!(f, "decline {round}"),
+            Call::Deliver(round, _) => write!(f, "delivery {round}"),
+            Call::Sync(_) => write!(f, "sync"),
+            Call::Statement => write!(f, "statement"),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A network that loses, delays, repeats, reorders, cuts off and holds back.
 
 use std::collections::VecDeque;
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use crate::chaos::message::{Parcel, Reply, Request};
@@ -79,13 +80,11 @@ impl World<'_> {
     /// An old message comes under the path of the open round.
     fn readdress(&mut self) {
         let Some(round) = self.observer.open_round() else { return };
-        let old: Vec<_> = self.net.requests.iter().filter(|request| request.path.round().is_some()).cloned().collect();
+        let old: Vec<_> = self.net.requests.iter().filter(|request| request.to.round().is_some()).cloned().collect();
         if old.is_empty() {
             return;
         }
-        let request = &old[self.dice.between(0, old.len() - 1)];
-        let path = request.path.readdressed(round);
-        let readdressed = Arc::new(Request { id: 0, path, ..Request::clone(request) });
+        let readdressed = Arc::new(old[self.dice.between(0, old.len() - 1)].readdressed(round));
         self.count("message-readdressed");
         let later = self.dice.between(1, 200) as u64;
         self.at(later, Event::Arrive(Parcel::Request(readdressed)));
@@ -143,7 +142,8 @@ impl World<'_> {
             return None;
         }
         let is_like = |reply: &&Reply| {
-            reply.request.member == fresh.request.member && reply.request.path.is_like(fresh.request.path)
+            let (old, new) = (&reply.request, &fresh.request);
+            old.member == new.member && discriminant(&old.to) == discriminant(&new.to)
         };
         let old: Vec<Reply> = self.net.replies.iter().filter(is_like).cloned().collect();
         let picked = old.get(self.dice.between(0, old.len().saturating_sub(1)))?.clone();

@@ -185,7 +185,7 @@ impl<'a> World<'a> {
     /// A parcel that says something to the coordinator.
     pub(crate) fn request(&mut self, request: crate::chaos::message::Request) {
         let name = self.members[request.member].name();
-        self.trace.say(self.now, format_args!("{name} sends {}", request.path));
+        self.trace.say(self.now, format_args!("{name} sends {request}"));
         self.send(Parcel::Request(Arc::new(request)));
     }
 }

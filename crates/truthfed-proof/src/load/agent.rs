@@ -12,13 +12,14 @@ use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
+use truthfed_node::call::Message;
 use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::federation::Bundle;
 use truthfed_node::ledger::receipts;
 use truthfed_node::net::{Client, ClientLimits, Connect, Reply, client_tls};
 use truthfed_node::wire::{
-    AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound,
-    RECEIPT_SCHEMA, ReceiptContent, ReceiptReply, StatementReply, View, commitment,
+    AskReply, Call, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent,
+    OpenRound, RECEIPT_SCHEMA, ReceiptContent, ReceiptReply, Seen, StatementReply, View, commitment,
 };
 
 /// How long the coordinator may wait for news, as for an agent.
@@ -200,8 +201,9 @@ impl Agent {
     /// # Errors
     /// When the coordinator does not answer.
     pub async fn connect(&self) -> anyhow::Result<View> {
-        let _: View = read(&self.speaking.get("/v1/view").await?)?;
-        read(&self.waiting.get("/v1/view").await?)
+        let call = Call::View(Seen::default());
+        let _: View = read(&self.speaking.send(call.message(), None).await?)?;
+        read(&self.waiting.send(call.message(), None).await?)
     }
 
     /// Waits for a view other than the one that was seen.
@@ -209,7 +211,8 @@ impl Agent {
     /// # Errors
     /// When the coordinator does not answer.
     pub async fn next_view(&self, seen: &View) -> anyhow::Result<View> {
-        read(&self.waiting.get(&format!("/v1/view?after={}&wait_ms={WAIT_MS}", seen.version)).await?)
+        let call = Call::View(Seen { after: Some(seen.version), wait_ms: WAIT_MS });
+        read(&self.waiting.send(call.message(), None).await?)
     }
 
     /// Waits until a view is as wished.
@@ -230,7 +233,7 @@ impl Agent {
     /// # Errors
     /// When the coordinator refuses.
     pub async fn ask(&self) -> anyhow::Result<RoundId> {
-        Ok(self.post::<AskReply>("/v1/ask", String::new()).await?.round)
+        Ok(self.speak::<AskReply>(Call::Ask.message()).await?.round)
     }
 
     /// Sends an offer; gives the receipt, which is not checked yet.
@@ -238,7 +241,8 @@ impl Agent {
     /// # Errors
     /// When the coordinator refuses.
     pub async fn send_offer(&self, round: RoundId, offer: String) -> anyhow::Result<Envelope> {
-        Ok(self.post::<ReceiptReply>(&format!("/v1/rounds/{round}/offer"), offer).await?.receipt)
+        let offer = Call::Offer(round, serde_json::from_str(&offer)?);
+        Ok(self.speak::<ReceiptReply>(offer.message()).await?.receipt)
     }
 
     /// Has nothing to offer.
@@ -246,7 +250,7 @@ impl Agent {
     /// # Errors
     /// When the coordinator refuses.
     pub async fn decline(&self, round: RoundId) -> anyhow::Result<()> {
-        self.post::<DeclineReply>(&format!("/v1/rounds/{round}/decline"), String::new()).await.map(drop)
+        self.speak::<DeclineReply>(Call::Decline(round).message()).await.map(drop)
     }
 
     /// Delivers what it sold, and checks the receipt.
@@ -254,8 +258,8 @@ impl Agent {
     /// # Errors
     /// When the coordinator refuses.
     pub async fn deliver(&self, offer: &Offer) -> anyhow::Result<Envelope> {
-        let path = format!("/v1/rounds/{}/delivery", offer.context.round);
-        let receipt = self.post::<ReceiptReply>(&path, text(&self.party.delivery(offer))).await?.receipt;
+        let call = Call::Deliver(offer.context.round, self.party.delivery(offer));
+        let receipt = self.speak::<ReceiptReply>(call.message()).await?.receipt;
         self.party.receipt(&receipt, offer)?;
         Ok(receipt)
     }
@@ -265,11 +269,12 @@ impl Agent {
     /// # Errors
     /// When the coordinator does not answer.
     pub async fn statement(&self) -> anyhow::Result<StatementReply> {
-        read(&self.speaking.get("/v1/statement").await?)
+        self.speak(Call::Statement.message()).await
     }
 
-    async fn post<T: DeserializeOwned>(&self, path: &str, body: String) -> anyhow::Result<T> {
-        let reply = self.speaking.post(path, body).await;
+    async fn speak<T: DeserializeOwned>(&self, message: Message) -> anyhow::Result<T> {
+        let path = message.path.clone();
+        let reply = self.speaking.send(message, None).await;
         read(&reply.with_context(|| format!("{} {path}", self.party.name()))?)
     }
 }

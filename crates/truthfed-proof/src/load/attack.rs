@@ -12,6 +12,7 @@ use truthfed::protocol::RoundId;
 use truthfed_node::error::Code;
 use truthfed_node::federation::Bundle;
 use truthfed_node::net::{Client, client_tls};
+use truthfed_node::wire::Call;
 
 use crate::load::agent::{Agent, From};
 use crate::load::figures::{Figure, Spread, ms};
@@ -183,7 +184,7 @@ impl Flood {
 async fn flood(client: Client<From>, next: Arc<AtomicU64>, heard: Arc<AtomicU64>, turned_away: Arc<AtomicU64>) {
     loop {
         let round = next.load(Ordering::Relaxed);
-        let Ok(reply) = client.post(&format!("/v1/rounds/{round}/decline"), String::new()).await else {
+        let Ok(reply) = client.send(Call::Decline(RoundId(round)).message(), None).await else {
             tokio::task::yield_now().await;
             continue;
         };

@@ -8,8 +8,8 @@ use anyhow::{Context, bail, ensure};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use truthfed::protocol::RoundId;
 use truthfed_node::coordinator::Config;
-use truthfed_node::engine::{Call, Command, Core};
-use truthfed_node::wire::{Envelope, ReceiptKind};
+use truthfed_node::engine::{Command, Core};
+use truthfed_node::wire::{Call, Envelope, ReceiptKind};
 
 use crate::load::agent::{Agent, Offer, Party, opened_after, text};
 use crate::load::figures::Figure;

@@ -2,6 +2,7 @@
 
 use truthfed_node::agent::{Https, Link};
 use truthfed_node::federation::{Bundle, open_bundle};
+use truthfed_node::wire::Call;
 
 use super::forwarder::Forwarder;
 use super::life::{Life, serve};
@@ -72,7 +73,7 @@ fn check_fenced(life: &Life, first: &mut Process, listen: u16) {
     let link = Https::new(&Bundle { coordinator: format!("127.0.0.1:{listen}"), ..bundle }).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     // It waits at the door of the one that is stopped.
-    let asked = runtime.spawn(async move { link.ask().await });
+    let asked = runtime.spawn(async move { link.call(Call::Ask).await });
     first.signal("CONT");
     let refused = runtime.block_on(asked).unwrap();
     assert!(refused.is_err(), "{refused:?}");

@@ -5,13 +5,14 @@ use truthfed::bandit::RawConfig;
 use truthfed::protocol::{RoundId, Since, Snapshot, Trigger};
 use truthfed::statistics::Statistics;
 use truthfed_node::agent::{
-    Agent, ChooseError, DecisionId, FileError, LearnError, Membership, Status, Step, StepError,
+    Agent, ChooseError, DecisionId, FileError, LearnError, Membership, Speaker, Status, Step, StepError,
 };
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::signature::Signer;
 use truthfed_node::terms::{CoverageSetting, MechanismSetting, TermsDocument};
 use truthfed_node::wire::{
-    Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, SyncReply, View,
+    Call, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, Reply,
+    SyncReply, View,
 };
 use truthfed_proof::disk::Disk;
 
@@ -127,23 +128,28 @@ impl Life {
             self.data = data;
             agent.opened(round, nonce, Some(ASK)).map_err(file)?;
         }
-        let Step::Offer(round, envelope) = agent.next_step(&view).map_err(file)? else { panic!("it has data") };
+        let Step::Send(Call::Offer(round, envelope)) = agent.next_step(&view).map_err(file)? else {
+            panic!("it has data")
+        };
         self.offer = Some((round, envelope));
         Ok(())
     }
 
     fn taken(&mut self) -> Result<(), FileError> {
         let (round, receipt) = self.receipt(ReceiptKind::OfferTaken, None);
-        self.agent().offer_taken(round, receipt).map_err(file)
+        let (_, offer) = self.offer.clone().expect("it offered");
+        let reply = Reply::Offer(ReceiptReply { receipt });
+        self.agent().taken(&Call::Offer(round, offer), reply, RoundId(round.0 - 1)).map_err(file)
     }
 
     fn settle(&mut self) -> Result<(), FileError> {
         let (round, receipt) = self.receipt(ReceiptKind::Paid, Some(Amount::from_units(9)));
         let view = View { version: round.0, closed: round, open: None };
-        let Step::Sync(_) = self.agent().next_step(&view).map_err(file)? else { return Ok(()) };
+        let Step::Send(call @ Call::Sync(_)) = self.agent().next_step(&view).map_err(file)? else { return Ok(()) };
         let statistics = self.data.clone().expect("it offered");
         let snapshot = Some(Snapshot { closed: round, settled: Some(round), statistics });
-        self.agent().synced(SyncReply { snapshot, receipts: vec![receipt] }, round).map_err(file)
+        let reply = Reply::Sync(SyncReply { snapshot, receipts: vec![receipt] });
+        self.agent().taken(&call, reply, round).map_err(file)
     }
 
     /// A receipt about the last offer.
@@ -170,7 +176,7 @@ impl Life {
     pub(crate) fn check_offer(&mut self) {
         let Some((round, signed)) = self.offer.clone() else { return };
         let agent = self.agent.as_mut().expect("it was started");
-        if let Step::Offer(_, found) = agent.next_step(&open(round.0)).unwrap() {
+        if let Step::Send(Call::Offer(_, found)) = agent.next_step(&open(round.0)).unwrap() {
             assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&signed).unwrap());
         }
     }

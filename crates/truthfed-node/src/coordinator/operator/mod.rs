@@ -12,15 +12,53 @@ use truthfed::protocol::RoundId;
 pub use self::rounds::{
     AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, read_rounds,
 };
-pub(super) use self::rounds::{round, rounds};
-use super::route::{Call, Json, Nothing, Reply};
+use super::service::Service;
+use crate::call::calls;
 use crate::digest::{Digest, PublicKey};
+use crate::engine::Handle;
 use crate::error::{Code, Refusal};
 use crate::identity::check_name;
 use crate::schema;
 
-/// How long a revoked member's connections stay open, so that it reads why.
+/// How long a revoked member's connections stay open, so that it can read why its requests are refused.
 const LINGER: Duration = Duration::from_secs(1);
+
+calls! {
+    /// What the operator asks of the coordinator.
+    Operator Order, OrderReply {
+        /// All members, present and past.
+        Members = GET "/v1/operator/members" => MembersReply,
+        /// Takes a member in.
+        Enrol(body request: EnrolRequest) = POST "/v1/operator/members" => MemberLine,
+        /// Takes a member out: at once, also on its open connections.
+        Revoke(path member: ClientId) = DELETE "/v1/operator/members/{member}" => MemberLine,
+        /// Rounds in their order, as the journal has them.
+        Rounds(query after: After) = GET "/v1/operator/rounds" => RoundsReply,
+        /// One round, with what each member did in it.
+        Round(path round: RoundId) = GET "/v1/operator/rounds/{round}" => RoundReply,
+        /// How the coordinator is doing.
+        Status = GET "/v1/operator/status" => StatusReply,
+    }
+}
+
+/// Which rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct After {
+    /// Those after this one.
+    pub after: u64,
+}
+
+pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> Result<OrderReply, Refusal> {
+    Ok(match order {
+        Order::Members => OrderReply::Members(members(engine)),
+        Order::Enrol(request) => OrderReply::Enrol(enrol(service, engine, request).await?),
+        Order::Revoke(member) => OrderReply::Revoke(revoke(service, engine, member).await?),
+        Order::Rounds(After { after }) => OrderReply::Rounds(rounds::rounds(engine, after).await?),
+        Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
+        Order::Status => OrderReply::Status(status(service, engine)),
+    })
+}
 
 /// All members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -79,59 +117,58 @@ pub struct StatusReply {
     pub is_healthy: bool,
 }
 
-pub(super) async fn members(call: Call, _: Nothing) -> Result<Reply<MembersReply>, Refusal> {
-    let published = call.engine.published();
+fn members(engine: &Handle) -> MembersReply {
+    let published = engine.published();
     let members = published.members().iter().map(|(member, info)| MemberLine {
         member: member.clone(),
         key: info.key,
         certificate: info.certificate,
         is_revoked: info.is_revoked,
     });
-    Ok(Reply::new(&MembersReply { members: members.collect() }))
+    MembersReply { members: members.collect() }
 }
 
 /// Takes a member in; the same again changes nothing.
-pub(super) async fn enrol(call: Call, Json(request): Json<EnrolRequest>) -> Result<Reply<MemberLine>, Refusal> {
+async fn enrol(service: &Service, engine: &Handle, request: EnrolRequest) -> Result<MemberLine, Refusal> {
     let EnrolRequest { member, key, certificate } = request;
     let member = check_name(&member).map_err(|error| Refusal::new(Code::BadName, error.to_string()))?;
     let line = MemberLine { member: member.clone(), key, certificate, is_revoked: false };
-    let known = call.engine.published().members().get(&member).copied();
+    let known = engine.published().members().get(&member).copied();
     if known.is_some_and(|known| (known.key, known.certificate, known.is_revoked) == (key, certificate, false)) {
-        return Ok(Reply::new(&line));
+        return Ok(line);
     }
-    if certificate == call.service.operator {
+    if certificate == service.operator {
         return Err(Refusal::new(Code::MemberExists, "the certificate is the operator's: issue another"));
     }
-    call.engine.enrol(member, key, certificate).await?;
-    Ok(Reply::new(&line))
+    engine.enrol(member, key, certificate).await?;
+    Ok(line)
 }
 
 /// Takes a member out; the same again changes nothing.
-pub(super) async fn revoke(call: Call, _: Nothing) -> Result<Reply<MemberLine>, Refusal> {
-    let member: ClientId = call.parameter("member")?;
+async fn revoke(service: &Service, engine: &Handle, member: ClientId) -> Result<MemberLine, Refusal> {
     let unknown = || Refusal::new(Code::UnknownMember, format!("{member} is not a member of this federation"));
-    let known = call.engine.published().members().get(&member).copied().ok_or_else(unknown)?;
+    let known = engine.published().members().get(&member).copied().ok_or_else(unknown)?;
     if !known.is_revoked {
-        call.engine.revoke(member.clone()).await?;
-        // From the commit on its requests are refused; that it is told, its connections stay a little longer.
-        let revocations = call.service.revocations.clone();
+        engine.revoke(member.clone()).await?;
+        // Its requests are refused from the commit on; its connections stay a little longer, so that it can read that.
+        let revocations = service.revocations.clone();
         tokio::spawn(async move {
             tokio::time::sleep(LINGER).await;
             revocations.revoke(known.certificate);
         });
     }
-    Ok(Reply::new(&MemberLine { member, key: known.key, certificate: known.certificate, is_revoked: true }))
+    Ok(MemberLine { member, key: known.key, certificate: known.certificate, is_revoked: true })
 }
 
-pub(super) async fn status(call: Call, _: Nothing) -> Result<Reply<StatusReply>, Refusal> {
-    let published = call.engine.published();
-    Ok(Reply::new(&StatusReply {
+fn status(service: &Service, engine: &Handle) -> StatusReply {
+    let published = engine.published();
+    StatusReply {
         entries: published.entries(),
         closed: published.closed(),
         open: published.open_round(),
         members: published.members().values().filter(|member| !member.is_revoked).count() as u64,
-        epoch: call.engine.epoch(),
-        uptime_ms: call.service.started.elapsed().as_millis() as u64,
-        is_healthy: call.engine.is_healthy(),
-    }))
+        epoch: engine.epoch(),
+        uptime_ms: service.started.elapsed().as_millis() as u64,
+        is_healthy: engine.is_healthy(),
+    }
 }

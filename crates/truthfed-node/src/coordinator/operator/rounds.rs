@@ -8,7 +8,6 @@ use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-use super::super::route::{Call, Nothing, Query, Reply};
 use crate::digest::Digest;
 use crate::engine::Handle;
 use crate::error::{Code, Refusal};
@@ -23,14 +22,6 @@ const CHUNK: usize = 64;
 const MAX_ROWS: usize = 8192;
 /// Rounds in one answer.
 const MAX_ROUNDS: usize = 500;
-
-/// Which rounds.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(in super::super) struct After {
-    /// Those after this one.
-    after: u64,
-}
 
 /// Some rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,9 +151,8 @@ pub struct DeliveryLine {
     pub delivery: Digest,
 }
 
-pub(in super::super) async fn rounds(call: Call, query: Query<After>) -> Result<Reply<RoundsReply>, Refusal> {
-    let Query(After { after }) = query;
-    let mut journal = Reader::at(&call.engine, RoundId(after.saturating_add(1))).await?;
+pub(super) async fn rounds(engine: &Handle, after: u64) -> Result<RoundsReply, Refusal> {
+    let mut journal = Reader::at(engine, RoundId(after.saturating_add(1))).await?;
     let (mut rounds, mut next): (Vec<RoundSummary>, Option<RoundId>) = (Vec::new(), None);
     while let Some(round) = journal.next_round().await? {
         if rounds.len() == MAX_ROUNDS || (journal.rows_read > MAX_ROWS && !rounds.is_empty()) {
@@ -171,15 +161,13 @@ pub(in super::super) async fn rounds(call: Call, query: Query<After>) -> Result<
         }
         rounds.push(round.summary);
     }
-    Ok(Reply::new(&RoundsReply { rounds, next }))
+    Ok(RoundsReply { rounds, next })
 }
 
-pub(in super::super) async fn round(call: Call, _: Nothing) -> Result<Reply<RoundReply>, Refusal> {
-    let round = call.parameter("round").map(RoundId)?;
-    let found = Reader::at(&call.engine, round).await?.next_round().await?;
+pub(super) async fn round(engine: &Handle, round: RoundId) -> Result<RoundReply, Refusal> {
+    let found = Reader::at(engine, round).await?.next_round().await?;
     let found = found.filter(|found| found.summary.round == round);
-    let found = found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no round {round}")))?;
-    Ok(Reply::new(&found))
+    found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no round {round}")))
 }
 
 /// All rounds of a store, read without its coordinator.

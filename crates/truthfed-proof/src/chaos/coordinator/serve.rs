@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::disk::Fault;
 use truthfed_node::engine::Command;
 use truthfed_node::error::Refusal;
+use truthfed_node::wire::Call;
 
 use super::{Job, name};
-use crate::chaos::message::{Parcel, Path, Reply, Request, json};
+use crate::chaos::message::{Parcel, Reply, Request, json};
 use crate::chaos::report::{Verdict, check};
 use crate::chaos::world::{Event, World};
 
@@ -38,31 +39,26 @@ impl World<'_> {
         let process = &mut self.site.processes[index];
         let name = self.members[request.member].name();
         let number = process.number;
-        match request.path {
-            Path::View(after) => {
-                if let Err(refusal) = process.published.check_member(&name) {
-                    return self.answer(request, Err(refusal));
-                }
-                if after.is_some_and(|after| process.published.news() <= after) {
-                    process.waiting.push((request.clone(), self.now + WAIT_MS));
-                    self.schedule(number);
-                    return Ok(());
-                }
-                let view = json(&process.published.view(&name));
-                self.answer(request, Ok(view))
+        if let Call::View(seen) = request.to {
+            if let Err(refusal) = process.published.check_member(&name) {
+                return self.answer(request, Err(refusal));
             }
-            _ => {
-                let call = request.call().map(|call| call.expect("all but views are for the engine"));
-                match call.and_then(|call| Command::of(&process.published, &name, call)) {
-                    Err(refusal) => self.answer(request, Err(refusal)),
-                    Ok(command) => {
-                        let is_harmless = self.observer.is_harmless(&name, request.path);
-                        process.inbox.push(Job { request: Some(request.clone()), command, is_harmless });
-                        let delay = self.dice.between(0, 3) as u64;
-                        self.schedule_at(number, self.now + delay);
-                        Ok(())
-                    }
-                }
+            if seen.is_latest(process.published.news()) {
+                process.waiting.push((request.clone(), self.now + WAIT_MS));
+                self.schedule(number);
+                return Ok(());
+            }
+            let view = json(&process.published.view(&name));
+            return self.answer(request, Ok(view));
+        }
+        match request.call().and_then(|call| Command::of(&process.published, &name, call)) {
+            Err(refusal) => self.answer(request, Err(refusal)),
+            Ok(command) => {
+                let is_harmless = self.observer.is_harmless(&name, &request.to);
+                process.inbox.push(Job { request: Some(request.clone()), command, is_harmless });
+                let delay = self.dice.between(0, 3) as u64;
+                self.schedule_at(number, self.now + delay);
+                Ok(())
             }
         }
     }
@@ -170,7 +166,7 @@ impl World<'_> {
         let process = &mut self.site.processes[index];
         let version = process.published.news();
         let is_over = |(request, until): &mut (Arc<Request>, u64)| {
-            *until <= self.now || matches!(request.path, Path::View(Some(after)) if version > after)
+            *until <= self.now || matches!(request.to, Call::View(seen) if !seen.is_latest(version))
         };
         let due: Vec<_> = process.waiting.extract_if(.., is_over).collect();
         for (request, _) in due {
@@ -185,9 +181,9 @@ impl World<'_> {
     pub(super) fn answer(&mut self, request: &Arc<Request>, answer: Result<String, Refusal>) -> Verdict {
         let name = self.members[request.member].name();
         match &answer {
-            Ok(_) => self.trace.say(self.now, format_args!("{name} is answered on {}", request.path)),
+            Ok(_) => self.trace.say(self.now, format_args!("{name} is answered on {request}")),
             Err(refusal) => {
-                self.trace.say(self.now, format_args!("{name} is refused {}: {}", request.path, refusal.code));
+                self.trace.say(self.now, format_args!("{name} is refused {request}: {}", refusal.code));
             }
         }
         let outcome = answer.map_err(|refusal| json(&refusal));

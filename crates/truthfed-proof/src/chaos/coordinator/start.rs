@@ -99,11 +99,11 @@ impl World<'_> {
             if !self.observer.is_member(&name) {
                 continue;
             }
-            let call = request.call().ok().flatten().expect("it was taken before");
+            let call = request.call().expect("it was taken before");
             let answer = Command::of(&process.published, &name, call)
                 .and_then(|command| process.core.work(vec![command], &mut |_| false).map_err(|_| broken())?.remove(0));
             let is_same = answer.as_ref().is_ok_and(|again| *again == reply);
-            check(is_same, "I6", || format!("{name}'s {} got another reply after a restart", request.path))?;
+            check(is_same, "I6", || format!("{name}'s {} got another reply after a restart", request))?;
         }
         self.observer.follow(&mut process.store, &mut self.dice)?;
         check(self.observer.chain.head() == head, "I8", || "repeated requests changed the journal".to_owned())

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 use truthfed_node::store::{RequestKey, RequestKind, Store};
+use truthfed_node::wire::Call;
 
 use super::unreadable;
-use crate::chaos::message::{Path, Request};
+use crate::chaos::message::Request;
 use crate::chaos::report::{Verdict, check};
 
 /// Replies of so many rounds are looked at after a restart.
@@ -23,14 +24,14 @@ pub(crate) struct Acknowledged {
 impl Acknowledged {
     /// A member got a reply.
     pub(crate) fn note(&mut self, member: &ClientId, request: &Arc<Request>, reply: &str) -> Verdict {
-        let (round, kind) = match request.path {
-            Path::Offer(round) | Path::Decline(round) => (round, RequestKind::Offer),
-            Path::Deliver(round) => (round, RequestKind::Delivery),
+        let (round, kind) = match request.to {
+            Call::Offer(round, _) | Call::Decline(round) => (round, RequestKind::Offer),
+            Call::Deliver(round, _) => (round, RequestKind::Delivery),
             _ => return Ok(()),
         };
         let known = self.replies.entry((round, member.clone(), kind));
         let (_, first) = known.or_insert_with(|| (request.clone(), reply.to_owned()));
-        check(first == reply, "I8", || format!("{member} got two replies to its {}", request.path))
+        check(first == reply, "I8", || format!("{member} got two replies to its {request}"))
     }
 
     /// Everything that was acknowledged lately is in the store.
@@ -39,7 +40,7 @@ impl Acknowledged {
             let key = RequestKey { member: member.clone(), round: *round, kind: *kind };
             let kept = store.reply(&key).map_err(unreadable)?;
             let is_kept = kept.is_some_and(|kept| kept.body == *reply);
-            check(is_kept, "I6", || format!("{member}'s {} was acknowledged, and is not kept", request.path))?;
+            check(is_kept, "I6", || format!("{member}'s {} was acknowledged, and is not kept", request))?;
         }
         Ok(())
     }

@@ -10,11 +10,10 @@ use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::journal::Award;
 use truthfed_node::ledger::aggregate_digest;
 use truthfed_node::wire::{
-    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, commitment,
+    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, commitment,
 };
 
 use super::{Observer, unreadable};
-use crate::chaos::message::Path;
 use crate::chaos::report::{Verdict, breach, check};
 use crate::chaos::sums::Sums;
 
@@ -51,15 +50,15 @@ impl Open {
 
 impl Observer {
     /// Whether a request can change nothing, since it is late, early, or was taken before.
-    pub(crate) fn is_harmless(&self, member: &ClientId, path: Path) -> bool {
+    pub(crate) fn is_harmless(&self, member: &ClientId, call: &Call) -> bool {
         let open = |round| self.open.as_ref().filter(|open| open.round == round);
-        match path {
-            Path::View(_) | Path::Sync => true,
-            Path::Ask => self.open.is_some(),
-            Path::Offer(round) | Path::Decline(round) => {
-                open(round).is_none_or(|open| open.is_sealed || open.has_answered(member))
+        match call {
+            Call::Terms | Call::View(_) | Call::Sync(_) | Call::Statement => true,
+            Call::Ask => self.open.is_some(),
+            Call::Offer(round, _) | Call::Decline(round) => {
+                open(*round).is_none_or(|open| open.is_sealed || open.has_answered(member))
             }
-            Path::Deliver(round) => open(round).is_none_or(|open| !open.waits_for_delivery(member)),
+            Call::Deliver(round, _) => open(*round).is_none_or(|open| !open.waits_for_delivery(member)),
         }
     }
 

@@ -6,9 +6,9 @@ mod talk;
 use crate::disk::{Disk, Fault};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
-use truthfed_node::agent::{Agent, FileError, Membership, Step};
+use truthfed_node::agent::{Agent, FileError, Membership};
 use truthfed_node::digest::{Digest, PublicKey};
-use truthfed_node::wire::View;
+use truthfed_node::wire::{Call, View};
 
 use crate::chaos::application::Application;
 use crate::chaos::plan::{Plan, Role};
@@ -38,7 +38,7 @@ pub(crate) struct Node {
 struct Waiting {
     id: u64,
     /// None for a view.
-    step: Option<Step>,
+    step: Option<Call>,
 }
 
 impl Node {

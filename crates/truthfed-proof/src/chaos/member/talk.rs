@@ -2,14 +2,14 @@
 
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
-use truthfed_node::agent::{Agent, Refused, Step, StepError};
+use truthfed_node::agent::{Refused, Speaker, Step, StepError};
 use truthfed_node::digest::Nonce;
 use truthfed_node::error::Refusal;
 use truthfed_node::reading::read_json;
-use truthfed_node::wire::{ReceiptReply, SyncReply};
+use truthfed_node::wire::{Call, Seen};
 
 use super::Waiting;
-use crate::chaos::message::{Path, Reply, Request, json};
+use crate::chaos::message::{Reply, Request};
 use crate::chaos::plan::Role;
 use crate::chaos::report::{Breach, Verdict, breach};
 use crate::chaos::world::{Event, World};
@@ -28,7 +28,7 @@ impl World<'_> {
             self.at(node.gone_until - self.now, Event::Look(member));
             return Ok(());
         }
-        self.ask_coordinator(member, Path::View(None), String::new(), None);
+        self.ask_coordinator(member, &Call::View(Seen::default()), None);
         Ok(())
     }
 
@@ -49,11 +49,13 @@ impl World<'_> {
                     }
                 }
                 Some(Step::Nothing) => {
-                    self.ask_coordinator(member, Path::View(Some(view.version)), String::new(), None);
+                    let seen = Seen { after: Some(view.version), ..Seen::default() };
+                    self.ask_coordinator(member, &Call::View(seen), None);
                     return Ok(());
                 }
-                Some(step) => {
-                    self.say(member, step);
+                Some(Step::Send(call)) => {
+                    self.maybe_lie(member, &Request::of(0, member, &call));
+                    self.ask_coordinator(member, &call, Some(call.clone()));
                     return Ok(());
                 }
             }
@@ -84,27 +86,14 @@ impl World<'_> {
         Ok(answered.is_some())
     }
 
-    fn say(&mut self, member: usize, step: Step) {
-        let (path, body) = match &step {
-            Step::Sync(request) => (Path::Sync, json(request)),
-            Step::Ask => (Path::Ask, "{}".to_owned()),
-            Step::Offer(round, offer) => (Path::Offer(*round), json(offer)),
-            Step::Decline(round) => (Path::Decline(*round), "{}".to_owned()),
-            Step::Deliver(round, delivery) => (Path::Deliver(*round), json(delivery)),
-            Step::Nothing | Step::Price(..) => return,
-        };
-        self.maybe_lie(member, path, &body);
-        self.ask_coordinator(member, path, body, Some(step));
-    }
-
-    fn ask_coordinator(&mut self, member: usize, path: Path, body: String, step: Option<Step>) {
+    fn ask_coordinator(&mut self, member: usize, call: &Call, step: Option<Call>) {
         let node = &mut self.members[member];
         node.requests += 1;
         let id = node.requests;
         node.waiting = Some(Waiting { id, step });
-        let patience = if matches!(path, Path::View(_)) { 2000 } else { 500 };
+        let patience = if matches!(call, Call::View(_)) { 2000 } else { 500 };
         self.at(patience, Event::GiveUp(member, id));
-        let request = Request { id, member, path, body };
+        let request = Request::of(id, member, call);
         if self.dice.chance(self.weather().flood) {
             self.count("member-flooded");
             (0..20).for_each(|_| self.request(request.clone()));
@@ -163,42 +152,23 @@ impl World<'_> {
     }
 
     /// The coordinator took what was said.
-    fn taken(&mut self, member: usize, step: &Step, body: &str, is_stale: bool) -> Verdict {
+    fn taken(&mut self, member: usize, call: &Call, body: &str, is_stale: bool) -> Verdict {
         let ended = self.members[member].view.as_ref().map_or(RoundId(0), |view| view.closed);
-        let reply = |body: &str| read::<ReceiptReply>(body).map(|reply| reply.receipt);
         let problem = |world: &mut World<'_>, error, may_fail| world.broke_off(member, &error, may_fail, is_stale);
-        let done = match step {
-            Step::Sync(_) => {
-                let reply: SyncReply = read(body)?;
-                self.call(member, |agent| agent.synced(reply, ended), problem)?
-            }
-            Step::Ask => self.call(member, Agent::asked, problem)?,
-            Step::Offer(round, _) => {
-                let receipt = reply(body)?;
-                self.call(member, |agent| agent.offer_taken(*round, receipt), problem)?
-            }
-            Step::Deliver(round, _) => {
-                let receipt = reply(body)?;
-                self.call(member, |agent| agent.delivery_taken(*round, receipt), problem)?
-            }
-            Step::Decline(round) => {
-                self.finish(member, *round);
-                Some(())
-            }
-            Step::Nothing | Step::Price(..) => Some(()),
-        };
+        let reply = call.read_reply(body.as_bytes()).map_err(garbled)?;
+        let done = self.call(member, |agent| agent.taken(call, reply, ended), problem)?;
         if done.is_none() {
             return Ok(());
         }
-        if matches!(step, Step::Sync(_)) {
+        if matches!(call, Call::Sync(_)) {
             self.check_samples(member)?;
         }
         self.go_on(member)
     }
 
     /// The coordinator did not take what was said.
-    fn refused(&mut self, member: usize, step: &Step, refusal: &Refusal) -> Verdict {
-        match step.refused(refusal.code) {
+    fn refused(&mut self, member: usize, call: &Call, refusal: &Refusal) -> Verdict {
+        match Refused::of(call, refusal.code) {
             Refused::TryAgain => {
                 self.pause_member(member);
                 return Ok(());
@@ -206,7 +176,7 @@ impl World<'_> {
             Refused::Finish(round) => self.finish(member, round),
             Refused::Decline(round) => {
                 self.finish(member, round);
-                self.request(Request { id: 0, member, path: Path::Decline(round), body: "{}".to_owned() });
+                self.request(Request::of(0, member, &Call::Decline(round)));
             }
         }
         self.go_on(member)
@@ -236,6 +206,9 @@ impl World<'_> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Verdict<T> {
-    read_json(text.as_bytes())
-        .map_err(|refusal| Breach { invariant: "I6", text: format!("a reply is garbled: {refusal}") })
+    read_json(text.as_bytes()).map_err(garbled)
+}
+
+fn garbled(refusal: Refusal) -> Breach {
+    Breach { invariant: "I6", text: format!("a reply is garbled: {refusal}") }
 }

@@ -1,0 +1,211 @@
+//! Conversations with a speaker that follows a script.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::wire::{AskReply, DeclineReply, Envelope, SyncRequest};
+
+const ROUND: RoundId = RoundId(3);
+
+/// Says what the script has, and notes what it hears.
+#[derive(Default)]
+struct Script {
+    steps: VecDeque<Step>,
+    heard: Vec<String>,
+}
+
+impl Script {
+    fn of(steps: impl IntoIterator<Item = Step>) -> Script {
+        Script { steps: steps.into_iter().collect(), heard: Vec::new() }
+    }
+}
+
+impl Speaker for Script {
+    fn next_step(&mut self, _: &View) -> Result<Step, StepError> {
+        Ok(self.steps.pop_front().unwrap_or(Step::Nothing))
+    }
+
+    fn opened(&mut self, round: RoundId, _: Nonce, ask: Option<Amount>) -> Result<(), StepError> {
+        self.heard.push(format!("{round} at {ask:?}"));
+        Ok(())
+    }
+
+    fn taken(&mut self, call: &Call, _: Reply, _: RoundId) -> Result<(), StepError> {
+        match call {
+            Call::Sync(_) => Err(StepError::NoSnapshot { ended: ROUND, got: RoundId(0) }),
+            call => {
+                self.heard.push(call.message().path);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&mut self, round: RoundId) {
+        self.heard.push(format!("finished {round}"));
+    }
+}
+
+fn begin() -> Conversation {
+    Conversation::new(&"m1".parse().unwrap())
+}
+
+/// Goes on to the next output.
+fn output(conversation: &mut Conversation, speaker: &mut Script) -> Output {
+    std::iter::repeat_with(|| conversation.next(speaker).unwrap()).flatten().next().unwrap()
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, LinkError> {
+    Ok(serde_json::to_vec(value).unwrap())
+}
+
+fn view(version: u64) -> Result<Vec<u8>, LinkError> {
+    json(&View { version, closed: RoundId(2), open: None })
+}
+
+/// A conversation that has seen a view, and its next output.
+fn seen(speaker: &mut Script) -> (Conversation, Output) {
+    let mut conversation = begin();
+    assert!(matches!(output(&mut conversation, speaker), Output::Poll(Call::View(Seen { after: None, wait_ms: 0 }))));
+    conversation.reply(view(7));
+    let next = output(&mut conversation, speaker);
+    (conversation, next)
+}
+
+fn is_poll(output: &Output) -> bool {
+    matches!(output, Output::Poll(Call::View(Seen { after: Some(7), wait_ms: WAIT_MS })))
+}
+
+fn envelope() -> Envelope {
+    serde_json::from_value(serde_json::json!({ "content": {}, "signature": "0".repeat(128) })).unwrap()
+}
+
+fn refused(code: Code) -> Result<Vec<u8>, LinkError> {
+    Err(LinkError::Refused(code.into()))
+}
+
+fn data(samples: u64) -> Statistics {
+    let mut data = Statistics::new(1).unwrap();
+    (0..samples).for_each(|_| data.observe(&[1.0], 0.5).unwrap());
+    data
+}
+
+fn price(samples: u64) -> Step {
+    Step::Price(ROUND, Nonce::random(), Some(data(samples)))
+}
+
+#[test]
+fn everything_that_a_view_gives_rise_to_is_said_and_then_the_next_view_is_asked_for() {
+    let mut speaker = Script::of([Step::Send(Call::Ask), Step::Price(ROUND, Nonce::random(), None)]);
+    let (mut conversation, first) = seen(&mut speaker);
+    assert!(matches!(first, Output::Send(Call::Ask)));
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Ask)), "until the reply is here");
+    conversation.reply(json(&AskReply { round: ROUND }));
+    assert!(is_poll(&output(&mut conversation, &mut speaker)));
+    assert_eq!((speaker.heard.join(", ").as_str(), conversation.steps()), ("/v1/ask, 3 at None", 2));
+}
+
+#[test]
+fn an_offer_that_only_the_member_could_fix_is_given_up_and_declined_whatever_comes_of_that() {
+    for after in [json(&DeclineReply { round: ROUND }), refused(Code::WrongPhase), Err(LinkError::Away(String::new()))]
+    {
+        let mut speaker = Script::of([Step::Send(Call::Offer(ROUND, envelope()))]);
+        let (mut conversation, _) = seen(&mut speaker);
+        conversation.reply(refused(Code::NotPositive));
+        assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Decline(ROUND))));
+        conversation.reply(after);
+        assert!(is_poll(&output(&mut conversation, &mut speaker)));
+        assert_eq!(speaker.heard, ["finished 3"]);
+    }
+}
+
+#[test]
+fn after_a_failure_it_pauses_ever_longer_and_looks_again() {
+    let failures = [Err(LinkError::Away(String::new())), Ok(b"x".to_vec()), refused(Code::Busy)];
+    let mut conversation = begin();
+    let mut waited = Vec::new();
+    for reply in failures.into_iter().cycle().take(20) {
+        let mut speaker = Script::of([Step::Send(Call::Decline(ROUND))]);
+        conversation.next(&mut speaker).unwrap();
+        conversation.reply(view(7));
+        assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)));
+        conversation.reply(reply);
+        conversation.next(&mut speaker).unwrap_err();
+        assert!(conversation.view().is_none());
+        let Output::Wait(pause) = output(&mut conversation, &mut speaker) else { panic!("it pauses") };
+        waited.push(pause);
+    }
+    assert!(waited[0] < Duration::from_millis(101) && waited[19] >= Duration::from_secs(5), "{waited:?}");
+    // A view that is worked off ends that.
+    let mut speaker = Script::default();
+    conversation.next(&mut speaker).unwrap();
+    conversation.reply(view(7));
+    assert!(is_poll(&output(&mut conversation, &mut speaker)));
+    conversation.reply(refused(Code::ShuttingDown));
+    conversation.next(&mut speaker).unwrap_err();
+    let Output::Wait(pause) = output(&mut conversation, &mut speaker) else { panic!("it pauses") };
+    assert!(pause < Duration::from_millis(101), "{pause:?}");
+}
+
+#[test]
+fn what_the_speaker_does_not_believe_ends_the_exchange() {
+    let mut speaker = Script::of([Step::Send(Call::Sync(SyncRequest { have: RoundId(2) }))]);
+    let (mut conversation, _) = seen(&mut speaker);
+    conversation.reply(json(&serde_json::json!({ "snapshot": null, "receipts": [] })));
+    let error = conversation.next(&mut speaker).unwrap_err();
+    assert!(matches!(error, ExchangeError::Step(StepError::NoSnapshot { .. })), "{error}");
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Wait(_)));
+}
+
+#[test]
+fn a_price_is_asked_for_again_when_more_was_learned_and_at_last_alone() {
+    let mut speaker = Script::of([price(1), price(2), price(3), price(3)]);
+    let (mut conversation, mut next) = seen(&mut speaker);
+    for (samples, last) in [(1, false), (2, false), (3, true)] {
+        let Output::Price { round: ROUND, data, alone } = next else { panic!("{next:?}") };
+        assert_eq!((data.samples(), alone), (samples, last));
+        conversation.priced(Some(Amount::from_units(samples as u32)));
+        next = output(&mut conversation, &mut speaker);
+    }
+    assert!(is_poll(&next));
+    assert_eq!(speaker.heard, [format!("3 at {:?}", Some(Amount::from_units(3)))]);
+}
+
+#[test]
+fn a_wish_is_told_during_a_poll_and_changes_nothing_at_any_other_time() {
+    let mut speaker = Script::default();
+    let (mut conversation, next) = seen(&mut speaker);
+    assert!(is_poll(&next));
+    speaker.steps.push_back(Step::Send(Call::Ask));
+    conversation.wish();
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Ask)));
+    conversation.wish();
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Ask)));
+    conversation.reply(json(&AskReply { round: ROUND }));
+    assert!(is_poll(&output(&mut conversation, &mut speaker)), "the same poll as before");
+    let mut fresh = begin();
+    fresh.wish();
+    assert!(matches!(output(&mut fresh, &mut speaker), Output::Poll(Call::View(Seen { after: None, .. }))));
+}
+
+#[test]
+fn one_view_gives_rise_to_a_bounded_number_of_steps() {
+    let mut speaker = Script::of((0..100).map(|_| Step::Price(ROUND, Nonce::random(), None)));
+    let (conversation, next) = seen(&mut speaker);
+    assert!(is_poll(&next));
+    assert_eq!((conversation.steps(), speaker.heard.len()), (MAX_STEPS, MAX_STEPS));
+}
+
+#[test]
+fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
+    let offer = Call::Offer(ROUND, envelope());
+    for (call, code, expected) in [
+        (&offer, Code::Busy, Refused::TryAgain),
+        (&offer, Code::WrongPhase, Refused::Finish(ROUND)),
+        (&offer, Code::NotPositive, Refused::Decline(ROUND)),
+        (&Call::Deliver(ROUND, envelope()), Code::NotPositive, Refused::Finish(ROUND)),
+        (&Call::Decline(ROUND), Code::ConflictingRetry, Refused::Finish(ROUND)),
+        (&Call::Ask, Code::WrongPhase, Refused::TryAgain),
+    ] {
+        assert_eq!(Refused::of(call, code), expected, "{call:?} {code}");
+    }
+}
