@@ -68,7 +68,7 @@ impl Settings {
         let raw: RawFederation = toml::from_str(text).map_err(|error| SettingsError::Toml(error.to_string()))?;
         Settings::try_from(raw).map_err(|error| match error {
             SettingsError::Value { key, problem, .. } => {
-                SettingsError::Value { key, problem, line: lines::find(text, key).map(|index| index + 1) }
+                SettingsError::Value { key, problem, line: lines::find(text, key) }
             }
             other => other,
         })
@@ -241,7 +241,7 @@ mod tests {
 
     fn check_refused(key: &str, value: &str, expected: &str) {
         let text = lines::set(DEFAULT_TOML, key, value).unwrap();
-        let line = lines::find(DEFAULT_TOML, key).unwrap() + 1;
+        let line = lines::find(DEFAULT_TOML, key).unwrap();
         let error = Settings::read(&text).unwrap_err().to_string();
         assert!(error.contains(&format!("line {line}")) && error.contains(expected), "{key} = {value}: {error}");
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::de::{DeTable, DeValue};
 use truthfed::Amount;
 use truthfed::auction::catalog::{self, Parameters};
 use truthfed::auction::{Coverage, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vcg};
@@ -12,7 +13,6 @@ use truthfed::statistics::MAX_OBSERVATION;
 use super::raw::{Behaviour, CoverageSetting, LikedSetting, RawConfig, Threshold, World};
 use crate::world::{ArmLaw, Arrivals, Liked};
 
-/// A valid configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     raw: RawConfig,
@@ -24,10 +24,8 @@ pub struct Config {
     terms: Terms,
 }
 
-/// Where the arms come from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Arms {
-    /// Drawn by a law.
     Law(ArmLaw),
     /// Read from a file: one of arms, or a log of ratings where [`Config::liked`] says what is liked.
     File(PathBuf),
@@ -39,7 +37,6 @@ pub enum ConfigError {
     /// Not TOML, an unknown key, or a wrong type; the message points at the place.
     #[error("{0}")]
     Toml(String),
-    /// A value is not allowed.
     #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
     Value {
         /// The key, such as `world.clients`.
@@ -81,7 +78,6 @@ impl Config {
         &self.raw
     }
 
-    /// The mechanism, with its parameters.
     pub fn mechanism(&self) -> Box<dyn Mechanism> {
         find_mechanism(&self.raw).expect("a checked configuration names a mechanism").mechanism
     }
@@ -96,7 +92,6 @@ impl Config {
         self.trigger
     }
 
-    /// The terms of the federation.
     pub fn terms(&self) -> Terms {
         self.terms
     }
@@ -293,23 +288,22 @@ fn set(table: &mut toml::Table, change: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Adds the line on which the key of an error stands.
+/// Adds the line of the text that has the key of an error, or the header of its table.
 fn locate(text: &str, error: ConfigError) -> ConfigError {
     let ConfigError::Value { key, problem, .. } = error else { return error };
-    let (section, name) = key.split_once('.').unwrap_or((key, ""));
-    let mut current = String::new();
-    let mut line = None;
-    for (index, content) in text.lines().enumerate() {
-        let content = content.trim();
-        if let Some(header) = content.strip_prefix('[') {
-            current = header.split(']').next().unwrap_or("").trim().to_owned();
-        }
-        let found = content.split_once('=').map(|(found, _)| found.trim());
-        if current == section && found == Some(name) {
-            line = Some(index + 1);
-        }
-    }
-    ConfigError::Value { key, problem, line }
+    let find = || {
+        let root = DeValue::Table(DeTable::parse(text).ok()?.into_inner());
+        let mut parts = key.split('.');
+        let first = root.get(parts.next()?)?;
+        let found = parts.try_fold(first, |value, part| value.get_ref().get(part))?;
+        Some(line_at(text, found.span().start))
+    };
+    ConfigError::Value { line: find(), key, problem }
+}
+
+/// The number, from 1, of the line that has a byte of a text.
+pub(crate) fn line_at(text: &str, byte: usize) -> usize {
+    text[..byte].matches('\n').count() + 1
 }
 
 #[cfg(test)]
@@ -358,6 +352,7 @@ mod tests {
         );
         check_refused("[behaviour]\nkind = \"under\"", "behaviour.factor is 1: it must be below 1 for under");
         check_refused("[world]\nclient = 3", "unknown field `client`");
+        check_refused("world = { steps = 1,\n clients = 0 }", "line 2: world.clients is 0");
         check_refused("[world]\nclients = \"many\"", "line 2");
         check_refused("world", "line 1");
     }

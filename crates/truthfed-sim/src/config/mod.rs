@@ -6,7 +6,7 @@
 mod check;
 mod raw;
 
-pub(crate) use check::Arms;
+pub(crate) use check::{Arms, line_at};
 pub use check::{Config, ConfigError};
 pub use raw::{
     Behaviour, Behaviours, Costs, CoverageSetting, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World,

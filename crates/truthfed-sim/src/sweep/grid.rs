@@ -7,9 +7,9 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::SweepError;
-use crate::config::{Config, ConfigError, RawConfig};
+use crate::config::{Config, ConfigError, RawConfig, line_at};
 
-/// Most cells of a sweep.
+/// Most cells of a sweep: each is a file, and names have five digits.
 const MAX_CELLS: u64 = 100_000;
 
 /// A valid sweep: every point of its grid is a valid configuration.
@@ -22,16 +22,13 @@ pub struct Sweep {
     points: Vec<Point>,
 }
 
-/// One point of the grid.
 #[derive(Debug, Clone)]
 pub struct Point {
     /// The values of the keys of the grid, in their order.
     pub values: Vec<Value>,
-    /// The whole configuration.
     pub config: Config,
 }
 
-/// A key of the grid with its values.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     pub(super) key: String,
@@ -75,7 +72,6 @@ impl Sweep {
         Ok(Sweep { text: text.to_owned(), base, seeds: raw.seeds, axes, points })
     }
 
-    /// The text it was read from.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -100,7 +96,6 @@ impl Sweep {
         &self.points
     }
 
-    /// The number of cells.
     pub fn cells(&self) -> usize {
         self.points.len() * self.seeds as usize
     }
@@ -160,7 +155,7 @@ fn axes(text: &str, grid: BTreeMap<Spanned<String>, Value>) -> Result<Vec<Axis>,
 }
 
 fn axis(text: &str, key: Spanned<String>, values: Value) -> Result<Axis, SweepError> {
-    let line = text[..key.span().start].matches('\n').count() + 1;
+    let line = line_at(text, key.span().start);
     let mut axis = Axis { key: key.into_inner(), values: Vec::new(), line };
     match values {
         Value::Array(values) if values.is_empty() => Err(axis.wrong("the list is empty".to_owned())),
