@@ -29,7 +29,7 @@ pub fn simulation(bytes: &[u8]) -> bool {
 fn run(config: &Config) {
     let Ok(simulation) = Simulation::new(config, 1) else { return };
     let run = simulation.run();
-    assert_eq!(run.totals().step, config.raw().world.steps);
+    assert_eq!(run.totals().steps, config.raw().world.steps);
 }
 
 /// A sweep in TOML: every point of it is a valid configuration.

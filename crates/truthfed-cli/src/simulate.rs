@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 use truthfed_sim::config::{Config, ConfigError, DEFAULT_TOML, RawConfig};
-use truthfed_sim::experiment::run_seeds;
-use truthfed_sim::output::{ByName, FIGURES, Figure, OutputFolder, SIMULATION, SeedTotals, Summary, write_simulation};
+use truthfed_sim::experiment::{Spread, run_seeds};
+use truthfed_sim::output::{OutputFolder, SIMULATION, write_simulation};
+use truthfed_sim::totals::{ByName, Figure, SeedTotals, Summary};
 
 use crate::args::SimulateArgs;
 use crate::progress::Progress;
@@ -81,12 +82,12 @@ fn as_table(config: &Config, totals: &[SeedTotals]) -> String {
     let few = if totals.len() <= FEW { totals } else { &[] };
     let seeds: Vec<String> = few.iter().map(|run| format!("seed {}", run.seed)).collect();
     let header: Vec<&str> = ["", "mean", "sd"].into_iter().chain(seeds.iter().map(String::as_str)).collect();
-    let summary = Summary::of(totals);
-    let row = |(figure, spread): (&Figure, &truthfed_sim::experiment::Spread)| {
-        let own = few.iter().map(|run| own(figure, (figure.of)(run)));
-        [title(figure), average(figure, spread.mean), average(figure, spread.sd)].into_iter().chain(own).collect()
+    let row = |(figure, spread): (&Figure, Spread)| {
+        let own = few.iter().map(|run| own(figure, (figure.of)(&run.totals)));
+        let mean_and_sd = [figure.title.to_owned(), average(figure, spread.mean), average(figure, spread.sd)];
+        mean_and_sd.into_iter().chain(own).collect()
     };
-    let rows = FIGURES.iter().zip(summary.spreads()).map(row).collect();
+    let rows = Summary::of(totals).iter().map(row).collect();
     let right: Vec<usize> = (1..header.len()).collect();
     format!("{}\n{}", headline(config, totals.len()), table(&header, &right, rows))
 }
@@ -102,15 +103,6 @@ fn headline(config: &Config, seeds: usize) -> String {
         world.dimension,
         world.steps,
     )
-}
-
-/// A figure's name for humans.
-pub(crate) fn title(figure: &Figure) -> String {
-    match figure.name {
-        "blind_reward" => "reward of blind choice".to_owned(),
-        "essential" => "essential payments".to_owned(),
-        name => name.replace('_', " "),
-    }
 }
 
 /// The value of one run.

@@ -3,13 +3,15 @@
 use anyhow::Context;
 use serde::{Serialize, Serializer};
 use truthfed_sim::config::RawConfig;
-use truthfed_sim::output::{ByName, FIGURES, Figure, OutputFolder, SWEEP, SeedTotals, Summary};
+use truthfed_sim::experiment::Spread;
+use truthfed_sim::output::{OutputFolder, SWEEP};
 use truthfed_sim::sweep::{Event, Point, Sweep, run as run_sweep, write_results};
+use truthfed_sim::totals::{ByName, FIGURES, Figure, SeedTotals, Summary};
 
 use crate::args::SweepArgs;
 use crate::progress::Progress;
 use crate::report::{Report, json, table};
-use crate::simulate::{average, title};
+use crate::simulate::average;
 use crate::source;
 
 /// Points listed by name; of more, the first and how many there are.
@@ -60,14 +62,12 @@ fn points<'a>(sweep: &'a Sweep, totals: &'a [SeedTotals]) -> impl Iterator<Item 
 }
 
 fn as_table(sweep: &Sweep, totals: &[SeedTotals]) -> String {
-    let listed: Vec<usize> =
-        LISTED.iter().filter_map(|name| FIGURES.iter().position(|figure| figure.name == *name)).collect();
-    let titles: Vec<String> = listed.iter().map(|&index| title(&FIGURES[index])).collect();
-    let header: Vec<&str> = sweep.keys().chain(titles.iter().map(String::as_str)).collect();
+    let listed: Vec<&Figure> =
+        LISTED.iter().filter_map(|name| FIGURES.iter().find(|figure| figure.name == *name)).collect();
+    let header: Vec<&str> = sweep.keys().chain(listed.iter().map(|figure| figure.title)).collect();
     let row = |(point, runs): (&Point, &[SeedTotals])| {
-        let summary = Summary::of(runs);
-        let spread = |&index: &usize| {
-            let (figure, spread): (&Figure, _) = (&FIGURES[index], summary.spreads()[index]);
+        let spread = |figure: &&Figure| {
+            let spread = Spread::of(runs.iter().map(|run| (figure.of)(&run.totals)));
             format!("{} ± {}", average(figure, spread.mean), average(figure, spread.sd))
         };
         point.values.iter().map(plain).chain(listed.iter().map(spread)).collect()

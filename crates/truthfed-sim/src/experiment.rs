@@ -4,14 +4,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::simulation::{Run, Simulation, Totals};
+use crate::simulation::{Run, Simulation};
+use crate::totals::Totals;
 use crate::world::{Source, WorldError};
 
 /// Runs a configuration under seeds `1..=seeds`, in parallel; the result does not depend on the number of threads.
 /// `done` is called after each run, from any thread.
-///
-/// # Errors
-/// When a file of the configuration cannot be used.
 pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, WorldError> {
     let source = Source::read(config)?;
     let run = |seed| {
@@ -25,7 +23,6 @@ pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<
 /// Mean and standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spread {
-    /// The mean.
     pub mean: f64,
     /// The standard deviation of a sample, 0 for one value.
     pub sd: f64,
@@ -55,7 +52,7 @@ impl Spread {
 pub fn over_time(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> Vec<(f64, Spread)> {
     let moments = runs.iter().map(|run| run.curve.len()).min().unwrap_or(0);
     let at = |moment: usize| {
-        let step = runs[0].curve[moment].step as f64;
+        let step = runs[0].curve[moment].steps as f64;
         (step, Spread::of(runs.iter().map(|run| figure(&run.curve[moment]))))
     };
     (0..moments).map(at).collect()

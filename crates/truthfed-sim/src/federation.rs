@@ -13,7 +13,6 @@ use crate::config::Config;
 use crate::role::{Pricing, Role};
 use crate::world::{Cost, Purpose, stream};
 
-/// A simulated federation.
 pub struct Federation<'c> {
     coordinator: Coordinator,
     members: Vec<Seat<'c>>,
@@ -95,12 +94,10 @@ impl<'c> Federation<'c> {
         self.coordinator.settled()
     }
 
-    /// How many members there are.
     pub fn members(&self) -> usize {
         self.members.len()
     }
 
-    /// One member's machine.
     pub fn member(&mut self, number: usize) -> &mut Member {
         &mut self.members[number].member
     }

@@ -24,7 +24,6 @@ impl Identities {
         Identities { clients, split, second: false }
     }
 
-    /// How many members there are.
     pub(crate) fn members(&self) -> usize {
         self.clients + usize::from(self.split.is_some())
     }

@@ -9,7 +9,7 @@
 //! use truthfed_sim::simulation::Simulation;
 //! let config = Config::read("[world]\nclients = 5\nsteps = 500", &[])?;
 //! let run = Simulation::new(&config, 1)?.run();
-//! assert_eq!(run.totals().step, 500);
+//! assert_eq!(run.totals().steps, 500);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -22,4 +22,5 @@ pub mod output;
 pub mod role;
 pub mod simulation;
 pub mod sweep;
+pub mod totals;
 pub mod world;

@@ -7,10 +7,8 @@ use truthfed::Amount;
 use crate::config::Behaviour;
 use crate::world::to_amount;
 
-/// What a member does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Role {
-    /// How it sets its price.
     pub pricing: Pricing,
     /// Whether it delivers moments of the wrong sign.
     pub poisons: bool,

@@ -8,57 +8,21 @@ use crate::config::{Behaviour, Config};
 use crate::federation::{Federation, client_number, paid};
 use crate::identities::{Identities, IdentityCost};
 use crate::role::{Pricing, Role};
+use crate::totals::Totals;
 use crate::world::{Arrival, Cost, PaperCost, Purpose, Source, World, WorldError, stream};
 
-/// Points kept of each curve.
+/// Points kept of each curve: a figure draws at most 300, and 250 divide the usual 6250 steps evenly.
 const POINTS: u64 = 250;
 
 /// What a run came to, over time and in the end.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its seed.
     pub seed: u64,
     /// Totals at about 250 moments, the first at the start and the last at the end.
     pub curve: Vec<Totals>,
-    /// Each client's part.
     pub clients: Vec<ClientTotals>,
     /// Every round that ended, with the step at which it did.
     pub rounds: Vec<(u64, RoundRecord)>,
-}
-
-/// Sums up to a step.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Totals {
-    /// Steps so far.
-    pub step: u64,
-    /// Expected reward missed.
-    pub regret: f64,
-    /// Reward observed.
-    pub reward: f64,
-    /// Reward that blind choice would have given on average.
-    pub blind_reward: f64,
-    /// Scalars sent, counted as in the paper: whole matrices.
-    pub scalars: u64,
-    /// Scalars sent, counting triangles of symmetric matrices.
-    pub packed_scalars: u64,
-    /// Paid to clients.
-    pub incentive: f64,
-    /// True costs of those that took part.
-    pub social_cost: f64,
-    /// Rounds that ended.
-    pub rounds: u64,
-    /// Clients that took part, over all rounds.
-    pub participations: u64,
-    /// Payments to essential clients.
-    pub essential: u64,
-}
-
-impl Totals {
-    /// Reward over that of blind choice, which papers plot for logs: 1 is no better than blind. 0 where it says
-    /// nothing: before the first step, and where blind choice earns nothing or less.
-    pub fn normalised_reward(&self) -> f64 {
-        if self.blind_reward > 0.0 { self.reward / self.blind_reward } else { 0.0 }
-    }
 }
 
 /// One client's sums.
@@ -82,7 +46,6 @@ impl ClientTotals {
 }
 
 impl Run {
-    /// The sums at the end.
     pub fn totals(&self) -> Totals {
         self.curve.last().copied().unwrap_or_default()
     }
@@ -172,7 +135,6 @@ impl<'c> Simulation<'c> {
         self
     }
 
-    /// Runs it to the end.
     pub fn run(self) -> Run {
         self.run_watched(|_| {})
     }
@@ -244,7 +206,6 @@ pub fn behaviours(config: &Config, seed: u64) -> Vec<Behaviour> {
     behaviours
 }
 
-/// Adds everything up.
 struct Ledger {
     run: Run,
     totals: Totals,
@@ -260,7 +221,7 @@ impl Ledger {
     }
 
     fn played(&mut self, client: usize, step: u64, played: crate::world::Played) {
-        self.totals.step = step;
+        self.totals.steps = step;
         self.totals.regret += played.regret;
         self.totals.reward += played.reward;
         self.totals.blind_reward += played.blind;
@@ -282,7 +243,7 @@ impl Ledger {
         }
         self.totals.rounds += 1;
         self.count_scalars(&record);
-        self.run.rounds.push((self.totals.step, record));
+        self.run.rounds.push((self.totals.steps, record));
     }
 
     /// N matrices and |S| moments up, N matrices and moments down.
@@ -306,22 +267,5 @@ fn is_essential(record: &RoundRecord, client: &ClientId) -> bool {
     match &record.ending {
         Ending::Settled { outcome, .. } => outcome.winner(client).is_some_and(|winner| winner.essential),
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check_normalised(reward: f64, blind_reward: f64, expected: f64) {
-        assert_eq!(Totals { reward, blind_reward, ..Totals::default() }.normalised_reward(), expected);
-    }
-
-    #[test]
-    fn normalised_reward_is_over_that_of_blind_choice_or_0() {
-        check_normalised(30.0, 20.0, 1.5);
-        check_normalised(0.0, 20.0, 0.0);
-        check_normalised(0.0, 0.0, 0.0);
-        check_normalised(3.0, -1.0, 0.0);
     }
 }

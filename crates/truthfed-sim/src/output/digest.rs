@@ -42,7 +42,6 @@ pub(crate) fn hex_digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The hash of a file.
 pub(crate) fn hash_file(path: &Path) -> Result<String, OutputError> {
     let hash = || {
         let mut hash = Hashing::new(io::sink());

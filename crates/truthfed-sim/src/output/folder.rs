@@ -15,7 +15,6 @@ use serde::Serialize;
 use super::digest::Hashing;
 use super::kind::{Head, Kind, manifest};
 
-/// Where the content of a file goes.
 pub type Writer<'f> = dyn Write + 'f;
 
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -28,20 +27,11 @@ pub(super) const UNFINISHED: &str = ".truthfed-";
 pub enum OutputError {
     /// User: the system refuses.
     #[error("cannot {verb} {path}: {error}")]
-    Io {
-        /// What was tried.
-        verb: &'static str,
-        /// On what.
-        path: String,
-        /// What happened.
-        error: io::Error,
-    },
+    Io { verb: &'static str, path: String, error: io::Error },
     /// User: choose another folder.
     #[error("{folder} holds {name}, which `{command}` did not write: choose another folder, or empty it")]
     Foreign {
-        /// The folder.
         folder: String,
-        /// What is in it.
         name: String,
         /// Who would write it.
         command: &'static str,
@@ -80,15 +70,11 @@ impl OutputFolder {
         Ok(OutputFolder { path: path.to_owned(), kind, files: Mutex::default(), _lock: lock })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Marks the folder as ours, and not complete. Comes before the first file.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn begin(&self) -> Result<(), OutputError> {
         self.replace(MANIFEST, |out| out.write_all(&manifest(&self.kind.head(false)))).map(drop)
     }
@@ -109,18 +95,12 @@ impl OutputFolder {
     }
 
     /// Names in a folder inside, sorted; none when there is no such folder.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub(crate) fn inner_names(&self, inner: &str) -> Result<Vec<String>, OutputError> {
         list(&self.path.join(inner))
     }
 
     /// Removes what an earlier experiment left, and completes the manifest: `details`, and every file with its hash.
     /// Returns how many files there are.
-    ///
-    /// # Errors
-    /// When the manifest cannot be written or something not removed.
     pub fn finish(self, details: impl Serialize) -> Result<usize, OutputError> {
         #[derive(Serialize)]
         struct Complete<'a, D> {

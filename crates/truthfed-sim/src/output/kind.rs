@@ -11,7 +11,6 @@ use super::folder::{MANIFEST, UNFINISHED, list};
 /// What an experiment of some kind leaves behind.
 #[derive(Debug)]
 pub struct Kind {
-    /// The schema of its manifest.
     schema: &'static str,
     /// The command that writes it.
     command: &'static str,
@@ -58,7 +57,6 @@ impl Kind {
         self.inner.iter().map(|(name, _)| *name)
     }
 
-    /// The beginning of a manifest.
     pub(super) fn head(&self, complete: bool) -> Head<'static> {
         Head { schema: self.schema, version: env!("CARGO_PKG_VERSION"), complete }
     }
@@ -101,7 +99,6 @@ pub(super) struct Head<'a> {
     complete: bool,
 }
 
-/// The text of a manifest.
 pub(super) fn manifest(content: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(content).expect("our own structs are JSON");
     text.push(b'\n');

@@ -9,7 +9,6 @@
 //! - `rounds/seed-N.csv`: every round that ended, and how.
 
 mod digest;
-mod figures;
 mod folder;
 mod kind;
 mod tables;
@@ -23,10 +22,9 @@ use crate::config::{Arms, Config, RawConfig};
 use crate::simulation::Run;
 
 pub(crate) use digest::{hash_file, hex_digest};
-pub use figures::{ByName, FIGURES, Figure, SeedTotals, Summary};
 pub use folder::{OutputError, OutputFolder, Writer};
 pub use kind::{Kind, REPRODUCTION, SIMULATION, SWEEP};
-pub(crate) use tables::csv_field;
+pub(crate) use tables::{csv_field, figure_names, figure_values};
 
 /// Writes the runs of a configuration, and the manifest.
 ///
@@ -61,9 +59,6 @@ pub(crate) fn input_files(config: &Config) -> Vec<PathBuf> {
 }
 
 /// The SHA-256 of some files, by path.
-///
-/// # Errors
-/// When one cannot be read.
 pub(crate) fn hash_inputs(paths: impl IntoIterator<Item = PathBuf>) -> Result<BTreeMap<String, String>, OutputError> {
     paths.into_iter().map(|path| Ok((path.display().to_string(), hash_file(&path)?))).collect()
 }

@@ -10,16 +10,29 @@ use truthfed::{Amount, Total};
 use super::Writer;
 use crate::federation::{client_id, paid};
 use crate::simulation::Run;
+use crate::totals::{FIGURES, Totals};
 
 /// The totals of every run over time.
 pub(super) fn curves(out: &mut Writer<'_>, runs: &[Run]) -> io::Result<()> {
-    writeln!(out, "seed,step,regret,reward,blind_reward,scalars,packed_scalars,incentive,social_cost,rounds")?;
+    write!(out, "seed,step")?;
+    figure_names(out)?;
     for (run, totals) in runs.iter().flat_map(|run| run.curve.iter().map(move |totals| (run, totals))) {
-        write!(out, "{},{},{},{}", run.seed, totals.step, totals.regret, totals.reward)?;
-        write!(out, ",{},{},{}", totals.blind_reward, totals.scalars, totals.packed_scalars)?;
-        writeln!(out, ",{},{},{}", totals.incentive, totals.social_cost, totals.rounds)?;
+        write!(out, "{},{}", run.seed, totals.steps)?;
+        figure_values(out, totals)?;
     }
     Ok(())
+}
+
+/// The rest of a header: every figure, after columns of the caller's.
+pub(crate) fn figure_names(out: &mut Writer<'_>) -> io::Result<()> {
+    FIGURES.iter().try_for_each(|figure| write!(out, ",{}", figure.name))?;
+    writeln!(out)
+}
+
+/// The rest of a row: the value of every figure.
+pub(crate) fn figure_values(out: &mut Writer<'_>, totals: &Totals) -> io::Result<()> {
+    FIGURES.iter().try_for_each(|figure| write!(out, ",{}", (figure.of)(totals)))?;
+    writeln!(out)
 }
 
 /// The totals of every client.

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use super::{Point, Sweep};
 use crate::config::RawConfig;
-use crate::output::{OutputError, SeedTotals, hash_file, hex_digest, input_files};
+use crate::output::{OutputError, hash_file, hex_digest, input_files};
+use crate::totals::SeedTotals;
 
 /// Digits of the hash in the name of a file.
 const SHORT: usize = 12;
@@ -71,7 +72,6 @@ impl Cell<'_> {
         &self.key[..SHORT]
     }
 
-    /// The text of its file.
     pub(super) fn document(&self, totals: SeedTotals) -> String {
         let content =
             Content { key: &self.key, version: env!("CARGO_PKG_VERSION"), config: self.point.config.raw(), totals };
@@ -100,9 +100,6 @@ pub(super) fn short_hash_in(name: &str) -> Option<&str> {
 }
 
 /// All cells of a sweep: point by point, each under all seeds.
-///
-/// # Errors
-/// When a file that a configuration names cannot be read.
 pub(super) fn cells(sweep: &Sweep) -> Result<Vec<Cell<'_>>, OutputError> {
     let mut hashes = BTreeMap::new();
     let mut cells = Vec::with_capacity(sweep.cells());

@@ -8,7 +8,6 @@ pub enum SweepError {
     /// The configuration itself, or what is not TOML.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// There is nothing to sweep over.
     #[error(
         "there is no grid: a sweep needs a table [sweep.grid] with at least one list, such as \
          \"world.clients\" = [10, 25]"
@@ -19,26 +18,12 @@ pub enum SweepError {
     NotATable,
     /// A key of the grid cannot be used.
     #[error("line {line}: sweep.grid, \"{key}\": {problem}")]
-    Key {
-        /// The line of the file.
-        line: usize,
-        /// The key.
-        key: String,
-        /// What is wrong, and what is allowed.
-        problem: String,
-    },
+    Key { line: usize, key: String, problem: String },
     /// The values of some point are not allowed, alone or together.
     #[error("sweep.grid at {point}: {error}")]
-    Point {
-        /// The values.
-        point: String,
-        /// What is wrong, and what is allowed.
-        error: ConfigError,
-    },
-    /// Nothing would be run.
+    Point { point: String, error: ConfigError },
     #[error("sweep.seeds is 0: it must be at least 1")]
     NoSeeds,
-    /// Too much would be run.
     #[error("the sweep has {0} cells (points of the grid times seeds): it must have at most 100000")]
     TooManyCells(u64),
 }

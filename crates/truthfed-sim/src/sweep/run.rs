@@ -7,30 +7,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::Sweep;
 use super::cell::{Cell, Unfit, cells, short_hash_in};
 use super::sources::Sources;
-use crate::output::{OutputError, OutputFolder, SeedTotals, hex_digest};
+use crate::output::{OutputError, OutputFolder, hex_digest};
 use crate::simulation::Simulation;
+use crate::totals::SeedTotals;
 use crate::world::WorldError;
 
-/// What happens during a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A cell on disk cannot be taken over.
-    Unfit {
-        /// Its file.
-        name: &'a str,
-        /// Why.
-        problem: Unfit,
-    },
+    Unfit { name: &'a str, problem: Unfit },
     /// Cells on disk belong to no point of this sweep; they go when it is complete.
-    Unknown {
-        /// How many.
-        cells: usize,
-    },
+    Unknown { cells: usize },
     /// What is on disk is known, and the rest is begun.
     Started {
         /// Cells taken over.
         kept: usize,
-        /// All cells.
         cells: usize,
     },
     /// One more cell is there.

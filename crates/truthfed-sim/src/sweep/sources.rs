@@ -9,7 +9,6 @@ use crate::world::{Source, WorldError};
 /// Sources that are held; a log of ratings can be large.
 const HELD: usize = 4;
 
-/// The sources that were used last.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     held: Mutex<VecDeque<(World, Arc<Source>)>>,

@@ -10,13 +10,11 @@ use super::Sweep;
 use super::grid::Axis;
 use crate::config::RawConfig;
 use crate::output::{
-    FIGURES, OutputError, OutputFolder, SeedTotals, Summary, Writer, csv_field, hash_inputs, input_files,
+    OutputError, OutputFolder, Writer, csv_field, figure_names, figure_values, hash_inputs, input_files,
 };
+use crate::totals::{FIGURES, SeedTotals, Summary};
 
 /// Writes the tables of a sweep whose cells are all there, and the manifest. Returns how many files there are.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn write_results(folder: OutputFolder, sweep: &Sweep, totals: &[SeedTotals]) -> Result<usize, OutputError> {
     #[derive(Serialize)]
     struct Details<'a> {
@@ -46,14 +44,12 @@ impl Serialize for Grid<'_> {
 fn results(out: &mut Writer<'_>, sweep: &Sweep, totals: &[SeedTotals]) -> io::Result<()> {
     write_keys(out, sweep)?;
     write!(out, "seed,steps")?;
-    FIGURES.iter().try_for_each(|figure| write!(out, ",{}", figure.name))?;
-    writeln!(out)?;
+    figure_names(out)?;
     for (point, runs) in sweep.points().iter().zip(totals.chunks(sweep.seeds() as usize)) {
         for run in runs {
             write_values(out, &point.values)?;
-            write!(out, "{},{}", run.seed, run.steps)?;
-            FIGURES.iter().try_for_each(|figure| write!(out, ",{}", (figure.of)(run)))?;
-            writeln!(out)?;
+            write!(out, "{},{}", run.seed, run.totals.steps)?;
+            figure_values(out, &run.totals)?;
         }
     }
     Ok(())
@@ -68,7 +64,7 @@ fn summary(out: &mut Writer<'_>, sweep: &Sweep, totals: &[SeedTotals]) -> io::Re
     for (point, runs) in sweep.points().iter().zip(totals.chunks(sweep.seeds() as usize)) {
         write_values(out, &point.values)?;
         write!(out, "{}", runs.len())?;
-        Summary::of(runs).spreads().iter().try_for_each(|spread| write!(out, ",{},{}", spread.mean, spread.sd))?;
+        Summary::of(runs).iter().try_for_each(|(_, spread)| write!(out, ",{},{}", spread.mean, spread.sd))?;
         writeln!(out)?;
     }
     Ok(())
