@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use truthfed_report::chart::{Axis, Bar, BarChart, BarGroup, Chart, Figure, LineChart, Point, Scale, Series};
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Point, Series};
 use truthfed_report::export::write_figure;
 use truthfed_report::page::{Item, Page, Section, Table, Verdict, VerdictKind};
 
@@ -22,76 +22,45 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn page() -> Page {
-    let figures = |figures: Vec<Figure>| figures.into_iter().map(Item::Figure).collect();
+    let section = |id: &str, title: &str, text: &str, items: Vec<Item>| Section::new(id, title, [text], items);
+    let about_claims = "Each row names a claim, what was measured, and how to measure it again.";
+    let about_lines = "Long series have bands, short ones have error bars.";
+    let about_bars = "Bars of one name look alike in all groups; they may point down.";
+    let about_panels = "Charts side by side share a legend when they share names.";
+    let panels = vec![sweep().into(), mixed().into(), palette().into(), awkward().into()];
     Page {
         title: "Gallery of figures".to_owned(),
         lead: "Every kind of figure and table that a report can hold, drawn from made-up data. None of these numbers \
                was measured."
             .to_owned(),
         sections: vec![
-            section(
-                "claims",
-                "Claims",
-                "Each row names a claim, what was measured, and how to measure it again.",
-                vec![Item::Verdicts(verdicts())],
-            ),
-            section(
-                "lines",
-                "Lines",
-                "Long series have bands, short ones have error bars.",
-                figures(vec![regret(), scaling()]),
-            ),
-            section(
-                "bars",
-                "Bars",
-                "Bars of one name look alike in all groups; they may point down.",
-                figures(vec![normalised(), utility()]),
-            ),
-            section(
-                "panels",
-                "Panels",
-                "Charts side by side share a legend when they share names.",
-                figures(vec![sweep(), mixed(), palette(), awkward()]),
-            ),
-            section(
-                "settings",
-                "Settings and seeds",
-                "All of it follows from `--seed 1`.",
-                vec![Item::Table(settings())],
-            ),
+            section("claims", "Claims", about_claims, vec![Item::Verdicts(verdicts())]),
+            section("lines", "Lines", about_lines, vec![regret().into(), scaling().into()]),
+            section("bars", "Bars", about_bars, vec![normalised().into(), utility().into()]),
+            section("panels", "Panels", about_panels, panels),
+            section("settings", "Settings and seeds", "All of it follows from `--seed 1`.", vec![settings().into()]),
         ],
         footer: "Written by `cargo run -p truthfed-report --example gallery`.".to_owned(),
     }
 }
 
-fn section(id: &str, title: &str, text: &str, items: Vec<Item>) -> Section {
-    Section { id: id.to_owned(), title: title.to_owned(), text: vec![text.to_owned()], items }
-}
-
 fn verdicts() -> Vec<Verdict> {
-    let verdict = |id: &str, claim: &str, measured: &str, verdict: VerdictKind, command: &str| Verdict {
-        id: id.to_owned(),
-        claim: claim.to_owned(),
-        measured: measured.to_owned(),
-        verdict,
-        command: command.to_owned(),
-    };
     vec![
-        verdict(
+        Verdict::new(
             "C1",
             "Regret grows like √T, up to logarithms, under every mechanism.",
             "Slope 0.52 ± 0.01 on a log-log scale, 5 seeds.",
             VerdictKind::Reproduced,
             "truthfed reproduce --only C1 --seeds 5",
         ),
-        verdict(
+        Verdict::new(
             "C2",
             "Incentive and social cost are lower than with `vanilla-greedy`.",
             "Incentive cost 1.61 times, social cost 1.35 times that of the greedy, at ε = 1 and N = 25.",
             VerdictKind::NotReproduced,
             "truthfed reproduce --only C2 --epsilon 1",
         ),
-        verdict(
+        Verdict::new(
             "C3",
             "Algorithm 1 is truthful: no client gains by asking for more or less than its cost.",
             "374 of 600 random rounds have a client that loses at a lower ask and wins at a higher one.",
@@ -102,34 +71,16 @@ fn verdicts() -> Vec<Verdict> {
 }
 
 fn settings() -> Table {
-    let row = |name: &str, symbol: &str, value: &str, meaning: &str| {
-        [name, symbol, value, meaning].map(str::to_owned).to_vec()
-    };
-    Table {
-        caption: "Settings of all runs".to_owned(),
-        header: ["setting", "symbol", "value", "meaning"].map(str::to_owned).to_vec(),
-        rows: vec![
-            row("`clients`", "N", "25", "clients in the federation"),
-            row("`dimension`", "d", "5", "length of a context"),
-            row("`steps`", "T", "6250", "decisions of all clients together"),
-            row("`coverage`", "β", "0.5", "share of the information that must be bought"),
-            row("`noise`", "σ", "0.1", "standard deviation of a reward"),
-            row("`reserve`", "", "10000", "the most that a client is ever paid"),
-        ],
-        numeric: vec![2],
-    }
-}
-
-fn axis(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Linear }
-}
-
-fn log_axis(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Log }
-}
-
-fn figure(id: &str, title: &str, caption: &str, columns: usize, charts: Vec<Chart>) -> Figure {
-    Figure { id: id.to_owned(), title: title.to_owned(), caption: caption.to_owned(), charts, columns }
+    let rows = [
+        ["`clients`", "N", "25", "clients in the federation"],
+        ["`dimension`", "d", "5", "length of a context"],
+        ["`steps`", "T", "6250", "decisions of all clients together"],
+        ["`coverage`", "β", "0.5", "share of the information that must be bought"],
+        ["`noise`", "σ", "0.1", "standard deviation of a reward"],
+        ["`reserve`", "", "10000", "the most that a client is ever paid"],
+    ];
+    let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+    Table::new("Settings of all runs", ["setting", "symbol", "value", "meaning"], rows).with_numeric([2])
 }
 
 fn series(name: &str, xs: impl Iterator<Item = f64>, value: impl Fn(f64) -> (f64, f64)) -> Series {
@@ -137,7 +88,11 @@ fn series(name: &str, xs: impl Iterator<Item = f64>, value: impl Fn(f64) -> (f64
         let (mean, sd) = value(x);
         Point { x, mean, sd }
     };
-    Series { name: name.to_owned(), points: xs.map(point).collect() }
+    Series::new(name, xs.map(point))
+}
+
+fn bar(name: &str, height: f64, sd: f64, label: Option<String>) -> Bar {
+    Bar { name: name.to_owned(), height, sd, label }
 }
 
 /// Something that looks like noise and is the same every time.
@@ -145,31 +100,23 @@ fn ripple(x: f64) -> f64 {
     (x * 0.013).sin() * 0.5 + (x * 0.071).sin() * 0.3 + (x * 0.337).cos() * 0.2
 }
 
-fn regret_chart(title: &str, steps: u32, factor: f64) -> Chart {
+fn regret() -> Figure {
     let line = |name: &str, slope: f64, power: f64| {
-        series(name, (1..=steps).map(f64::from), |t| {
-            let mean = factor * slope * t.powf(power) + ripple(t) * t.sqrt() * 0.2;
+        series(name, (1..=6250).map(f64::from), |t| {
+            let mean = slope * t.powf(power) + ripple(t) * t.sqrt() * 0.2;
             (mean.max(0.0), 0.12 * mean.max(0.0))
         })
     };
-    Chart::Line(LineChart {
-        title: title.to_owned(),
-        x: axis("time step t"),
-        y: axis("cumulative regret"),
-        series: vec![
-            line("clock", 2.0, 0.52),
-            line("ratchet", 2.1, 0.53),
-            line("truth-fedban (ε = 1)", 2.4, 0.55),
-            line("no federation", 3.0, 0.62),
-        ],
-        note: None,
-    })
-}
-
-fn regret() -> Figure {
+    let lines = [
+        line("clock", 2.0, 0.52),
+        line("ratchet", 2.1, 0.53),
+        line("truth-fedban (ε = 1)", 2.4, 0.55),
+        line("no federation", 3.0, 0.62),
+    ];
+    let (x, y) = (Axis::linear("time step t"), Axis::linear("cumulative regret"));
     let caption = "Mean of 5 seeds; the band is one standard deviation. Federation lowers regret, whichever \
                    mechanism pays for it.";
-    figure("regret", "Regret over time", caption, 1, vec![regret_chart("N = 25 clients, d = 5", 6250, 1.0)])
+    Figure::new("regret", "Regret over time", caption, [Chart::lines("N = 25 clients, d = 5", x, y, lines)])
 }
 
 fn scaling() -> Figure {
@@ -180,117 +127,54 @@ fn scaling() -> Figure {
             (mean, mean * 0.2)
         })
     };
-    let chart = LineChart {
-        title: "Time for one round, payments included".to_owned(),
-        x: log_axis("clients N"),
-        y: log_axis("time (s)"),
-        series: vec![
-            line("clock", 2e-6, 1.02),
-            line("ratchet", 4e-6, 1.1),
-            line("truth-fedban (ε = 1)", 3e-7, 1.7),
-            line("vanilla greedy", 6e-8, 1.95),
-        ],
-        note: Some("2 cores, d = 5, mean and standard deviation of 10 rounds.".to_owned()),
-    };
-    figure("scaling", "Time per round", "Error bars are one standard deviation.", 1, vec![Chart::Line(chart)])
-}
-
-fn bars(entries: &[(&str, f64, f64, &str)]) -> Vec<Bar> {
-    let bar = |(name, height, sd, label): &(&str, f64, f64, &str)| Bar {
-        name: (*name).to_owned(),
-        height: *height,
-        sd: *sd,
-        label: (!label.is_empty()).then(|| (*label).to_owned()),
-    };
-    entries.iter().map(bar).collect()
-}
-
-fn group(name: &str, entries: &[(&str, f64, f64, &str)]) -> BarGroup {
-    BarGroup { name: name.to_owned(), bars: bars(entries) }
-}
-
-fn normalised_chart() -> Chart {
-    let groups = vec![
-        group(
-            "regret",
-            &[
-                ("truth-fedban", 1.0, 0.06, "181"),
-                ("vanilla greedy", 1.02, 0.05, "185"),
-                ("inc-feducb", 0.97, 0.07, "176"),
-                ("clock", 0.99, 0.05, "179"),
-                ("ratchet", 1.0, 0.04, "181"),
-            ],
-        ),
-        group(
-            "communication",
-            &[
-                ("truth-fedban", 1.0, 0.02, "31.2k"),
-                ("vanilla greedy", 0.82, 0.02, "25.6k"),
-                ("inc-feducb", 0.71, 0.05, "22.2k"),
-                ("clock", 0.76, 0.02, "23.7k"),
-                ("ratchet", 0.98, 0.02, "30.6k"),
-            ],
-        ),
-        group(
-            "incentive cost",
-            &[
-                ("truth-fedban", 1.0, 0.09, "41.5k"),
-                ("vanilla greedy", 0.62, 0.08, "25.7k"),
-                ("inc-feducb", 0.33, 0.04, "13.7k"),
-                ("clock", 0.58, 0.05, "24.1k"),
-                ("ratchet", 0.94, 0.09, "39.0k"),
-            ],
-        ),
-        group(
-            "social cost",
-            &[
-                ("truth-fedban", 1.0, 0.05, "22.0k"),
-                ("vanilla greedy", 0.74, 0.03, "16.3k"),
-                ("inc-feducb", 0.79, 0.04, "17.4k"),
-                ("clock", 0.72, 0.03, "15.8k"),
-                ("ratchet", 0.99, 0.05, "21.8k"),
-            ],
-        ),
+    let lines = [
+        line("clock", 2e-6, 1.02),
+        line("ratchet", 4e-6, 1.1),
+        line("truth-fedban (ε = 1)", 3e-7, 1.7),
+        line("vanilla greedy", 6e-8, 1.95),
     ];
-    Chart::Bar(BarChart {
-        title: String::new(),
-        y: axis("relative to truth-fedban"),
-        groups,
-        note: Some("Numbers on the bars are the values themselves. inc-feducb is reconstructed.".to_owned()),
-    })
+    let (x, y) = (Axis::log("clients N"), Axis::log("time (s)"));
+    let chart = Chart::lines("Time for one round, payments included", x, y, lines)
+        .with_note("2 cores, d = 5, mean and standard deviation of 10 rounds.");
+    Figure::new("scaling", "Time per round", "Error bars are one standard deviation.", [chart])
 }
 
 fn normalised() -> Figure {
-    let caption = "Each quantity divided by that of truth-fedban; mean and standard deviation of 5 seeds.";
-    figure("normalised", "Mechanisms compared", caption, 1, vec![normalised_chart()])
-}
-
-fn utility_chart() -> Chart {
-    let entry = |under: f64, truth: f64, over: f64| {
-        let label = |value: f64| format!("{value:+.1}").replace('-', "−");
-        let bar = |name: &str, height: f64| Bar {
-            name: name.to_owned(),
-            height,
-            sd: height.abs() * 0.15,
-            label: Some(label(height)),
-        };
-        vec![bar("asks half", under), bar("asks its cost", truth), bar("asks double", over)]
+    let names = ["truth-fedban", "vanilla greedy", "inc-feducb", "clock", "ratchet"];
+    let group = |name: &str, heights: [f64; 5], deviations: [f64; 5], labels: [&str; 5]| {
+        let one = |i: usize| bar(names[i], heights[i], deviations[i], Some(labels[i].to_owned()));
+        BarGroup::new(name, (0..names.len()).map(one))
     };
-    let groups = [("truth-fedban", -12.4, 31.0, 44.9), ("ratchet", -8.1, 29.5, 20.3), ("clock", -15.0, 33.2, 18.7)];
-    let groups = groups
-        .iter()
-        .map(|(name, under, truth, over)| BarGroup { name: (*name).to_owned(), bars: entry(*under, *truth, *over) });
-    Chart::Bar(BarChart {
-        title: "Utility of one client, all others truthful".to_owned(),
-        y: axis("utility (units)"),
-        groups: groups.collect(),
-        note: None,
-    })
+    let regret = ["181", "185", "176", "179", "181"];
+    let communication = ["31.2k", "25.6k", "22.2k", "23.7k", "30.6k"];
+    let incentive = ["41.5k", "25.7k", "13.7k", "24.1k", "39.0k"];
+    let social = ["22.0k", "16.3k", "17.4k", "15.8k", "21.8k"];
+    let groups = [
+        group("regret", [1.0, 1.02, 0.97, 0.99, 1.0], [0.06, 0.05, 0.07, 0.05, 0.04], regret),
+        group("communication", [1.0, 0.82, 0.71, 0.76, 0.98], [0.02, 0.02, 0.05, 0.02, 0.02], communication),
+        group("incentive cost", [1.0, 0.62, 0.33, 0.58, 0.94], [0.09, 0.08, 0.04, 0.05, 0.09], incentive),
+        group("social cost", [1.0, 0.74, 0.79, 0.72, 0.99], [0.05, 0.03, 0.04, 0.03, 0.05], social),
+    ];
+    let chart = Chart::bars("", Axis::linear("relative to truth-fedban"), groups)
+        .with_note("Numbers on the bars are the values themselves. inc-feducb is reconstructed.");
+    let caption = "Each quantity divided by that of truth-fedban; mean and standard deviation of 5 seeds.";
+    Figure::new("normalised", "Mechanisms compared", caption, [chart])
 }
 
 fn utility() -> Figure {
+    let group = |name: &str, utilities: [f64; 3]| {
+        let label = |value: f64| format!("{value:+.1}").replace('-', "−");
+        let one = |(ask, height): (&str, f64)| bar(ask, height, height.abs() * 0.15, Some(label(height)));
+        BarGroup::new(name, ["asks half", "asks its cost", "asks double"].into_iter().zip(utilities).map(one))
+    };
+    let groups = [
+        group("truth-fedban", [-12.4, 31.0, 44.9]),
+        group("ratchet", [-8.1, 29.5, 20.3]),
+        group("clock", [-15.0, 33.2, 18.7]),
+    ];
+    let chart = Chart::bars("Utility of one client, all others truthful", Axis::linear("utility (units)"), groups);
     let caption = "Overstating pays only under truth-fedban: its ask moves the grid of budgets.";
-    figure("utility", "What a lie earns", caption, 1, vec![utility_chart()])
+    Figure::new("utility", "What a lie earns", caption, [chart])
 }
 
 fn sweep() -> Figure {
@@ -302,53 +186,35 @@ fn sweep() -> Figure {
                 (mean, mean.abs() * 0.07)
             })
         };
-        Chart::Line(LineChart {
-            title: title.to_owned(),
-            x: axis("coverage β"),
-            y,
-            series: vec![line("truth-fedban", 1.3), line("vanilla greedy", 1.0), line("clock", 0.92)],
-            note: None,
-        })
+        let lines = [line("truth-fedban", 1.3), line("vanilla greedy", 1.0), line("clock", 0.92)];
+        Chart::lines(title, Axis::linear("coverage β"), y, lines)
     };
-    let charts = vec![
-        chart("Regret", axis("cumulative regret"), |beta, m| 260.0 - 90.0 * beta * m),
-        chart("Communication", axis("scalars sent"), |beta, m| 52_000.0 * m * beta),
-        chart("Incentive cost", log_axis("units (log scale)"), |beta, m| 40.0 * m * (6.0 * beta).exp()),
-        chart("Winners", axis("clients of 25"), |beta, m| (25.0 * beta * m).min(25.0)),
+    let charts = [
+        chart("Regret", Axis::linear("cumulative regret"), |beta, m| 260.0 - 90.0 * beta * m),
+        chart("Communication", Axis::linear("scalars sent"), |beta, m| 52_000.0 * m * beta),
+        chart("Incentive cost", Axis::log("units (log scale)"), |beta, m| 40.0 * m * (6.0 * beta).exp()),
+        chart("Winners", Axis::linear("clients of 25"), |beta, m| (25.0 * beta * m).min(25.0)),
     ];
     let caption = "The more coverage is demanded, the lower the regret and the higher all costs.";
-    figure("sweep", "Coverage swept", caption, 2, charts)
+    Figure::new("sweep", "Coverage swept", caption, charts).in_columns(2)
 }
 
 fn mixed() -> Figure {
-    let truthful = |name: &str, rate: f64| Bar { name: name.to_owned(), height: rate, sd: 0.0, label: None };
     let names = ["truth-fedban", "truth-fedban with a fixed grid", "vanilla greedy", "clock", "ratchet"];
-    let rates = [62.3, 11.8, 0.0, 0.0, 0.0];
-    let rows = names.iter().zip(rates).map(|(name, rate)| BarGroup {
-        name: (*name).to_owned(),
-        bars: vec![Bar { label: Some(format!("{rate} %")), ..truthful("", rate) }],
-    });
-    let broken = Chart::Bar(BarChart {
-        title: "Rounds in which a lower ask loses".to_owned(),
-        y: axis("share of 600 rounds (%)"),
-        groups: rows.collect(),
-        note: None,
-    });
+    let group = |(name, rate): (&str, f64)| BarGroup::new(name, [bar("", rate, 0.0, Some(format!("{rate} %")))]);
+    let groups = names.into_iter().zip([62.3, 11.8, 0.0, 0.0, 0.0]).map(group);
+    let broken = Chart::bars("Rounds in which a lower ask loses", Axis::linear("share of 600 rounds (%)"), groups);
     let line = |name: &str, scale: f64| {
         series(name, (0..2000).map(|i| 0.5 + f64::from(i) / 1000.0), move |factor| {
             let utility = 30.0 - scale * (factor - 1.0).abs() * 22.0 + if factor > 1.6 { -4.0 } else { 0.0 };
             (utility, 3.0)
         })
     };
-    let deviation = Chart::Line(LineChart {
-        title: "Utility against the factor of a lie".to_owned(),
-        x: axis("ask / cost"),
-        y: axis("utility (units)"),
-        series: vec![line("clock", 1.0), line("ratchet", 1.3)],
-        note: None,
-    });
+    let lines = [line("clock", 1.0), line("ratchet", 1.3)];
+    let (x, y) = (Axis::linear("ask / cost"), Axis::linear("utility (units)"));
+    let deviation = Chart::lines("Utility against the factor of a lie", x, y, lines);
     let caption = "(a) How often monotonicity fails. (b) Utility is highest at the true cost.";
-    figure("mixed", "Two kinds side by side", caption, 2, vec![broken, deviation])
+    Figure::new("mixed", "Two kinds side by side", caption, [broken, deviation]).in_columns(2)
 }
 
 /// As many names as have a colour of their own, and one more.
@@ -357,63 +223,40 @@ fn palette() -> Figure {
     let lines = names.iter().enumerate().map(|(index, name)| {
         series(name, (1..=6).map(|x| 10.0_f64.powi(x)), move |x| ((index + 1) as f64 * x.powf(0.3), 0.0))
     });
-    let lines = Chart::Line(LineChart {
-        title: "Lines".to_owned(),
-        x: log_axis("budget"),
-        y: axis("gain"),
-        series: lines.collect(),
-        note: None,
-    });
-    let bar = |(index, name): (usize, &&str)| Bar {
-        name: (*name).to_owned(),
-        height: 3.0 * 7.0_f64.powi(index as i32),
-        sd: 0.0,
-        label: Some(format!("{:.0}", 3.0 * 7.0_f64.powi(index as i32))),
+    let lines = Chart::lines("Lines", Axis::log("budget"), Axis::linear("gain"), lines);
+    let one = |(index, name): (i32, &str)| {
+        let height = 3.0 * 7.0_f64.powi(index);
+        bar(name, height, 0.0, Some(format!("{height:.0}")))
     };
-    let bars = Chart::Bar(BarChart {
-        title: "Bars on a logarithmic axis".to_owned(),
-        y: log_axis("messages"),
-        groups: vec![BarGroup { name: "per round".to_owned(), bars: names.iter().enumerate().map(bar).collect() }],
-        note: None,
-    });
-    figure("palette", "Nine names", "Colours start again after eight; dashes and hatches shift.", 2, vec![lines, bars])
+    let group = BarGroup::new("per round", (0..).zip(names).map(one));
+    let bars = Chart::bars("Bars on a logarithmic axis", Axis::log("messages"), [group]);
+    let caption = "Colours start again after eight; dashes and hatches shift.";
+    Figure::new("palette", "Nine names", caption, [lines, bars]).in_columns(2)
 }
 
 fn awkward() -> Figure {
-    let line = |title: &str, points: Vec<Point>| {
-        Chart::Line(LineChart {
-            title: title.to_owned(),
-            x: axis("x"),
-            y: axis("y"),
-            series: vec![Series { name: "data".to_owned(), points }],
-            note: None,
-        })
+    let line = |title: &str, points: Vec<(f64, f64)>| {
+        let points = points.into_iter().map(|(x, mean)| Point { x, mean, sd: 0.0 });
+        Chart::lines(title, Axis::linear("x"), Axis::linear("y"), [Series::new("data", points)])
     };
-    let point = |x: f64, mean: f64| Point { x, mean, sd: 0.0 };
-    let names = ["mechanism-with-a-long-name", "another-long-mechanism", "third-of-the-mechanisms", "n/a there"];
-    let long = names.iter().enumerate().map(|(index, name)| BarGroup {
-        name: (*name).to_owned(),
-        bars: vec![Bar {
-            name: "data".to_owned(),
-            height: if index == 3 { f64::NAN } else { 2e6 * (index as f64 + 1.0) },
-            sd: 3e5,
-            label: None,
-        }],
-    });
-    let long = Chart::Bar(BarChart {
-        title: "Long names, one bar missing".to_owned(),
-        y: axis("messages"),
-        groups: long.collect(),
-        note: None,
-    });
-    let gap = vec![point(0.0, 1.0), point(1.0, 3.0), point(2.0, f64::NAN), point(3.0, 2.0), point(4.0, 5.0)];
-    let charts = vec![
-        line("Nothing", vec![]),
-        line("One point", vec![point(3.0, 4e-7)]),
-        line("All equal", (0..40).map(|i| point(f64::from(i), 7.0)).collect()),
-        line("A gap where a value is not a number", gap),
-        line("Large numbers", (0..10).map(|i| point(f64::from(i) * 1e8, f64::from(i) * 3e9)).collect()),
-        long,
+    let group = |(name, height): (&str, f64)| BarGroup::new(name, [bar("data", height, 3e5, None)]);
+    let groups = [
+        ("mechanism-with-a-long-name", 2e6),
+        ("another-long-mechanism", 4e6),
+        ("third-of-the-mechanisms", 6e6),
+        ("n/a there", f64::NAN),
     ];
-    figure("awkward", "Awkward data", "What must not break a figure: <empty>, \"one\", & equal.", 3, charts)
+    let charts = [
+        line("Nothing", vec![]),
+        line("One point", vec![(3.0, 4e-7)]),
+        line("All equal", (0..40).map(|i| (f64::from(i), 7.0)).collect()),
+        line(
+            "A gap where a value is not a number",
+            vec![(0.0, 1.0), (1.0, 3.0), (2.0, f64::NAN), (3.0, 2.0), (4.0, 5.0)],
+        ),
+        line("Large numbers", (0..10).map(|i| (f64::from(i) * 1e8, f64::from(i) * 3e9)).collect()),
+        Chart::bars("Long names, one bar missing", Axis::linear("messages"), groups.map(group)),
+    ];
+    let caption = "What must not break a figure: <empty>, \"one\", & equal.";
+    Figure::new("awkward", "Awkward data", caption, charts).in_columns(3)
 }

@@ -34,7 +34,6 @@ pub(super) fn px(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A document that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Markup {
     out: String,
@@ -46,7 +45,6 @@ impl Markup {
         self.tag(name, attributes, ">\n");
     }
 
-    /// Closes an element.
     pub(super) fn close(&mut self, name: &str) {
         let _ = writeln!(self.out, "</{name}>");
     }
@@ -73,7 +71,6 @@ impl Markup {
         self.out.push_str(markup);
     }
 
-    /// The document.
     pub(super) fn finish(self) -> String {
         self.out
     }

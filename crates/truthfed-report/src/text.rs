@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 
 use ttf_parser::Face;
 
-/// The font file.
 pub(super) static FONT: &[u8] = include_bytes!("font/Inter-Figures.ttf");
 
 /// The name of the family inside the file.
@@ -20,19 +19,17 @@ pub(super) const FAMILIES: &str = "Inter, Helvetica, Arial, sans-serif";
 /// Height of capital letters and digits, as a share of the font size.
 pub(super) const CAP_HEIGHT: f64 = 0.7275;
 
-/// Distance of lines, as a share of the font size.
+/// Distance of lines, as a share of the font size: letters with accents do not touch the line above.
 pub(super) const LEADING: f64 = 1.3;
 
 static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(FONT, 0).expect("the font is embedded and was parsed by the tests"));
 
-/// Width of one line of text.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let units: f64 = text.chars().map(advance).sum();
     units * size / f64::from(FACE.units_per_em())
 }
 
-/// The widest of some lines.
 pub(super) fn widest<'a>(lines: impl IntoIterator<Item = &'a str>, size: f64) -> f64 {
     lines.into_iter().map(|line| width(line, size)).fold(0.0, f64::max)
 }
@@ -58,6 +55,7 @@ pub(super) fn wrap(text: &str, size: f64, limit: f64) -> Vec<String> {
 fn advance(character: char) -> f64 {
     let glyph = FACE.glyph_index(character);
     let units = glyph.and_then(|glyph| FACE.glyph_hor_advance(glyph));
+    // What the font lacks is drawn by another one, whose letters are about that wide.
     units.map_or(f64::from(FACE.units_per_em()) * 0.6, f64::from)
 }
 

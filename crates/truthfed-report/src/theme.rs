@@ -5,7 +5,6 @@
 
 use std::fmt::Write;
 
-/// What a figure is drawn for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
     /// A file of its own, on white: for papers and slides.
@@ -14,16 +13,13 @@ pub enum Theme {
     Page,
 }
 
-/// What a colour is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Text that matters.
     Ink,
     /// Tick labels and notes.
     Muted,
-    /// Axis lines.
     Axis,
-    /// Grid lines.
     Grid,
     /// What lies behind the figure.
     Ground,

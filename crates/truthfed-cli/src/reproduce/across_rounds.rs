@@ -1,14 +1,14 @@
 //! Beyond the paper: what a client that knows the mechanism gains over a whole run.
 
 use truthfed::auction::catalog::{self, Claim};
-use truthfed_report::chart::{Bar, BarChart, BarGroup, Chart, Figure};
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
 use truthfed_report::page::{Item, Section, Table, Verdict};
 use truthfed_sim::config::Config;
 use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, axis, claim, label, plus_minus, refuted_if};
+use super::lab::{Lab, label, plus_minus, refuted_if};
 
 /// The settings: in one a sale costs the same however much is sold, in the other each sample costs the same.
 const SETTINGS: [(&str, &[&str]); 2] =
@@ -24,11 +24,7 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
         SETTINGS.iter().map(|(_, changes)| plan(lab, changes).run(|| {})).collect::<Result<_, _>>()?;
     let mut items = vec![Item::Figure(figure(&found))];
     items.extend(SETTINGS.iter().zip(&found).map(|((title, _), found)| Item::Table(table(title, found))));
-    let section = Section {
-        id: "across-rounds".to_owned(),
-        title: "Across rounds".to_owned(),
-        text: vec![
-            format!(
+    let section = Section::new("across-rounds", "Across rounds", [format!(
                 "Truthfulness is a promise about one round. Here one client after another ({} of 8) follows a strategy \
                  over a whole run, while the others tell the truth: it asks a multiple of its cost in every round, or \
                  the reserve, which sells only when it is essential; it withholds its data for some rounds and sells \
@@ -42,10 +38,7 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
              best ask of each round, and yet not the best plan. Where every sample costs the same, waiting saves \
              nothing. What it can still win is a monopoly: who holds out has more data, and where the target is strict \
              it is essential more often."
-                .to_owned(),
-        ],
-        items,
-    };
+                .to_owned()], items);
     Ok(Part { section, claims: vec![best_response_claim(&found[0])] })
 }
 
@@ -57,16 +50,13 @@ fn plan(lab: &Lab<'_>, changes: &[&str]) -> Plan {
 }
 
 fn figure(found: &[Findings]) -> Figure {
-    Figure {
-        id: "across-rounds".to_owned(),
-        title: "What one client gains over a whole run".to_owned(),
-        caption:
-            "Gain of the best strategy of each kind, over the utility of telling the truth. Under `inc-feducb` the \
-                  truth earns nothing: its gains are in the tables."
-                .to_owned(),
-        charts: SETTINGS.iter().zip(found).map(|((title, _), found)| chart(title, found)).collect(),
-        columns: 1,
-    }
+    Figure::new(
+        "across-rounds",
+        "What one client gains over a whole run",
+        "Gain of the best strategy of each kind, over the utility of telling the truth. Under `inc-feducb` the \
+                  truth earns nothing: its gains are in the tables.",
+        SETTINGS.iter().zip(found).map(|((title, _), found)| chart(title, found)),
+    )
 }
 
 fn chart(title: &str, found: &Findings) -> Chart {
@@ -75,12 +65,7 @@ fn chart(title: &str, found: &Findings) -> Chart {
         let bars: Vec<Bar> = of_mechanism.filter_map(bar).collect();
         (!bars.is_empty()).then(|| BarGroup { name: label(mechanism), bars })
     };
-    Chart::Bar(BarChart {
-        title: title.to_owned(),
-        y: axis("gain over truth, %"),
-        groups: found.mechanisms().into_iter().filter_map(group).collect(),
-        note: None,
-    })
+    Chart::bars(title, Axis::linear("gain over truth, %"), found.mechanisms().into_iter().filter_map(group))
 }
 
 /// In percent of what the truth earns; nothing where it earns nothing.
@@ -106,15 +91,10 @@ fn table(title: &str, found: &Findings) -> Table {
     let mut header = vec!["mechanism".to_owned(), "utility with truth".to_owned()];
     header.extend(Family::ALL.map(|family| short(family).to_owned()));
     header.push("what pays".to_owned());
-    Table {
-        caption: format!(
+    Table::new(format!(
             "{title}: gain over truth in units of money, with the best parameter of each kind (in brackets: factor, first \
              round of selling). What pays: gains above three standard errors; among so many cells one may be chance."
-        ),
-        numeric: (1..=1 + Family::ALL.len()).collect(),
-        rows: found.mechanisms().into_iter().map(row).collect(),
-        header,
-    }
+        ), header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + Family::ALL.len())
 }
 
 /// A family in the head of a column.
@@ -144,7 +124,7 @@ fn best_response_claim(found: &Findings) -> Verdict {
         held.map_or(0.0, |held| held.gain.mean)
     };
     let most_by_holding_out = best.iter().map(holding_out).fold(f64::NEG_INFINITY, f64::max);
-    claim(
+    Verdict::new(
         "across-rounds",
         "Beyond the paper: where the truth is a client's best ask in every single round, it is so over a whole run too.",
         format!(

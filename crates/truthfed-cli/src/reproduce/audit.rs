@@ -4,10 +4,10 @@ use truthfed::auction::catalog::{self, Claim, Entry, RawParameters};
 use truthfed::auction::{Mechanism, Round};
 use truthfed::audit::{Audit, Findings, Property};
 use truthfed::generate;
-use truthfed_report::page::{Item, Section, Table, Verdict};
+use truthfed_report::page::{Section, Table, Verdict};
 
 use super::Part;
-use super::lab::{Lab, claim, label, refuted_if};
+use super::lab::{Lab, label, refuted_if};
 
 /// Clients and dimensions of the random rounds.
 const CLIENTS: (usize, usize) = (3, 12);
@@ -27,17 +27,17 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
     let entries = catalog::all();
     let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
     let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
-    let section = Section {
-        id: "audit".to_owned(),
-        title: "Audit".to_owned(),
-        text: vec![format!(
+    let section = Section::new(
+        "audit",
+        "Audit",
+        [format!(
             "{} random rounds of 3 to 12 clients, most of them odd on purpose. Of every client all kinds of asks are tried, and \
              of groups all kinds of joint lies; a change between two asks is narrowed down to the micro-unit. A cell says in \
              how many of the cases (clients, winners, groups or rounds) the property is broken; what the mechanism claims is marked. Nothing found is no proof; the proofs are in the documentation.",
             rounds.len()
         )],
-        items: vec![Item::Table(verdicts(&entries, &findings)), Item::Table(counterexamples(&entries, &findings))],
-    };
+        [verdicts(&entries, &findings).into(), counterexamples(&entries, &findings).into()],
+    );
     Part { section, claims: vec![claims_hold(&entries, &findings)] }
 }
 
@@ -55,15 +55,13 @@ fn verdicts(entries: &[Entry], findings: &Findings) -> Table {
         std::iter::once(label(entry.mechanism.name())).chain(cells).collect()
     };
     let header = std::iter::once("mechanism".to_owned()).chain(Property::ALL.map(|property| property.to_string()));
-    Table {
-        caption: "Verdicts. monotone: asking less keeps winning; ir: no winner is paid below its ask; truthful: no lie pays; \
+    Table::new(
+        "Verdicts. monotone: asking less keeps winning; ir: no winner is paid below its ask; truthful: no lie pays; \
                   certified: the payment is the largest winning ask; collusion: no group gains member by member, \
-                  collusion-total: nor in sum; coverage: the target is met; optimum: at the least cost."
-            .to_owned(),
-        header: header.collect(),
-        numeric: Vec::new(),
-        rows: entries.iter().map(row).collect(),
-    }
+                  collusion-total: nor in sum; coverage: the target is met; optimum: at the least cost.",
+        header,
+        entries.iter().map(row),
+    )
 }
 
 fn counterexamples(entries: &[Entry], findings: &Findings) -> Table {
@@ -77,17 +75,12 @@ fn counterexamples(entries: &[Entry], findings: &Findings) -> Table {
         let size = format!("{} in {}", spec.offers.len(), spec.base.dimension());
         Some(vec![label(name), property.to_string(), size, clients.join(", "), replay.to_string()])
     };
-    Table {
-        caption:
-            "Counterexamples, made as small as they go. `truthfed audit --out DIR` writes them, and `truthfed audit \
-                  --replay FILE` explains one."
-                .to_owned(),
-        header: ["mechanism", "property", "clients in dimensions", "true costs", "what happens"]
-            .map(str::to_owned)
-            .to_vec(),
-        numeric: Vec::new(),
-        rows: TOLD.iter().filter_map(row).collect(),
-    }
+    Table::new(
+        "Counterexamples, made as small as they go. `truthfed audit --out DIR` writes them, and `truthfed audit \
+                  --replay FILE` explains one.",
+        ["mechanism", "property", "clients in dimensions", "true costs", "what happens"],
+        TOLD.iter().filter_map(row),
+    )
 }
 
 fn claims_hold(entries: &[Entry], findings: &Findings) -> Verdict {
@@ -99,7 +92,7 @@ fn claims_hold(entries: &[Entry], findings: &Findings) -> Verdict {
     for verdict in claimed {
         (cases, broken, count) = (cases + verdict.cases, broken + verdict.violations, count + 1);
     }
-    claim(
+    Verdict::new(
         "audit",
         "Beyond the paper: what the mechanisms here claim survives an audit.",
         format!("{count} claims of {} mechanisms, {cases} cases: {broken} broken", entries.len()),

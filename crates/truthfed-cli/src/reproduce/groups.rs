@@ -5,12 +5,12 @@ use truthfed::Amount;
 use truthfed::auction::{Clock, Greedy, Mechanism, Outcome, Round, RoundSpec, Seat};
 use truthfed::generate::Stream;
 use truthfed::protocol::Ending;
-use truthfed_report::chart::{Chart, Figure, LineChart};
+use truthfed_report::chart::{Axis, Chart, Figure, Series};
 use truthfed_report::page::{Verdict, VerdictKind};
 use truthfed_sim::experiment::Spread;
 use truthfed_sim::simulation::Run;
 
-use super::lab::{Lab, axis, claim, series};
+use super::lab::{Lab, series};
 
 /// Tries growing groups; returns the figure and the claim.
 pub(super) fn run(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> (Figure, Verdict) {
@@ -90,28 +90,20 @@ fn group_figure(groups: &[Groups]) -> Figure {
         let share = |share: f64| Spread { mean: 100.0 * share, sd: 0.0 };
         series(group.mechanism, group.points.iter().map(|(size, _, all)| (*size, share(*all))))
     });
-    let chart = |title: &str, y: &str, series| {
-        Chart::Line(LineChart {
-            title: title.to_owned(),
-            x: axis("members of the group"),
-            y: axis(y),
-            series,
-            note: None,
-        })
+    let chart = |title: &str, y: &str, series: Vec<Series>| {
+        Chart::lines(title, Axis::linear("members of the group"), Axis::linear(y), series)
     };
-    Figure {
-        id: "collusion".to_owned(),
-        title: "Groups that double their asks together".to_owned(),
-        caption:
-            "Random groups in the rounds that clock ran in the comparison. A group can gain in total under any of \
-                  these mechanisms; under clock never every single member of it."
-                .to_owned(),
-        charts: vec![
+    Figure::new(
+        "collusion",
+        "Groups that double their asks together",
+        "Random groups in the rounds that clock ran in the comparison. A group can gain in total under any of \
+                  these mechanisms; under clock never every single member of it.",
+        [
             chart("Total gain of the group", "gain over the group's costs", gains.collect()),
             chart("Every member gains", "groups, %", shares.collect()),
         ],
-        columns: 2,
-    }
+    )
+    .in_columns(2)
 }
 
 fn collusion_claim(groups: &[Groups]) -> Verdict {
@@ -119,7 +111,7 @@ fn collusion_claim(groups: &[Groups]) -> Verdict {
         let group = groups.iter().find(|group| group.mechanism == name).expect("a mechanism tried");
         group.points.iter().map(|(_, _, all)| *all).fold(0.0, f64::max)
     };
-    claim(
+    Verdict::new(
         "clock-groups",
         "Beyond the paper: under clock no group can lie so that every member gains.",
         format!(

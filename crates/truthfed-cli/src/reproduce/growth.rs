@@ -1,13 +1,14 @@
 //! How regret and rounds grow, what monopoly-free coverage does, and the two triggers.
 
-use truthfed_report::chart::{Chart, Figure, LineChart};
-use truthfed_report::page::{Item, Section, Verdict};
+use truthfed_report::chart::{Axis, Chart, Figure};
+use truthfed_report::page::{Section, Verdict};
 use truthfed_sim::experiment::{Spread, over_time};
-use truthfed_sim::simulation::{Run, Totals};
+use truthfed_sim::simulation::Run;
+use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, axis, claim, log_axis, measured, plus_minus, reproduced_if, series};
+use super::lab::{Lab, REGRET, ROUNDS, SCALARS, measured, plus_minus, reproduced_if, series};
 use super::single_rounds::exponent;
 
 pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
@@ -17,21 +18,14 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
     let triggers = triggers(lab)?;
     let monopoly = lab.runs(&[("rounds.coverage", "monopoly-free")])?;
     let everyone = lab.runs(&[("rounds.mechanism", "everyone"), ("rounds.threshold", "2.62")])?;
-    let section = Section {
-        id: "growth".to_owned(),
-        title: "Growth over time, and triggers".to_owned(),
-        text: vec![
-            "Regret and rounds for horizons of 1,000 to 100,000 steps (clock), rounds for 10 to 100 clients, and the two \
+    let section = Section::new("growth", "Growth over time, and triggers", ["Regret and rounds for horizons of 1,000 to 100,000 steps (clock), rounds for 10 to 100 clients, and the two \
              readings of when a client asks for a round: since the last round it took part in, or since the last round it \
              won, as the pseudo-code has it."
                 .to_owned(),
             format!(
                 "With a threshold of 2.62 and everyone taking part there are {} rounds.",
-                measured(&everyone, |totals| totals.rounds as f64)
-            ),
-        ],
-        items: vec![Item::Figure(growth_figure(&horizons, &sizes)), Item::Figure(trigger_figure(&triggers))],
-    };
+                measured(&everyone, ROUNDS)
+            )], [growth_figure(&horizons, &sizes).into(), trigger_figure(&triggers).into()]);
     let claims = vec![
         sublinear(&horizons),
         rounds_bounded(&horizons, &sizes),
@@ -81,31 +75,28 @@ fn growth_figure(horizons: &[At], sizes: &[At]) -> Figure {
     let bounds = |ats: &[At]| -> Vec<(f64, Spread)> {
         ats.iter().map(|at| (at.x, Spread { mean: at.bound, sd: 0.0 })).collect()
     };
-    let chart = |title: &str, x: &str, y: &str, series| {
-        Chart::Line(LineChart { title: title.to_owned(), x: log_axis(x), y: log_axis(y), series, note: None })
-    };
-    let rounds = |totals: &Totals| totals.rounds as f64;
-    Figure {
-        id: "growth".to_owned(),
-        title: "Growth of regret and rounds".to_owned(),
-        caption: "Clock in the paper's setting. The bound is N d log T.".to_owned(),
-        charts: vec![
-            chart("Regret", "steps T", "regret", vec![series("regret", points(horizons, |totals| totals.regret))]),
+    let chart = |title: &str, x: &str, y: &str, series| Chart::lines(title, Axis::log(x), Axis::log(y), series);
+    Figure::new(
+        "growth",
+        "Growth of regret and rounds",
+        "Clock in the paper's setting. The bound is N d log T.",
+        [
+            chart("Regret", "steps T", "regret", vec![series("regret", points(horizons, REGRET))]),
             chart(
                 "Rounds over steps",
                 "steps T",
                 "rounds",
-                vec![series("rounds", points(horizons, rounds)), series("N d log T", bounds(horizons))],
+                vec![series("rounds", points(horizons, ROUNDS)), series("N d log T", bounds(horizons))],
             ),
             chart(
                 "Rounds over clients",
                 "clients N",
                 "rounds",
-                vec![series("rounds", points(sizes, rounds)), series("N d log T", bounds(sizes))],
+                vec![series("rounds", points(sizes, ROUNDS)), series("N d log T", bounds(sizes))],
             ),
         ],
-        columns: 3,
-    }
+    )
+    .in_columns(3)
 }
 
 fn trigger_figure([round, delivery]: &[Vec<Run>; 2]) -> Figure {
@@ -114,28 +105,24 @@ fn trigger_figure([round, delivery]: &[Vec<Run>; 2]) -> Figure {
         let later =
             |points: Vec<(f64, Spread)>| points.into_iter().filter(move |(_, spread)| !log || spread.mean > 0.0);
         let series = lines.map(|(name, runs)| series(name, later(over_time(runs, figure)))).to_vec();
-        let y = if log { log_axis(y) } else { axis(y) };
-        Chart::Line(LineChart { title: title.to_owned(), x: axis("step"), y, series, note: None })
+        let y = if log { Axis::log(y) } else { Axis::linear(y) };
+        Chart::lines(title, Axis::linear("step"), y, series)
     };
-    Figure {
-        id: "triggers".to_owned(),
-        title: "Two readings of the trigger".to_owned(),
-        caption: "Since the last round a client took part in, or since the last it won: a client that loses then asks \
-                  again at every step."
-            .to_owned(),
-        charts: vec![
-            chart("Regret", "cumulative regret", false, |totals| totals.regret),
-            chart("Communication", "scalars sent", true, |totals| totals.scalars as f64),
-        ],
-        columns: 2,
-    }
+    Figure::new(
+        "triggers",
+        "Two readings of the trigger",
+        "Since the last round a client took part in, or since the last it won: a client that loses then asks \
+                  again at every step.",
+        [chart("Regret", "cumulative regret", false, REGRET), chart("Communication", "scalars sent", true, SCALARS)],
+    )
+    .in_columns(2)
 }
 
 fn sublinear(horizons: &[At]) -> Verdict {
-    let regret = |at: &At| (at.x, Spread::over(&at.runs, |totals| totals.regret).mean);
+    let regret = |at: &At| (at.x, Spread::over(&at.runs, REGRET).mean);
     let points: Vec<(f64, f64)> = horizons.iter().map(regret).collect();
     let found = exponent(&points);
-    claim(
+    Verdict::new(
         "sublinear-regret",
         "Regret grows slower than linearly, about as the square root of T.",
         format!("regret grows as T^{found:.2} over the horizons tried"),
@@ -145,9 +132,9 @@ fn sublinear(horizons: &[At]) -> Verdict {
 }
 
 fn rounds_bounded(horizons: &[At], sizes: &[At]) -> Verdict {
-    let share = |at: &At| Spread::over(&at.runs, |totals| totals.rounds as f64).mean / at.bound;
+    let share = |at: &At| Spread::over(&at.runs, ROUNDS).mean / at.bound;
     let most = horizons.iter().chain(sizes).map(share).fold(0.0, f64::max);
-    claim(
+    Verdict::new(
         "rounds",
         "There are O(N d log T) rounds of communication.",
         format!("at most {most:.3} N d log T rounds over all horizons and sizes tried"),
@@ -158,21 +145,21 @@ fn rounds_bounded(horizons: &[At], sizes: &[At]) -> Verdict {
 
 fn monopoly_free(runs: &[Run]) -> Verdict {
     let essential = Spread::over(runs, |totals| totals.essential as f64);
-    claim(
+    Verdict::new(
         "monopoly-free",
         "With coverage (1 + t L^2 / (lambda d))^-d nobody is essential.",
-        format!("{} essential winners, regret {}", plus_minus(essential), measured(runs, |totals| totals.regret)),
+        format!("{} essential winners, regret {}", plus_minus(essential), measured(runs, REGRET)),
         reproduced_if(essential.mean == 0.0),
         "truthfed simulate --set rounds.coverage=monopoly-free",
     )
 }
 
 fn trigger_claim([round, delivery]: &[Vec<Run>; 2]) -> Verdict {
-    let scalars = |runs: &[Run]| Spread::over(runs, |totals| totals.scalars as f64);
-    let regret = |runs: &[Run]| Spread::over(runs, |totals| totals.regret);
+    let scalars = |runs: &[Run]| Spread::over(runs, SCALARS);
+    let regret = |runs: &[Run]| Spread::over(runs, REGRET);
     let same = (regret(round).mean - regret(delivery).mean).abs() <= regret(round).sd + regret(delivery).sd;
     let tenth = scalars(round).mean < scalars(delivery).mean / 10.0;
-    claim(
+    Verdict::new(
         "triggers",
         "Beyond the paper: counting since the last round instead of the last delivery saves nine tenths of the \
          communication at the same regret.",

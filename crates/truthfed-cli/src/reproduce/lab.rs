@@ -1,11 +1,12 @@
 //! Where experiments are run: configurations, seeds, progress.
 
 use rayon::prelude::*;
-use truthfed_report::chart::{Axis, Point, Scale, Series};
-use truthfed_report::page::{Item, Section, Verdict, VerdictKind};
+use truthfed_report::chart::{Point, Series};
+use truthfed_report::page::VerdictKind;
 use truthfed_sim::config::Config;
 use truthfed_sim::experiment::{Spread, run_seeds};
-use truthfed_sim::simulation::{Run, Totals};
+use truthfed_sim::simulation::Run;
+use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use crate::progress::Progress;
@@ -86,27 +87,18 @@ pub(super) fn label(mechanism: &str) -> String {
     }
 }
 
-/// A section of the page.
-pub(super) fn section<'a>(id: &str, title: &str, text: impl IntoIterator<Item = &'a str>, items: Vec<Item>) -> Section {
-    let text = text.into_iter().map(str::to_owned).collect();
-    Section { id: id.to_owned(), title: title.to_owned(), text, items }
-}
-
 /// A series of spreads.
 pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Spread)>) -> Series {
     let point = |(x, spread): (f64, Spread)| Point { x, mean: spread.mean, sd: spread.sd };
-    Series { name: name.into(), points: points.into_iter().map(point).collect() }
+    Series::new(name, points.into_iter().map(point))
 }
 
-/// A linear axis.
-pub(super) fn axis(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Linear }
-}
-
-/// A logarithmic axis.
-pub(super) fn log_axis(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Log }
-}
+// Figures of the totals, as spreads and charts take them.
+pub(super) const REGRET: fn(&Totals) -> f64 = |totals| totals.regret;
+pub(super) const SCALARS: fn(&Totals) -> f64 = |totals| totals.scalars as f64;
+pub(super) const INCENTIVE: fn(&Totals) -> f64 = |totals| totals.incentive;
+pub(super) const SOCIAL_COST: fn(&Totals) -> f64 = |totals| totals.social_cost;
+pub(super) const ROUNDS: fn(&Totals) -> f64 = |totals| totals.rounds as f64;
 
 /// Mean and deviation in words.
 pub(super) fn plus_minus(spread: Spread) -> String {
@@ -123,12 +115,6 @@ pub(super) fn plus_minus(spread: Spread) -> String {
 /// A figure of the totals, over the seeds, in words.
 pub(super) fn measured(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> String {
     plus_minus(Spread::over(runs, figure))
-}
-
-/// A claim that was tried.
-pub(super) fn claim(id: &str, claim: &str, measured: String, verdict: VerdictKind, command: &str) -> Verdict {
-    let (id, claim, command) = (id.to_owned(), claim.to_owned(), command.to_owned());
-    Verdict { id, claim, measured, verdict, command }
 }
 
 /// Reproduced if it holds.

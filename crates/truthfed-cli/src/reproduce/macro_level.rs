@@ -1,13 +1,14 @@
 //! Figure 2: what misreporting by many does to the whole.
 
-use truthfed_report::chart::{Chart, Figure, LineChart};
-use truthfed_report::page::{Item, Section, Verdict};
+use truthfed_report::chart::{Axis, Chart, Figure};
+use truthfed_report::page::{Section, Verdict};
 use truthfed_sim::experiment::Spread;
-use truthfed_sim::simulation::{Run, Totals};
+use truthfed_sim::simulation::Run;
+use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, axis, claim, label, plus_minus, reproduced_if, series};
+use super::lab::{INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, label, plus_minus, reproduced_if, series};
 
 const METHODS: [&str; 2] = ["truth-fedban", "clock"];
 const REPORTS: [(&str, &str, &str); 2] = [("over ×2", "over", "2"), ("under ×0.5", "under", "0.5")];
@@ -49,16 +50,13 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
             lines.push(Line { method, report, points: percents.iter().copied().zip(runs).collect() });
         }
     }
-    let section = Section {
-        id: "macro".to_owned(),
-        title: "Many clients misreport".to_owned(),
-        text: vec![
-            "From 0 to 100 % of the clients, drawn by the seed, report twice or half their true cost in every round. \
-             Social cost counts true costs."
-                .to_owned(),
-        ],
-        items: vec![Item::Figure(figure(&lines))],
-    };
+    let section = Section::new(
+        "macro",
+        "Many clients misreport",
+        ["From 0 to 100 % of the clients, drawn by the seed, report twice or half their true cost in every round. \
+             Social cost counts true costs."],
+        [figure(&lines).into()],
+    );
     Ok(Part { section, claims: claims(&lines) })
 }
 
@@ -66,22 +64,20 @@ fn figure(lines: &[Line]) -> Figure {
     let chart = |title: &str, y: &str, figure: fn(&Totals) -> f64| {
         let series =
             lines.iter().map(|line| series(format!("{}, {}", label(line.method), line.report), line.spreads(figure)));
-        let series = series.collect();
-        let (title, x, y) = (title.to_owned(), axis("misreporting clients, %"), axis(y));
-        Chart::Line(LineChart { title, x, y, series, note: None })
+        Chart::lines(title, Axis::linear("misreporting clients, %"), Axis::linear(y), series)
     };
-    Figure {
-        id: "figure-2".to_owned(),
-        title: "Overall impact of misreporting".to_owned(),
-        caption: "Figures 2a to 2d of the paper, and the same for clock. Factors 2 and 0.5.".to_owned(),
-        charts: vec![
-            chart("Regret", "cumulative regret", |totals| totals.regret),
-            chart("Communication", "scalars sent", |totals| totals.scalars as f64),
-            chart("Incentive", "units of money", |totals| totals.incentive),
-            chart("Social cost", "units of money", |totals| totals.social_cost),
+    Figure::new(
+        "figure-2",
+        "Overall impact of misreporting",
+        "Figures 2a to 2d of the paper, and the same for clock. Factors 2 and 0.5.",
+        [
+            chart("Regret", "cumulative regret", REGRET),
+            chart("Communication", "scalars sent", SCALARS),
+            chart("Incentive", "units of money", INCENTIVE),
+            chart("Social cost", "units of money", SOCIAL_COST),
         ],
-        columns: 2,
-    }
+    )
+    .in_columns(2)
 }
 
 /// All shares at once, out of a file beside the page.
@@ -113,11 +109,10 @@ fn claims(lines: &[Line]) -> Vec<Verdict> {
 }
 
 fn flat_regret(over: &Line, under: &Line) -> Verdict {
-    let regret = |totals: &Totals| totals.regret;
-    let start = over.at(0.0, regret);
-    let points = over.spreads(regret).into_iter().chain(under.spreads(regret));
+    let start = over.at(0.0, REGRET);
+    let points = over.spreads(REGRET).into_iter().chain(under.spreads(REGRET));
     let farthest = points.map(|(_, spread)| (spread.mean - start.mean).abs()).fold(0.0, f64::max);
-    claim(
+    Verdict::new(
         "flat-regret",
         "However many clients misreport, the regret stays the same.",
         format!("regret {} without misreports, at most {farthest:.2} away from that with any", plus_minus(start)),
@@ -127,12 +122,11 @@ fn flat_regret(over: &Line, under: &Line) -> Verdict {
 }
 
 fn communication(over: &Line, under: &Line) -> Verdict {
-    let scalars = |totals: &Totals| totals.scalars as f64;
-    let (start, all_over, all_under) = (over.at(0.0, scalars), over.at(100.0, scalars), under.at(100.0, scalars));
-    let half = (over.at(50.0, scalars), under.at(50.0, scalars));
+    let (start, all_over, all_under) = (over.at(0.0, SCALARS), over.at(100.0, SCALARS), under.at(100.0, SCALARS));
+    let half = (over.at(50.0, SCALARS), under.at(50.0, SCALARS));
     let rises = half.1.mean > start.mean && all_under.mean > start.mean;
     let falls = half.0.mean < start.mean && all_over.mean < start.mean;
-    claim(
+    Verdict::new(
         "communication",
         "Communication rises when clients under-report and falls when they over-report.",
         format!(
@@ -149,9 +143,8 @@ fn communication(over: &Line, under: &Line) -> Verdict {
 }
 
 fn collusion(over: &Line) -> Verdict {
-    let incentive = |totals: &Totals| totals.incentive;
-    let (start, end) = (over.at(0.0, incentive), over.at(100.0, incentive));
-    claim(
+    let (start, end) = (over.at(0.0, INCENTIVE), over.at(100.0, INCENTIVE));
+    Verdict::new(
         "collusion",
         "When all over-report together, the coordinator pays more.",
         format!(
@@ -165,28 +158,27 @@ fn collusion(over: &Line) -> Verdict {
 }
 
 fn division(over: &Line, under: &Line, clock: &Line) -> Verdict {
-    let social = |totals: &Totals| totals.social_cost;
     let peak = |line: &Line| {
-        let spreads = line.spreads(social);
+        let spreads = line.spreads(SOCIAL_COST);
         spreads.into_iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).expect("shares were tried").0
     };
     let back = |line: &Line| {
-        let (start, end) = (line.at(0.0, social), line.at(100.0, social));
+        let (start, end) = (line.at(0.0, SOCIAL_COST), line.at(100.0, SOCIAL_COST));
         (end.mean - start.mean).abs() <= start.sd.max(end.sd)
     };
     let near_half = |percent: f64| (30.0..=70.0).contains(&percent);
-    claim(
+    Verdict::new(
         "division",
         "The social cost is highest when about half of the clients misreport, and back where it was when all do.",
         format!(
             "over-reporting: highest at {} %, {} at 0 % and {} at 100 %; under-reporting: highest at {} %, {} and {}; \
              under clock over-reporting is highest at {} %",
             peak(over),
-            plus_minus(over.at(0.0, social)),
-            plus_minus(over.at(100.0, social)),
+            plus_minus(over.at(0.0, SOCIAL_COST)),
+            plus_minus(over.at(100.0, SOCIAL_COST)),
             peak(under),
-            plus_minus(under.at(0.0, social)),
-            plus_minus(under.at(100.0, social)),
+            plus_minus(under.at(0.0, SOCIAL_COST)),
+            plus_minus(under.at(100.0, SOCIAL_COST)),
             peak(clock),
         ),
         reproduced_if(near_half(peak(over)) && near_half(peak(under)) && back(over) && back(under)),

@@ -3,15 +3,15 @@
 use rayon::prelude::*;
 use truthfed::Amount;
 use truthfed::auction::{Mechanism, RoundDocument, TruthFedBan};
-use truthfed_report::chart::{Bar, BarChart, BarGroup, Chart, Figure};
-use truthfed_report::page::{Item, Section, Verdict};
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
+use truthfed_report::page::{Section, Verdict};
 use truthfed_sim::config::Behaviour;
 use truthfed_sim::experiment::Spread;
 use truthfed_sim::simulation::{ClientTotals, Simulation, behaviours};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, axis, claim, label, plus_minus, refuted_if, reproduced_if};
+use super::lab::{Lab, label, plus_minus, refuted_if, reproduced_if};
 
 const METHODS: [&str; 3] = ["truth-fedban", "greedy", "clock"];
 /// The paper gives no factors.
@@ -42,17 +42,14 @@ impl Outcome {
 pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
     lab.stage("misreporting of one client");
     let outcomes: Vec<Outcome> = METHODS.iter().map(|method| outcome(lab, method)).collect::<Result<_, _>>()?;
-    let section = Section {
-        id: "micro".to_owned(),
-        title: "One client misreports".to_owned(),
-        text: vec![
-            "One client, drawn by the seed, reports twice or half its true cost in every round; the others tell the \
+    let section = Section::new(
+        "micro",
+        "One client misreports",
+        ["One client, drawn by the seed, reports twice or half its true cost in every round; the others tell the \
              truth. The paper does not give its factors. Heights are relative to telling the truth; the numbers are \
-             the values themselves."
-                .to_owned(),
-        ],
-        items: vec![Item::Figure(figure(&outcomes))],
-    };
+             the values themselves."],
+        [figure(&outcomes).into()],
+    );
     Ok(Part { section, claims: claims(&outcomes) })
 }
 
@@ -78,13 +75,13 @@ fn one_client(lab: &Lab<'_>, method: &str, kind: &str, factor: &str) -> Result<V
 }
 
 fn figure(outcomes: &[Outcome]) -> Figure {
-    Figure {
-        id: "figure-1cd".to_owned(),
-        title: "What one client gets by misreporting".to_owned(),
-        caption: "Figures 1c and 1d of the paper, and the same for clock. Factors 2 and 0.5.".to_owned(),
-        charts: outcomes.iter().map(chart).collect(),
-        columns: 3,
-    }
+    Figure::new(
+        "figure-1cd",
+        "What one client gets by misreporting",
+        "Figures 1c and 1d of the paper, and the same for clock. Factors 2 and 0.5.",
+        outcomes.iter().map(chart),
+    )
+    .in_columns(3)
 }
 
 fn chart(outcome: &Outcome) -> Chart {
@@ -104,7 +101,7 @@ fn chart(outcome: &Outcome) -> Chart {
         group("incentive", &outcome.spreads(|client| client.incentive)),
         group("utility", &outcome.spreads(ClientTotals::utility)),
     ];
-    Chart::Bar(BarChart { title: label(outcome.method), y: axis("relative to truth"), groups, note: None })
+    Chart::bars(label(outcome.method), Axis::linear("relative to truth"), groups)
 }
 
 fn short(value: f64) -> String {
@@ -138,7 +135,7 @@ fn claims(outcomes: &[Outcome]) -> Vec<Verdict> {
     // More than the standard error of the mean gain.
     let over_pays = over.mean > over.sd / (greedy.reports[0].len() as f64).sqrt();
     vec![
-        claim(
+        Verdict::new(
             "no-gain",
             "Under Truth-FedBan no client gains by misreporting its cost.",
             format!(
@@ -149,7 +146,7 @@ fn claims(outcomes: &[Outcome]) -> Vec<Verdict> {
             refuted_if(gain > 0.0),
             "truthfed auction counterexamples/printed-grid-lie.json --mechanism truth-fedban --gamma 0.000001",
         ),
-        claim(
+        Verdict::new(
             "greedy-over-reporting",
             "Under the vanilla greedy a client that over-reports ends with a slightly higher utility.",
             format!("{}; seed by seed over-reporting gains {}", words(greedy), plus_minus(over)),

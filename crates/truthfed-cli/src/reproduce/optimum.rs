@@ -5,12 +5,12 @@ use truthfed::auction::catalog::{self, Parameters};
 use truthfed::auction::{Coverage, Mechanism, Round, TruthFedBan, Vcg};
 use truthfed::generate::federation;
 use truthfed::{Amount, Total};
-use truthfed_report::chart::{Bar, BarChart, BarGroup, Chart, Figure};
-use truthfed_report::page::{Item, Section, Table, Verdict};
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
+use truthfed_report::page::{Section, Table, Verdict};
 use truthfed_sim::experiment::Spread;
 
 use super::Part;
-use super::lab::{Lab, axis, claim, label, refuted_if};
+use super::lab::{Lab, label, refuted_if};
 
 /// The paper's coverage; its algorithm aims at 0.5^(1 - 1/e) = 0.645.
 const COVERAGE: f64 = 0.5;
@@ -29,16 +29,16 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
     let rounds: Vec<Round> = (1..=lab.many(150)).into_par_iter().map(|seed| federation(25, 5, seed)).collect();
     let same_target = compare(&rounds);
     let bounds = [1.0, 0.1].map(|epsilon| bicriteria(&rounds, epsilon));
-    let section = Section {
-        id: "optimum".to_owned(),
-        title: "Against the optimum".to_owned(),
-        text: vec![format!(
+    let section = Section::new(
+        "optimum",
+        "Against the optimum",
+        [format!(
             "{} random rounds of 25 clients in dimension 5, solved exactly by branch and bound. All mechanisms at the same \
              target of 0.645 (the printed algorithm gets there from coverage 0.5).",
             rounds.len()
         )],
-        items: vec![Item::Figure(figure(&same_target)), Item::Table(table(&same_target))],
-    };
+        [figure(&same_target).into(), table(&same_target).into()],
+    );
     Part { section, claims: bounds.iter().map(bound_claim).collect() }
 }
 
@@ -85,16 +85,15 @@ fn figure(ratios: &[Ratios]) -> Figure {
             Bar { name: label(&ratios.name), height: spread.mean, sd: spread.sd, label: text }
         };
         let groups = vec![BarGroup { name: String::new(), bars: ratios.iter().map(bar).collect() }];
-        Chart::Bar(BarChart { title: title.to_owned(), y: axis("over the optimal social cost"), groups, note: None })
+        Chart::bars(title, Axis::linear("over the optimal social cost"), groups)
     };
-    Figure {
-        id: "optimum".to_owned(),
-        title: "Social cost and payments over the optimum".to_owned(),
-        caption: "Mean and standard deviation over the rounds. vcg is the optimum; what it pays is above its cost."
-            .to_owned(),
-        charts: vec![chart("Social cost", |ratios| &ratios.social), chart("Payments", |ratios| &ratios.paid)],
-        columns: 2,
-    }
+    Figure::new(
+        "optimum",
+        "Social cost and payments over the optimum",
+        "Mean and standard deviation over the rounds. vcg is the optimum; what it pays is above its cost.",
+        [chart("Social cost", |ratios| &ratios.social), chart("Payments", |ratios| &ratios.paid)],
+    )
+    .in_columns(2)
 }
 
 fn worst(values: &[f64]) -> f64 {
@@ -113,12 +112,8 @@ fn table(ratios: &[Ratios]) -> Table {
         ]
     };
     let header = ["mechanism", "social cost, mean", "worst", "payments, mean", "worst"];
-    Table {
-        caption: "Over the social cost of the cheapest set at the same target.".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        rows: ratios.iter().map(row).collect(),
-        numeric: (1..header.len()).collect(),
-    }
+    Table::new("Over the social cost of the cheapest set at the same target.", header, ratios.iter().map(row))
+        .with_numeric(1..header.len())
 }
 
 /// The social cost of Algorithm 1 over the optimum of the paper's problem, coverage 0.5.
@@ -141,7 +136,7 @@ fn bound_claim(found: &Bicriteria) -> Verdict {
     let above = ratios.iter().filter(|ratio| **ratio > 1.0 + epsilon).count();
     // Rounds are drawn by seeds from 1.
     let worst_seed = 1 + (0..ratios.len()).max_by(|&a, &b| ratios[a].total_cmp(&ratios[b])).unwrap_or(0);
-    claim(
+    Verdict::new(
         &format!("social-cost-epsilon-{epsilon}"),
         &format!("With epsilon = {epsilon} the social cost is at most {} times the optimum.", 1.0 + epsilon),
         format!(

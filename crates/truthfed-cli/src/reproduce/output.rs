@@ -7,14 +7,14 @@ use truthfed::auction::RoundDocument;
 use truthfed::protocol::Ending;
 use truthfed_report::chart::Figure;
 use truthfed_report::export::figure_files;
-use truthfed_report::page::{Item, Page, Verdict, VerdictKind};
+use truthfed_report::page::{Item, Page, Section, Verdict, VerdictKind};
 use truthfed_sim::config::DEFAULT_TOML;
 use truthfed_sim::manipulation::SETTING;
 use truthfed_sim::output::OutputFolder;
 use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
-use super::lab::{Options, section};
+use super::lab::Options;
 use super::macro_level::SWEEP;
 use super::micro_level::COUNTEREXAMPLE;
 use super::single_rounds::FIXED_GRID;
@@ -34,7 +34,7 @@ fn page(reproduction: &Reproduction) -> Page {
     );
     let text = "Each claim in our words, what was measured, and a command that shows it; files of the commands lie beside \
                 this page.";
-    let claims = section("claims", "Claims", [text], vec![Item::Verdicts(claims.clone())]);
+    let claims = Section::new("claims", "Claims", [text], [Item::Verdicts(claims.clone())]);
     let sections = std::iter::once(claims).chain(sections.iter().cloned()).collect();
     Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(*options) }
 }

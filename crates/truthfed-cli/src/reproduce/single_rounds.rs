@@ -7,12 +7,12 @@ use truthfed::auction::{
     Clock, Coverage, Greedy, GreedyV2, Mechanism, Outcome, Round, RoundDocument, Seat, TruthFedBan,
 };
 use truthfed::generate::{federation, varied_within};
-use truthfed_report::chart::{Chart, Figure, LineChart};
-use truthfed_report::page::{Item, Section, Table, Verdict};
+use truthfed_report::chart::{Axis, Chart, Figure};
+use truthfed_report::page::{Section, Table, Verdict};
 use truthfed_sim::experiment::Spread;
 
 use super::Part;
-use super::lab::{Lab, claim, log_axis, refuted_if, reproduced_if, series};
+use super::lab::{Lab, refuted_if, reproduced_if, series};
 use super::micro_level::COUNTEREXAMPLE;
 
 /// Where a fixed grid of budgets does not mend Algorithm 1.
@@ -23,17 +23,14 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
     let searched = search_monotone(lab);
     let growth = selection_growth(lab);
     let claims = vec![monotone_claim(&searched), v2_claim(lab), growth_claim(&growth)];
-    let section = Section {
-        id: "rounds".to_owned(),
-        title: "Single rounds".to_owned(),
-        text: vec![
-            "A mechanism can be truthful only if it is monotone: who wins with an ask wins with any lower one. Random \
+    let section = Section::new(
+        "rounds",
+        "Single rounds",
+        ["A mechanism can be truthful only if it is monotone: who wins with an ask wins with any lower one. Random \
              small rounds (3 to 11 clients, dimension 1 to 4) are searched for a client that wins with some ask and \
-             loses with a lower one."
-                .to_owned(),
-        ],
-        items: vec![Item::Table(monotone_table(&searched)), Item::Figure(growth_figure(&growth))],
-    };
+             loses with a lower one."],
+        [monotone_table(&searched).into(), growth_figure(&growth).into()],
+    );
     Part { section, claims }
 }
 
@@ -114,12 +111,12 @@ fn monotone_table(searched: &[Searched]) -> Table {
     };
     let header =
         ["mechanism", "rounds with a client that loses by asking less", "rounds with a gain above 5 %", "largest gain"];
-    Table {
-        caption: "Random search for violations. Lies tried for gains: 0.5, 1.1, 1.5 and 2 times the cost.".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        rows: searched.iter().map(row).collect(),
-        numeric: vec![1, 2, 3],
-    }
+    Table::new(
+        "Random search for violations. Lies tried for gains: 0.5, 1.1, 1.5 and 2 times the cost.",
+        header,
+        searched.iter().map(row),
+    )
+    .with_numeric([1, 2, 3])
 }
 
 fn monotone_claim(searched: &[Searched]) -> Verdict {
@@ -129,7 +126,7 @@ fn monotone_claim(searched: &[Searched]) -> Verdict {
     let mechanism = TruthFedBan::new(1.0, Amount::STEP).expect("valid parameters");
     let at = |ask: &str| wins(&mechanism, &round, liar, ask.parse().expect("an amount"));
     let shown = !at("5.8") && at("6.4");
-    claim(
+    Verdict::new(
         "monotone",
         "Proposition: the selection of Algorithm 1 is monotone.",
         format!(
@@ -200,7 +197,7 @@ fn v2_claim(lab: &Lab<'_>) -> Verdict {
             greedy == printed_v2(round) && GreedyV2.select(round).is_ok_and(|winners| winners == greedy)
         })
         .count();
-    claim(
+    Verdict::new(
         "v2-equals-greedy",
         "Greedy V2 (Algorithms 4 and 5) at coverage c decides as the vanilla greedy at c^(1-1/e).",
         format!("the same winners in {equal} of {} random rounds with asks above 0", rounds.len()),
@@ -240,26 +237,23 @@ pub(super) fn exponent(points: &[(f64, f64)]) -> f64 {
 fn growth_figure(growth: &[Growth]) -> Figure {
     let exact = |y: f64| Spread { mean: y, sd: 0.0 };
     let line = |growth: &Growth| series(growth.name, growth.points.iter().map(|&(x, y)| (x, exact(y))));
-    Figure {
-        id: "selection-work".to_owned(),
-        title: "Work of the selection".to_owned(),
-        caption: "Log determinants evaluated to choose the winners of one round of N clients in dimension 5. Lazy \
-                  evaluation keeps all three close to linear; evaluating everyone at every step would be quadratic."
-            .to_owned(),
-        charts: vec![Chart::Line(LineChart {
-            title: "Log determinants to select".to_owned(),
-            x: log_axis("clients N"),
-            y: log_axis("log determinants"),
-            series: growth.iter().map(line).collect(),
-            note: None,
-        })],
-        columns: 1,
-    }
+    Figure::new(
+        "selection-work",
+        "Work of the selection",
+        "Log determinants evaluated to choose the winners of one round of N clients in dimension 5. Lazy \
+                  evaluation keeps all three close to linear; evaluating everyone at every step would be quadratic.",
+        [Chart::lines(
+            "Log determinants to select",
+            Axis::log("clients N"),
+            Axis::log("log determinants"),
+            growth.iter().map(line),
+        )],
+    )
 }
 
 fn growth_claim(growth: &[Growth]) -> Verdict {
     let found = exponent(&growth[0].points);
-    claim(
+    Verdict::new(
         "selection-time",
         "Selecting takes a number of evaluations at most quadratic in N for each budget tried.",
         format!("log determinants of the whole selection grow as N^{found:.2} with lazy evaluation"),

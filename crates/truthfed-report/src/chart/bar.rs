@@ -4,27 +4,40 @@ use super::canvas::{Anchor, Canvas, Lettering, Path, Pen, Rect};
 use super::frame::{LABEL, TICK, VALUE, draw_base, draw_no_data, draw_y, height_of, level, paragraph, patched};
 use super::look::{Look, Looks};
 use super::ruler::{Fit, Ruler, extent, has_place};
-use super::{Bar, BarChart, BarGroup, Scale};
+use super::{Bar, BarGroup, Scale};
 use crate::text::{CAP_HEIGHT, widest, wrap};
 use crate::theme::Role;
 
-/// Share of a group's room that its bars fill.
+// Lengths are pixels of a figure that is 840 wide, chosen by eye on the gallery.
+/// Share of a group's room that its bars fill: what is left must separate groups at a glance.
 const FILLED: f64 = 0.86;
+/// Share of its own room that a bar fills: neighbours do not touch, so that their hatches stay apart.
+const BREADTH: f64 = 0.9;
+/// A lone bar that filled its group would read as a block of colour.
 const WIDEST_BAR: f64 = 54.0;
+/// Half the width of an error bar's caps.
 const CAP: f64 = 3.5;
+/// From the axis to the names of groups, and from a bar to its value.
 const NAME_GAP: f64 = 8.0;
 const VALUE_GAP: f64 = 4.5;
+/// Sizes of values: the first at which all fit over their bars. Smaller ones are hard to read, so values turn upright.
 const VALUE_SIZES: [f64; 2] = [VALUE, 9.5];
+/// Names that need more lines lean instead.
 const MOST_LINES: usize = 5;
 /// Width at which leaning names are broken.
 const LEANING_ROOM: f64 = 150.0;
-/// Degrees by which names lean when they have no room to stand, its sine and cosine.
+/// Degrees by which names lean when they have no room to stand, its sine and cosine: constants, so that no platform's
+/// mathematics decides where a name lies.
 const LEAN: (f64, f64, f64) = (-35.0, 0.5736, 0.8192);
+/// Pixels between the labels of two ticks, when values stand over the bars and the axis says less.
+const TICK_ROOM: f64 = 40.0;
+const LOG_TICK_ROOM: f64 = 25.0;
 
 /// A bar chart whose axis and lettering are settled.
 #[derive(Debug)]
 pub(super) struct BarBody<'a> {
-    chart: &'a BarChart,
+    groups: &'a [BarGroup],
+    scale: Scale,
     pub(super) y: Ruler,
     names: Names,
     values: Values,
@@ -47,17 +60,18 @@ struct Values {
 
 impl<'a> BarBody<'a> {
     /// Settles axis and lettering for a plot of about that size.
-    pub(super) fn new(chart: &'a BarChart, plot_width: f64, height: f64) -> BarBody<'a> {
-        let slot = plot_width / chart.groups.len().max(1) as f64;
-        let values = values(chart, slot);
-        let y = if bars(chart).any(|bar| bar.label.is_some()) {
-            let extent = y_extent(chart).map(|extent| with_headroom(chart, extent, height, values));
-            let spacing = if chart.y.scale == Scale::Log { 25.0 } else { 40.0 };
-            Ruler::new(chart.y.scale, extent, (height / spacing) as usize, Fit::Tight)
+    pub(super) fn new(groups: &'a [BarGroup], scale: Scale, plot_width: f64, height: f64) -> BarBody<'a> {
+        let slot = plot_width / groups.len().max(1) as f64;
+        let values = values(groups, slot);
+        let extent = y_extent(groups, scale);
+        let y = if bars(groups).any(|bar| bar.label.is_some()) {
+            let extent = extent.map(|extent| with_headroom(groups, scale, extent, height, values));
+            let spacing = if scale == Scale::Log { LOG_TICK_ROOM } else { TICK_ROOM };
+            Ruler::new(scale, extent, (height / spacing) as usize, Fit::Tight)
         } else {
-            Ruler::upright(chart.y.scale, y_extent(chart), height)
+            Ruler::upright(scale, extent, height)
         };
-        BarBody { chart, y, names: names(chart, slot), values }
+        BarBody { groups, scale, y, names: names(groups, slot), values }
     }
 
     /// Room needed below the plot.
@@ -69,20 +83,20 @@ impl<'a> BarBody<'a> {
 
     /// Room that leaning names need to the left of the plot.
     pub(super) fn left(&self, plot_width: f64) -> f64 {
-        let slot = plot_width / self.chart.groups.len().max(1) as f64;
+        let slot = plot_width / self.groups.len().max(1) as f64;
         if self.names.leaning { self.names.widest() * LEAN.2 - slot / 2.0 } else { 0.0 }
     }
 
     pub(super) fn draw(&self, canvas: &mut Canvas, looks: &Looks<'_>, plot: Rect) {
         draw_y(canvas, &self.y, plot);
-        let slot = plot.width / self.chart.groups.len().max(1) as f64;
-        for (index, group) in self.chart.groups.iter().enumerate() {
+        let slot = plot.width / self.groups.len().max(1) as f64;
+        for (index, group) in self.groups.iter().enumerate() {
             let middle = plot.x + (index as f64 + 0.5) * slot;
             self.draw_group(canvas, looks, group, (middle, slot), plot);
             self.draw_name(canvas, &self.names.lines[index], middle, plot.bottom() + NAME_GAP);
         }
         draw_base(canvas, plot, self.base(plot));
-        if self.chart.groups.iter().all(|group| group.bars.is_empty()) {
+        if self.groups.iter().all(|group| group.bars.is_empty()) {
             draw_no_data(canvas, plot);
         }
     }
@@ -93,13 +107,13 @@ impl<'a> BarBody<'a> {
         let left = middle - pitch * group.bars.len() as f64 / 2.0;
         for (index, bar) in group.bars.iter().enumerate() {
             let centre = left + (index as f64 + 0.5) * pitch;
-            self.draw_bar(canvas, looks.look(&bar.name), bar, (centre, pitch * 0.9), plot);
+            self.draw_bar(canvas, looks.look(&bar.name), bar, (centre, pitch * BREADTH), plot);
         }
     }
 
     fn draw_bar(&self, canvas: &mut Canvas, look: Look, bar: &Bar, (centre, breadth): (f64, f64), plot: Rect) {
         let base = self.base(plot);
-        if !has_place(bar.height, self.chart.y.scale) {
+        if !has_place(bar.height, self.scale) {
             return self.draw_value(canvas, "n/a", (centre, base), false);
         }
         let end = level(&self.y, plot, bar.height);
@@ -108,7 +122,9 @@ impl<'a> BarBody<'a> {
         let sd = deviation(bar);
         let (top, bottom) = (level(&self.y, plot, bar.height + sd), level(&self.y, plot, bar.height - sd));
         if sd > 0.0 {
-            draw_error_bar(canvas, centre, top, bottom);
+            let mut path = Path::default();
+            path.error_bar(centre, top, bottom, CAP);
+            canvas.stroke(&path, Pen::solid(Role::Ink, 1.2));
         }
         if let Some(label) = &bar.label {
             let down = bar.height < 0.0;
@@ -148,7 +164,7 @@ impl<'a> BarBody<'a> {
 
     /// Where bars begin: at zero, or at the low end of a logarithmic axis.
     fn base(&self, plot: Rect) -> f64 {
-        match self.chart.y.scale {
+        match self.scale {
             Scale::Linear => level(&self.y, plot, 0.0),
             Scale::Log => plot.bottom(),
         }
@@ -172,32 +188,21 @@ pub(super) fn draw_block(canvas: &mut Canvas, rect: Rect, look: Look) {
     }
 }
 
-fn draw_error_bar(canvas: &mut Canvas, x: f64, top: f64, bottom: f64) {
-    let mut path = Path::default().to((x, top)).to((x, bottom));
-    for end in [top, bottom] {
-        path.lift();
-        path.push((x - CAP, end));
-        path.push((x + CAP, end));
-    }
-    canvas.stroke(&path, Pen::solid(Role::Ink, 1.2));
-}
-
-fn bars(chart: &BarChart) -> impl Iterator<Item = &Bar> {
-    chart.groups.iter().flat_map(|group| &group.bars)
+fn bars(groups: &[BarGroup]) -> impl Iterator<Item = &Bar> {
+    groups.iter().flat_map(|group| &group.bars)
 }
 
 fn deviation(bar: &Bar) -> f64 {
     if has_place(bar.sd, Scale::Linear) { bar.sd.max(0.0) } else { 0.0 }
 }
 
-fn y_extent(chart: &BarChart) -> Option<(f64, f64)> {
-    let scale = chart.y.scale;
-    let placed = bars(chart).filter(|bar| has_place(bar.height, scale));
+fn y_extent(groups: &[BarGroup], scale: Scale) -> Option<(f64, f64)> {
+    let placed = bars(groups).filter(|bar| has_place(bar.height, scale));
     match scale {
         Scale::Linear => {
             let ends = placed.flat_map(|bar| [0.0, bar.height - deviation(bar), bar.height + deviation(bar)]);
             // Error bars of upward bars may reach below zero; they are cut there unless some bar points down.
-            let down = bars(chart).any(|bar| bar.height < 0.0);
+            let down = bars(groups).any(|bar| bar.height < 0.0);
             extent(ends, scale).map(|(low, high)| (if down { low } else { 0.0 }, high))
         }
         // The lowest bar must have a height to be seen.
@@ -206,15 +211,21 @@ fn y_extent(chart: &BarChart) -> Option<(f64, f64)> {
 }
 
 /// Makes room for the values at the ends of bars.
-fn with_headroom(chart: &BarChart, (low, high): (f64, f64), height: f64, values: Values) -> (f64, f64) {
+fn with_headroom(
+    groups: &[BarGroup],
+    scale: Scale,
+    (low, high): (f64, f64),
+    height: f64,
+    values: Values,
+) -> (f64, f64) {
     let labels = |down: bool| {
-        let labels = bars(chart).filter(move |bar| (bar.height < 0.0) == down).filter_map(|bar| bar.label.as_deref());
+        let labels = bars(groups).filter(move |bar| (bar.height < 0.0) == down).filter_map(|bar| bar.label.as_deref());
         let widest = widest(labels, values.size);
         let extent = if values.upright { widest } else { values.size };
         if widest > 0.0 { (extent + 2.0 * VALUE_GAP).min(height / 3.0) } else { 0.0 }
     };
     let (above, below) = (labels(false), labels(true));
-    match chart.y.scale {
+    match scale {
         Scale::Linear => {
             let unit = (high - low) / (height - above - below);
             (low - below * unit, high + above * unit)
@@ -228,19 +239,19 @@ fn pitch(group: &BarGroup, slot: f64) -> f64 {
 }
 
 /// The largest lettering with which every value fits over its bar.
-fn values(chart: &BarChart, slot: f64) -> Values {
+fn values(groups: &[BarGroup], slot: f64) -> Values {
     let fits = |group: &BarGroup, size: f64| {
         let room = if group.bars.len() == 1 { slot } else { pitch(group, slot) };
         widest(group.bars.iter().filter_map(|bar| bar.label.as_deref()), size) <= room - 1.0
     };
-    let size = VALUE_SIZES.into_iter().find(|size| chart.groups.iter().all(|group| fits(group, *size)));
+    let size = VALUE_SIZES.into_iter().find(|size| groups.iter().all(|group| fits(group, *size)));
     Values { size: size.unwrap_or(VALUE), upright: size.is_none() }
 }
 
 /// The largest lettering with which every name fits below its group, else leaning names.
-fn names(chart: &BarChart, slot: f64) -> Names {
+fn names(groups: &[BarGroup], slot: f64) -> Names {
     let wrapped = |size: f64, room: f64, leaning: bool| Names {
-        lines: chart.groups.iter().map(|group| wrap(&group.name, size, room)).collect(),
+        lines: groups.iter().map(|group| wrap(&group.name, size, room)).collect(),
         size,
         leaning,
     };

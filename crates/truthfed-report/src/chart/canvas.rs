@@ -6,7 +6,6 @@ use crate::theme::{Role, Theme};
 /// A position: right and down, in pixels.
 pub(super) type Spot = (f64, f64);
 
-/// Where a rectangle lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rect {
     pub(super) x: f64,
@@ -33,7 +32,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How text looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lettering {
     pub(super) size: f64,
@@ -53,7 +51,6 @@ impl Lettering {
     }
 }
 
-/// How a line looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pen {
     pub(super) role: Role,
@@ -68,7 +65,6 @@ impl Pen {
     }
 }
 
-/// A drawing in progress.
 #[derive(Debug)]
 pub(super) struct Canvas {
     markup: Markup,
@@ -85,7 +81,6 @@ impl Canvas {
         self.stroke(&path, pen);
     }
 
-    /// Draws along a path.
     pub(super) fn stroke(&mut self, path: &Path, pen: Pen) {
         let (paint, width) = (self.theme.paint(pen.role), px(pen.width));
         let mut attributes =
@@ -134,7 +129,6 @@ impl Canvas {
         self.markup.leaf("text", &attributes, text);
     }
 
-    /// What was drawn.
     pub(super) fn finish(self) -> String {
         self.markup.finish()
     }
@@ -168,21 +162,27 @@ impl Path {
         self.open = false;
     }
 
-    /// Closes the outline.
-    pub(super) fn close(&mut self) {
-        self.data.push('Z');
-        self.open = false;
+    /// Adds a line of its own.
+    pub(super) fn segment(&mut self, from: Spot, to: Spot) {
+        self.push(from);
+        self.push(to);
+        self.lift();
     }
 
-    /// Adds a closed outline.
-    pub(super) fn polygon(&mut self, spots: &[Spot]) {
-        for spot in spots {
-            self.push(*spot);
+    /// Adds an upright line with caps that reach that far to both sides.
+    pub(super) fn error_bar(&mut self, x: f64, top: f64, bottom: f64, cap: f64) {
+        self.segment((x, top), (x, bottom));
+        for end in [top, bottom] {
+            self.segment((x - cap, end), (x + cap, end));
         }
-        self.close();
     }
 
-    /// Adds a circle.
+    pub(super) fn polygon(&mut self, spots: &[Spot]) {
+        spots.iter().for_each(|spot| self.push(*spot));
+        self.data.push('Z');
+        self.lift();
+    }
+
     pub(super) fn circle(&mut self, (x, y): Spot, radius: f64) {
         let (r, across) = (px(radius), px(2.0 * radius));
         self.data.push_str(&format!(
@@ -194,7 +194,6 @@ impl Path {
         self.open = false;
     }
 
-    /// Adds a rectangle.
     pub(super) fn rect(&mut self, rect: Rect) {
         let (left, right, top, bottom) = (rect.x, rect.right(), rect.y, rect.bottom());
         self.polygon(&[(left, top), (right, top), (right, bottom), (left, bottom)]);

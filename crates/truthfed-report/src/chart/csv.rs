@@ -1,6 +1,6 @@
 //! The data behind a figure, as CSV (RFC 4180, with bare newlines).
 
-use super::{Chart, Figure, letter};
+use super::{Bar, BarGroup, Chart, Data, Figure, Point, Series, letter};
 
 const LINE: [&str; 5] = ["chart", "series", "x", "mean", "sd"];
 const BAR: [&str; 6] = ["chart", "group", "bar", "height", "sd", "label"];
@@ -9,7 +9,6 @@ const BOTH: [&str; 9] = ["chart", "series", "x", "mean", "sd", "group", "bar", "
 /// One row: the columns it has, and what is in them.
 type Row = Vec<(&'static str, String)>;
 
-/// All values of a figure.
 pub(super) fn render(figure: &Figure) -> String {
     let header = header(figure);
     let mut out = format!("{}\n", header.join(","));
@@ -25,7 +24,7 @@ pub(super) fn render(figure: &Figure) -> String {
 }
 
 fn header(figure: &Figure) -> &'static [&'static str] {
-    let lines = figure.charts.iter().filter(|chart| matches!(chart, Chart::Line(_))).count();
+    let lines = figure.charts.iter().filter(|chart| chart.has_lines()).count();
     match lines {
         0 if !figure.charts.is_empty() => &BAR,
         lines if lines == figure.charts.len() => &LINE,
@@ -34,31 +33,27 @@ fn header(figure: &Figure) -> &'static [&'static str] {
 }
 
 fn name(chart: &Chart, index: usize) -> String {
-    if chart.title().is_empty() { letter(index) } else { chart.title().to_owned() }
+    if chart.title.is_empty() { letter(index) } else { chart.title.clone() }
 }
 
 fn rows(chart: &Chart, name: &str) -> Vec<Row> {
-    let mut rows = Vec::new();
-    match chart {
-        Chart::Line(chart) => {
-            for series in &chart.series {
-                rows.extend(series.points.iter().map(|point| {
-                    let values = [series.name.clone(), number(point.x), number(point.mean), number(point.sd)];
-                    row(&LINE, name, values)
-                }));
-            }
+    match &chart.data {
+        Data::Lines { series, .. } => {
+            let points = series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+            let values = |(series, point): (&Series, &Point)| {
+                row(&LINE, name, [series.name.clone(), number(point.x), number(point.mean), number(point.sd)])
+            };
+            points.map(values).collect()
         }
-        Chart::Bar(chart) => {
-            for group in &chart.groups {
-                rows.extend(group.bars.iter().map(|bar| {
-                    let label = bar.label.clone().unwrap_or_default();
-                    let values = [group.name.clone(), bar.name.clone(), number(bar.height), number(bar.sd), label];
-                    row(&BAR, name, values)
-                }));
-            }
+        Data::Bars(groups) => {
+            let bars = groups.iter().flat_map(|group| group.bars.iter().map(move |bar| (group, bar)));
+            let values = |(group, bar): (&BarGroup, &Bar)| {
+                let label = bar.label.clone().unwrap_or_default();
+                row(&BAR, name, [group.name.clone(), bar.name.clone(), number(bar.height), number(bar.sd), label])
+            };
+            bars.map(values).collect()
         }
     }
-    rows
 }
 
 fn row<const N: usize>(columns: &[&'static str], chart: &str, values: [String; N]) -> Row {

@@ -16,9 +16,9 @@ const MARGIN: f64 = 8.0;
 const COLUMN_GAP: f64 = 22.0;
 const ROW_GAP: f64 = 24.0;
 const LEGEND_GAP: f64 = 16.0;
+/// A fifth chart in a row would leave less than 150 pixels for each, too little for an axis and its labels.
 const MOST_COLUMNS: usize = 4;
 
-/// The figure as SVG.
 pub(super) fn render(figure: &Figure, theme: Theme) -> String {
     let looks = Looks::of(figure);
     let mut canvas = Canvas::new(theme);
@@ -54,6 +54,7 @@ fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
 
 fn panel_size(columns: usize) -> Size {
     let width = (WIDTH - 2.0 * MARGIN - (columns - 1) as f64 * COLUMN_GAP) / columns as f64;
+    // Narrow panels are lower, so that several rows of them fit a page.
     let plot_height = match columns {
         1 => 340.0,
         2 => 225.0,

@@ -5,7 +5,7 @@ use super::ruler::Ruler;
 use crate::text::{CAP_HEIGHT, LEADING, widest};
 use crate::theme::Role;
 
-/// Font sizes.
+/// Font sizes, from the title of a chart down to the values over bars.
 pub(super) const TITLE: f64 = 14.0;
 pub(super) const LABEL: f64 = 12.5;
 pub(super) const TICK: f64 = 11.5;
@@ -83,7 +83,6 @@ pub(super) fn draw_x(canvas: &mut Canvas, x: &Ruler, plot: Rect) {
     }
 }
 
-/// The horizontal axis itself.
 pub(super) fn draw_base(canvas: &mut Canvas, plot: Rect, at: f64) {
     canvas.line((plot.x, at), (plot.right(), at), Pen::solid(Role::Axis, 1.0));
 }
@@ -108,7 +107,6 @@ pub(super) fn patched(canvas: &mut Canvas, text: &str, at: Spot, lettering: Lett
     canvas.text(text, at, lettering);
 }
 
-/// Says that a chart has nothing to show.
 pub(super) fn draw_no_data(canvas: &mut Canvas, plot: Rect) {
     let spot = (plot.x + plot.width / 2.0, plot.y + plot.height / 2.0);
     patched(canvas, "no data", spot, Lettering::new(LABEL, Role::Muted, Anchor::Middle));

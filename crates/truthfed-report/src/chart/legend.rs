@@ -9,12 +9,12 @@ use crate::text::{widest, wrap};
 use crate::theme::Role;
 
 const ROW: f64 = 20.0;
+/// Long enough to show the longest dash and its gap twice, beside a marker.
 const LINE_KEY: f64 = 34.0;
 const BAR_KEY: f64 = 15.0;
 const KEY_GAP: f64 = 6.0;
 const ENTRY_GAP: f64 = 20.0;
 
-/// Entries in rows.
 #[derive(Debug)]
 pub(super) struct Legend {
     rows: Vec<Vec<Entry>>,
@@ -108,9 +108,8 @@ fn row_height(row: &[Entry]) -> f64 {
 }
 
 fn entries(charts: &[&Chart], looks: &Looks<'_>, limit: f64) -> Vec<Entry> {
-    let uses = |name: &str, line: bool| {
-        charts.iter().any(|chart| matches!(chart, Chart::Line(_)) == line && chart.names().contains(&name))
-    };
+    let uses =
+        |name: &str, line: bool| charts.iter().any(|chart| chart.has_lines() == line && chart.names().contains(&name));
     let entry = |name: &&str| {
         let mut entry = Entry { name: vec![], look: looks.look(name), line: uses(name, true), bar: uses(name, false) };
         entry.name = wrap(name, LABEL, limit - entry.keys());

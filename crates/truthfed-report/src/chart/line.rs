@@ -5,31 +5,46 @@ use super::frame::{LABEL, TICK, below, draw_base, draw_no_data, draw_x, draw_y, 
 use super::look::{Look, Looks};
 use super::ruler::{Fit, Ruler, extent, has_place};
 use super::thin::thin;
-use super::{LineChart, Point, Scale, Series};
+use super::{Axis, Point, Scale, Series};
 use crate::text::{widest, wrap};
 use crate::theme::Role;
 
 pub(super) const LINE_WIDTH: f64 = 1.9;
 pub(super) const MARKER_RADIUS: f64 = 3.4;
 
-/// A series of at most so many points shows each of them, with error bars.
+/// A series of at most so many points shows each of them, with error bars: more bars than that touch each other.
 const FEW: usize = 15;
-/// A longer one has so many markers.
+/// A longer one has so many markers, enough to follow a line that others cross.
 const MARKERS: usize = 7;
-/// And is drawn through at most so many points.
+/// And is drawn through at most so many points: no plot is 800 pixels wide, so there is one for every two or three.
 const MOST: usize = 300;
 
+// Lengths are pixels of a figure that is 840 wide, chosen by eye on the gallery.
+/// Light enough that lines show through several bands.
 const BAND_OPACITY: f64 = 0.16;
+/// Half the width of an error bar's caps.
 const CAP: f64 = 3.0;
+/// A shorter error bar is hidden by its marker.
+const SHORTEST: f64 = 0.5;
+/// From tick labels to the label of the axis, and between two tick labels.
 const LABEL_GAP: f64 = 9.0;
+const TICK_GAP: f64 = 16.0;
+/// From the sides of a plot to the first and last point of a short series.
 const INSET: f64 = 14.0;
+/// Series are drawn this far aside of each other, and together not farther than this: the eye still takes them for one
+/// position.
 const DODGE: f64 = 3.0;
 const DODGE_MOST: f64 = 8.0;
+/// An axis starts at zero when the data reach down to this share of their maximum: zero then costs a third of the plot.
+const NEAR_ZERO: f64 = 0.35;
+/// Steps that start this near to zero, against the last, start at it.
+const FIRST_STEP: f64 = 0.02;
 
 /// A line chart whose axes are settled.
 #[derive(Debug)]
 pub(super) struct LineBody<'a> {
-    chart: &'a LineChart,
+    series: &'a [Series],
+    scales: (Scale, Scale),
     x: Ruler,
     pub(super) y: Ruler,
     x_label: Vec<String>,
@@ -45,9 +60,15 @@ struct Placed {
 
 impl<'a> LineBody<'a> {
     /// Settles the axes for a plot of about that size.
-    pub(super) fn new(chart: &'a LineChart, width: f64, height: f64) -> LineBody<'a> {
-        let y = Ruler::upright(chart.y.scale, y_extent(chart), height);
-        LineBody { chart, x: x_ruler(chart, width), y, x_label: wrap(&chart.x.label, LABEL, width) }
+    pub(super) fn new(x: &Axis, y: Scale, series: &'a [Series], width: f64, height: f64) -> LineBody<'a> {
+        let scales = (x.scale, y);
+        LineBody {
+            series,
+            scales,
+            x: x_ruler(series, scales, width),
+            y: Ruler::upright(y, y_extent(series, scales), height),
+            x_label: wrap(&x.label, LABEL, width),
+        }
     }
 
     /// Room needed below the plot.
@@ -66,7 +87,7 @@ impl<'a> LineBody<'a> {
             let aside = Rect { x: inner.x + self.dodge(index), ..inner };
             (looks.look(&series.name), self.place(series, aside))
         };
-        let lines: Vec<(Look, Vec<Vec<Placed>>)> = self.chart.series.iter().enumerate().map(place).collect();
+        let lines: Vec<(Look, Vec<Vec<Placed>>)> = self.series.iter().enumerate().map(place).collect();
         if lines.iter().all(|(_, runs)| runs.is_empty()) {
             draw_no_data(canvas, plot);
         }
@@ -84,14 +105,14 @@ impl<'a> LineBody<'a> {
 
     /// Where the data lie: the plot, or a little inside when markers and error bars would touch its sides.
     fn inner(&self, plot: Rect) -> Rect {
-        let few = self.chart.series.iter().any(|series| (1..=FEW).contains(&series.points.len()));
+        let few = self.series.iter().any(|series| (1..=FEW).contains(&series.points.len()));
         let inset = if few { INSET } else { 0.0 };
         Rect { x: plot.x + inset, width: plot.width - 2.0 * inset, ..plot }
     }
 
     /// How far a series is drawn aside, so that error bars at the same place do not hide each other: a few pixels.
     fn dodge(&self, index: usize) -> f64 {
-        let series = &self.chart.series;
+        let series = self.series;
         let barred = |series: &Series| series.points.len() <= FEW && series.points.iter().any(|p| deviation(p) > 0.0);
         if !series.iter().all(barred) || series.len() < 2 {
             return 0.0;
@@ -102,7 +123,7 @@ impl<'a> LineBody<'a> {
 
     /// The drawable points of a series, in runs between those that are not.
     fn place(&self, series: &Series, plot: Rect) -> Vec<Vec<Placed>> {
-        let drawable = |point: &Point| is_drawable(self.chart, point);
+        let drawable = |point: &Point| is_drawable(self.scales, point);
         let total = series.points.iter().filter(|point| drawable(point)).count().max(1);
         let runs = series.points.chunk_by(|a, b| drawable(a) == drawable(b)).filter(|run| drawable(&run[0]));
         let thinned = |run: &[Point]| {
@@ -124,49 +145,49 @@ impl<'a> LineBody<'a> {
     }
 }
 
-fn is_drawable(chart: &LineChart, point: &Point) -> bool {
-    has_place(point.x, chart.x.scale) && has_place(point.mean, chart.y.scale)
+fn is_drawable((x, y): (Scale, Scale), point: &Point) -> bool {
+    has_place(point.x, x) && has_place(point.mean, y)
 }
 
 fn deviation(point: &Point) -> f64 {
     if has_place(point.sd, Scale::Linear) { point.sd.max(0.0) } else { 0.0 }
 }
 
-fn drawable(chart: &LineChart) -> impl Iterator<Item = &Point> {
-    chart.series.iter().flat_map(|series| &series.points).filter(|point| is_drawable(chart, point))
+fn drawable(series: &[Series], scales: (Scale, Scale)) -> impl Iterator<Item = &Point> {
+    series.iter().flat_map(|series| &series.points).filter(move |point| is_drawable(scales, point))
 }
 
 /// What the vertical axis must cover. A linear one starts at zero unless that would squeeze the data.
-fn y_extent(chart: &LineChart) -> Option<(f64, f64)> {
-    let scale = chart.y.scale;
+fn y_extent(series: &[Series], scales: (Scale, Scale)) -> Option<(f64, f64)> {
+    let scale = scales.1;
     let ends = |point: &Point| {
         let low = point.mean - deviation(point);
         // On a log axis a band may reach down to nothing; then its foot is cut off.
         let cut = scale == Scale::Log && low < point.mean / 10.0;
         [if cut { point.mean } else { low }, point.mean + deviation(point)]
     };
-    let (low, high) = extent(drawable(chart).flat_map(ends), scale)?;
+    let (low, high) = extent(drawable(series, scales).flat_map(ends), scale)?;
     Some(match scale {
-        Scale::Linear if low >= 0.0 && (low < 0.35 * high || low == high) => (0.0, high),
-        Scale::Linear if high <= 0.0 && (high > 0.35 * low || low == high) => (low, 0.0),
+        Scale::Linear if low >= 0.0 && (low < NEAR_ZERO * high || low == high) => (0.0, high),
+        Scale::Linear if high <= 0.0 && (high > NEAR_ZERO * low || low == high) => (low, 0.0),
         _ => (low, high),
     })
 }
 
 /// What the horizontal axis must cover. Time that starts at step 1 is shown from 0.
-fn x_extent(chart: &LineChart) -> Option<(f64, f64)> {
-    let (low, high) = extent(drawable(chart).map(|point| point.x), chart.x.scale)?;
-    let from_zero = chart.x.scale == Scale::Linear && low > 0.0 && low < 0.02 * high;
+fn x_extent(series: &[Series], scales: (Scale, Scale)) -> Option<(f64, f64)> {
+    let (low, high) = extent(drawable(series, scales).map(|point| point.x), scales.0)?;
+    let from_zero = scales.0 == Scale::Linear && low > 0.0 && low < FIRST_STEP * high;
     Some((if from_zero { 0.0 } else { low }, high))
 }
 
 /// As many ticks as have room.
-fn x_ruler(chart: &LineChart, width: f64) -> Ruler {
-    let extent = x_extent(chart);
-    let ruler = |count: usize| Ruler::new(chart.x.scale, extent, count, Fit::Tight);
+fn x_ruler(series: &[Series], scales: (Scale, Scale), width: f64) -> Ruler {
+    let extent = x_extent(series, scales);
+    let ruler = |count: usize| Ruler::new(scales.0, extent, count, Fit::Tight);
     let fits = |ruler: &Ruler| {
         let label = widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK);
-        ruler.ticks.len() as f64 * (label + 16.0) <= width
+        ruler.ticks.len() as f64 * (label + TICK_GAP) <= width
     };
     let most = ((width / 40.0) as usize).clamp(2, 10);
     (2..=most).rev().map(ruler).find(fits).unwrap_or_else(|| ruler(1))
@@ -179,7 +200,9 @@ fn shows_each(runs: &[Vec<Placed>]) -> bool {
 fn draw_deviation(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
     let mut path = Path::default();
     if shows_each(runs) {
-        runs.iter().flatten().for_each(|point| error_bar(&mut path, point));
+        for point in runs.iter().flatten().filter(|point| point.bottom - point.top >= SHORTEST) {
+            path.error_bar(point.at.0, point.top, point.bottom, CAP);
+        }
         if !path.is_empty() {
             canvas.stroke(&path, Pen::solid(look.role(), 1.2));
         }
@@ -192,22 +215,6 @@ fn draw_deviation(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
     }
     if !path.is_empty() {
         canvas.fill(&path, look.role(), BAND_OPACITY);
-    }
-}
-
-fn error_bar(path: &mut Path, point: &Placed) {
-    let x = point.at.0;
-    if point.bottom - point.top < 0.5 {
-        return;
-    }
-    for (from, to) in [
-        ((x, point.top), (x, point.bottom)),
-        ((x - CAP, point.top), (x + CAP, point.top)),
-        ((x - CAP, point.bottom), (x + CAP, point.bottom)),
-    ] {
-        path.push(from);
-        path.push(to);
-        path.lift();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use super::canvas::{Path, Rect, Spot};
-use super::{Chart, Figure};
+use super::{Chart, Figure, distinct};
 use crate::theme::{Role, SERIES_COLOURS};
 
 /// The names of a figure in order of first appearance; the order decides the looks.
@@ -12,7 +12,6 @@ pub(super) struct Looks<'a> {
     names: Vec<&'a str>,
 }
 
-/// The look of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     colour: usize,
@@ -27,16 +26,9 @@ const NEUTRAL: Look = Look { colour: 7, shape: 0 };
 
 impl<'a> Looks<'a> {
     pub(super) fn of(figure: &'a Figure) -> Looks<'a> {
-        let mut names = Vec::new();
-        for name in figure.charts.iter().flat_map(Chart::names) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        Looks { names }
+        Looks { names: distinct(figure.charts.iter().flat_map(Chart::names)) }
     }
 
-    /// All names.
     pub(super) fn names(&self) -> &[&'a str] {
         &self.names
     }
@@ -63,7 +55,6 @@ impl Look {
         self.colour
     }
 
-    /// Dashes and gaps.
     pub(super) fn dash(self) -> &'static str {
         DASHES[self.shape]
     }
@@ -152,18 +143,14 @@ fn diagonals(path: &mut Path, rect: Rect, gap: f64, slant: Slant) {
             };
             (x, rect.bottom() - (reach - along))
         };
-        path.push(spot(start));
-        path.push(spot(end));
-        path.lift();
+        path.segment(spot(start), spot(end));
     }
 }
 
 fn levels(path: &mut Path, rect: Rect, gap: f64) {
     for index in 1..=(rect.height / gap) as usize {
         let y = rect.bottom() - (index as f64 - 0.5) * gap;
-        path.push((rect.x, y));
-        path.push((rect.right(), y));
-        path.lift();
+        path.segment((rect.x, y), (rect.right(), y));
     }
 }
 
@@ -171,9 +158,7 @@ fn columns(path: &mut Path, rect: Rect, gap: f64) {
     let count = (rect.width / gap) as usize;
     for index in 0..count {
         let x = rect.x + (index as f64 + 0.5) * rect.width / count as f64;
-        path.push((x, rect.y));
-        path.push((x, rect.bottom()));
-        path.lift();
+        path.segment((x, rect.y), (x, rect.bottom()));
     }
 }
 

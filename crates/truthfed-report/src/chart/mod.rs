@@ -23,14 +23,11 @@ mod thin;
 
 use super::Theme;
 
-/// One value of a series.
+/// One value of a series: a mean over repetitions and its standard deviation, which is 0 when there was one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where on the horizontal axis.
     pub x: f64,
-    /// The mean over repetitions.
     pub mean: f64,
-    /// The standard deviation over repetitions; 0 when there was one.
     pub sd: f64,
 }
 
@@ -43,40 +40,20 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// How values become positions.
+/// How values become positions: equal differences, or equal ratios, are equally long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences are equally long.
     Linear,
-    /// Equal ratios are equally long.
     Log,
 }
 
-/// One axis of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     /// What it measures, with the unit.
     pub label: String,
-    /// How values become positions.
     pub scale: Scale,
 }
 
-/// Lines over a numeric axis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LineChart {
-    /// What the chart shows; may be empty.
-    pub title: String,
-    /// The horizontal axis.
-    pub x: Axis,
-    /// The vertical axis.
-    pub y: Axis,
-    /// The lines.
-    pub series: Vec<Series>,
-    /// A remark below the chart.
-    pub note: Option<String>,
-}
-
-/// One bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     /// What the legend says; bars of one name look alike. Empty: no legend entry.
@@ -94,30 +71,24 @@ pub struct Bar {
 pub struct BarGroup {
     /// What stands below the axis.
     pub name: String,
-    /// The bars, from left to right.
     pub bars: Vec<Bar>,
 }
 
-/// Groups of bars.
+/// Lines over a numeric axis, or groups of bars.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BarChart {
+pub struct Chart {
     /// What the chart shows; may be empty.
     pub title: String,
-    /// The vertical axis.
     pub y: Axis,
-    /// The groups, from left to right.
-    pub groups: Vec<BarGroup>,
+    pub data: Data,
     /// A remark below the chart.
     pub note: Option<String>,
 }
 
-/// A chart of either kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Chart {
-    /// Lines.
-    Line(LineChart),
-    /// Bars.
-    Bar(BarChart),
+pub enum Data {
+    Lines { x: Axis, series: Vec<Series> },
+    Bars(Vec<BarGroup>),
 }
 
 /// One or more charts that are read together; several get letters: (a), (b), ...
@@ -135,7 +106,70 @@ pub struct Figure {
     pub columns: usize,
 }
 
+impl Axis {
+    pub fn linear(label: &str) -> Axis {
+        Axis { label: label.to_owned(), scale: Scale::Linear }
+    }
+
+    pub fn log(label: &str) -> Axis {
+        Axis { label: label.to_owned(), scale: Scale::Log }
+    }
+}
+
+impl Series {
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Series {
+        Series { name: name.into(), points: points.into_iter().collect() }
+    }
+}
+
+impl BarGroup {
+    pub fn new(name: impl Into<String>, bars: impl IntoIterator<Item = Bar>) -> BarGroup {
+        BarGroup { name: name.into(), bars: bars.into_iter().collect() }
+    }
+}
+
+impl Chart {
+    pub fn lines(title: impl Into<String>, x: Axis, y: Axis, series: impl IntoIterator<Item = Series>) -> Chart {
+        let data = Data::Lines { x, series: series.into_iter().collect() };
+        Chart { title: title.into(), y, data, note: None }
+    }
+
+    pub fn bars(title: impl Into<String>, y: Axis, groups: impl IntoIterator<Item = BarGroup>) -> Chart {
+        Chart { title: title.into(), y, data: Data::Bars(groups.into_iter().collect()), note: None }
+    }
+
+    #[must_use]
+    pub fn with_note(mut self, note: impl Into<String>) -> Chart {
+        self.note = Some(note.into());
+        self
+    }
+
+    fn has_lines(&self) -> bool {
+        matches!(self.data, Data::Lines { .. })
+    }
+
+    /// The names that need a legend, each once, in order of appearance.
+    fn names(&self) -> Vec<&str> {
+        let all: Vec<&str> = match &self.data {
+            Data::Lines { series, .. } => series.iter().map(|series| series.name.as_str()).collect(),
+            Data::Bars(groups) => groups.iter().flat_map(|group| &group.bars).map(|bar| bar.name.as_str()).collect(),
+        };
+        distinct(all.into_iter().filter(|name| !name.is_empty()))
+    }
+}
+
 impl Figure {
+    /// A figure of charts one below the other; see [`Figure::in_columns`].
+    pub fn new(id: &str, title: &str, caption: &str, charts: impl IntoIterator<Item = Chart>) -> Figure {
+        let [id, title, caption] = [id, title, caption].map(str::to_owned);
+        Figure { id, title, caption, charts: charts.into_iter().collect(), columns: 1 }
+    }
+
+    #[must_use]
+    pub fn in_columns(self, columns: usize) -> Figure {
+        Figure { columns, ..self }
+    }
+
     /// The figure as an SVG document of its own, on white.
     pub fn to_svg(&self) -> String {
         self.render(Theme::Paper)
@@ -153,44 +187,15 @@ impl Figure {
     }
 }
 
-impl Chart {
-    fn title(&self) -> &str {
-        match self {
-            Chart::Line(chart) => &chart.title,
-            Chart::Bar(chart) => &chart.title,
+/// Each name once, in order of appearance.
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for name in all {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-
-    fn note(&self) -> Option<&str> {
-        match self {
-            Chart::Line(chart) => chart.note.as_deref(),
-            Chart::Bar(chart) => chart.note.as_deref(),
-        }
-    }
-
-    fn y(&self) -> &Axis {
-        match self {
-            Chart::Line(chart) => &chart.y,
-            Chart::Bar(chart) => &chart.y,
-        }
-    }
-
-    /// The names that need a legend, each once, in order of appearance.
-    fn names(&self) -> Vec<&str> {
-        let all: Vec<&str> = match self {
-            Chart::Line(chart) => chart.series.iter().map(|series| series.name.as_str()).collect(),
-            Chart::Bar(chart) => {
-                chart.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.name.as_str()).collect()
-            }
-        };
-        let mut names = Vec::new();
-        for name in all {
-            if !name.is_empty() && !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
-    }
+    names
 }
 
 /// The letter of a chart among several: a, b, ..., z, aa, ab, ...

@@ -3,21 +3,20 @@
 //! A panel first says how much room it needs; the figure aligns the plots of a row and of a column, and then has the
 //! panels drawn.
 
-use super::Chart;
 use super::bar::BarBody;
 use super::canvas::{Anchor, Canvas, Lettering, Rect, Spot};
 use super::frame::{LABEL, NOTE, TITLE, height_of, left_of, paragraph};
 use super::legend::Legend;
 use super::line::LineBody;
 use super::look::Looks;
-use super::ruler::Ruler;
+use super::{Chart, Data};
 use crate::text::{CAP_HEIGHT, wrap};
 use crate::theme::Role;
 
 /// Room to the right of a plot, for half of the last tick label.
 pub(super) const RIGHT: f64 = 16.0;
 
-/// What the vertical axis is assumed to take before its labels are known.
+/// What the vertical axis is assumed to take before its labels are known: a label of five digits and its name.
 const LEFT_GUESS: f64 = 60.0;
 const GAP: f64 = 8.0;
 
@@ -28,6 +27,9 @@ pub(super) struct Panel<'a> {
     legend: Legend,
     y_label: Vec<String>,
     body: Body<'a>,
+    /// Room that the labels of the ticks need to the left of the plot, and the body below it.
+    ticks: f64,
+    foot: f64,
     note: Vec<String>,
 }
 
@@ -48,18 +50,29 @@ impl<'a> Panel<'a> {
     pub(super) fn new(chart: &'a Chart, letter: Option<&str>, legend: Legend, size: Size) -> Panel<'a> {
         let plot_width = size.width - LEFT_GUESS - RIGHT;
         let heading = match letter {
-            Some(letter) => format!("({letter}) {}", chart.title()),
-            None => chart.title().to_owned(),
+            Some(letter) => format!("({letter}) {}", chart.title),
+            None => chart.title.clone(),
+        };
+        let (body, ticks, foot) = match &chart.data {
+            Data::Lines { x, series } => {
+                let body = LineBody::new(x, chart.y.scale, series, plot_width, size.plot_height);
+                let (ticks, foot) = (left_of(&body.y), body.foot());
+                (Body::Line(body), ticks, foot)
+            }
+            Data::Bars(groups) => {
+                let body = BarBody::new(groups, chart.y.scale, plot_width, size.plot_height);
+                let (ticks, foot) = (left_of(&body.y), body.foot());
+                (Body::Bar(body), ticks, foot)
+            }
         };
         Panel {
             title: wrap(&heading, TITLE, size.width),
             legend,
-            y_label: wrap(&chart.y().label, LABEL, size.plot_height + 20.0),
-            body: match chart {
-                Chart::Line(chart) => Body::Line(LineBody::new(chart, plot_width, size.plot_height)),
-                Chart::Bar(chart) => Body::Bar(BarBody::new(chart, plot_width, size.plot_height)),
-            },
-            note: wrap(chart.note().unwrap_or_default(), NOTE, size.width),
+            y_label: wrap(&chart.y.label, LABEL, size.plot_height + 20.0),
+            body,
+            ticks,
+            foot,
+            note: wrap(chart.note.as_deref().unwrap_or_default(), NOTE, size.width),
         }
     }
 
@@ -72,7 +85,7 @@ impl<'a> Panel<'a> {
 
     /// Room needed to the left of the plot.
     pub(super) fn left(&self, size: Size) -> f64 {
-        let axis = left_of(self.y()) + height_of(self.y_label.len(), LABEL) + GAP / 2.0;
+        let axis = self.ticks + height_of(self.y_label.len(), LABEL) + GAP / 2.0;
         match &self.body {
             Body::Line(_) => axis,
             Body::Bar(body) => axis.max(body.left(size.width - axis - RIGHT)),
@@ -82,7 +95,7 @@ impl<'a> Panel<'a> {
     /// Room needed below the plot.
     pub(super) fn foot(&self) -> f64 {
         let note = if self.note.is_empty() { 0.0 } else { GAP + height_of(self.note.len(), NOTE) };
-        note + self.body_foot()
+        note + self.foot
     }
 
     /// Draws the panel with its upper left corner at the spot, and its plot in the rectangle.
@@ -95,7 +108,7 @@ impl<'a> Panel<'a> {
             Body::Line(body) => body.draw(canvas, looks, plot),
             Body::Bar(body) => body.draw(canvas, looks, plot),
         }
-        let note = (x, plot.bottom() + self.body_foot() + GAP);
+        let note = (x, plot.bottom() + self.foot + GAP);
         paragraph(canvas, &self.note, note, Lettering::new(NOTE, Role::Muted, Anchor::Start));
     }
 
@@ -104,20 +117,6 @@ impl<'a> Panel<'a> {
         let middle = plot.y + plot.height / 2.0;
         for (index, line) in self.y_label.iter().enumerate() {
             canvas.text(line, (x + height_of(index, LABEL) + LABEL * CAP_HEIGHT, middle), lettering);
-        }
-    }
-
-    fn y(&self) -> &Ruler {
-        match &self.body {
-            Body::Line(body) => &body.y,
-            Body::Bar(body) => &body.y,
-        }
-    }
-
-    fn body_foot(&self) -> f64 {
-        match &self.body {
-            Body::Line(body) => body.foot(),
-            Body::Bar(body) => body.foot(),
         }
     }
 }

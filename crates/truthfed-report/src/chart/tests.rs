@@ -12,19 +12,18 @@ fn points(values: &[(f64, f64)]) -> Vec<Point> {
 }
 
 fn line(scale: Scale, series: Vec<(&str, Vec<Point>)>) -> Chart {
-    let series = series.into_iter().map(|(name, points)| Series { name: name.to_owned(), points }).collect();
-    Chart::Line(LineChart { title: "lines".to_owned(), x: axis(scale), y: axis(scale), series, note: None })
+    let series = series.into_iter().map(|(name, points)| Series::new(name, points));
+    Chart::lines("lines", axis(scale), axis(scale), series)
 }
 
 fn bars(scale: Scale, groups: &[&[(&str, f64)]]) -> Chart {
     let bar = |(name, height): &(&str, f64)| Bar { name: (*name).to_owned(), height: *height, sd: 0.0, label: None };
-    let group = |bars: &&[(&str, f64)]| BarGroup { name: "group".to_owned(), bars: bars.iter().map(bar).collect() };
-    let groups = groups.iter().map(group).collect();
-    Chart::Bar(BarChart { title: "bars".to_owned(), y: axis(scale), groups, note: None })
+    let groups = groups.iter().map(|bars| BarGroup::new("group", bars.iter().map(bar)));
+    Chart::bars("bars", axis(scale), groups)
 }
 
 fn figure(charts: Vec<Chart>) -> Figure {
-    Figure { id: "id".to_owned(), title: "title".to_owned(), caption: "caption".to_owned(), charts, columns: 2 }
+    Figure::new("id", "title", "caption", charts).in_columns(2)
 }
 
 /// Draws and checks that the result is well-formed and holds no number that is none.
@@ -50,20 +49,12 @@ fn texts(svg: &str) -> Vec<String> {
 }
 
 fn evil() -> Figure {
-    let text = || EVIL.to_owned();
-    let axis = || Axis { label: text(), scale: Scale::Linear };
-    let bar = Bar { name: format!("{EVIL}1"), height: 1.0, sd: 0.1, label: Some(text()) };
-    let groups = vec![BarGroup { name: text(), bars: vec![bar] }];
-    let series = vec![Series { name: format!("{EVIL}2"), points: points(&[(0.0, 1.0), (1.0, 2.0)]) }];
-    let lines = LineChart { title: text(), x: axis(), y: axis(), series, note: Some(text()) };
-    let bars = BarChart { title: text(), y: axis(), groups, note: Some(text()) };
-    Figure {
-        id: text(),
-        title: text(),
-        caption: text(),
-        charts: vec![Chart::Line(lines), Chart::Bar(bars)],
-        columns: 2,
-    }
+    let axis = || Axis::linear(EVIL);
+    let bar = Bar { name: format!("{EVIL}1"), height: 1.0, sd: 0.1, label: Some(EVIL.to_owned()) };
+    let series = Series::new(format!("{EVIL}2"), points(&[(0.0, 1.0), (1.0, 2.0)]));
+    let lines = Chart::lines(EVIL, axis(), axis(), [series]).with_note(EVIL);
+    let bars = Chart::bars(EVIL, axis(), [BarGroup::new(EVIL, [bar])]).with_note(EVIL);
+    Figure::new(EVIL, EVIL, EVIL, [lines, bars]).in_columns(2)
 }
 
 #[test]
@@ -168,9 +159,8 @@ fn awkward_bars_are_drawn() {
 fn many_groups_with_long_or_empty_names_are_drawn() {
     let bar = || vec![Bar { name: String::new(), height: 1.0, sd: f64::NAN, label: Some("12345678".to_owned()) }];
     let name = |index: usize| if index == 3 { String::new() } else { "an-unbreakablyverylongname of it".to_owned() };
-    let groups = (0..30).map(|index| BarGroup { name: name(index), bars: bar() }).collect();
-    let chart = BarChart { title: String::new(), y: axis(Scale::Linear), groups, note: None };
-    check(vec![Chart::Bar(chart)]);
+    let groups = (0..30).map(|index| BarGroup::new(name(index), bar()));
+    check(vec![Chart::bars("", axis(Scale::Linear), groups)]);
 }
 
 #[test]

@@ -20,44 +20,19 @@ use super::text::{FAMILY, FONT};
 pub enum ExportError {
     /// Caller: choose another id.
     #[error("figure id {id:?} cannot name files: use letters, digits, - and _")]
-    Id {
-        /// The id as given.
-        id: String,
-    },
+    Id { id: String },
     /// Machine: no such place, no permission, or no space.
     #[error("cannot write {path}: {source}")]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
     /// Caller: the figure has too many charts to be one picture.
     #[error("figure {id} is too large for a picture: {width} x {height}")]
-    Size {
-        /// The figure.
-        id: String,
-        /// Pixels across.
-        width: u32,
-        /// Pixels down.
-        height: u32,
-    },
+    Size { id: String, width: u32, height: u32 },
     /// Ours: the drawing is not what a converter takes. Please report it.
     #[error("figure {id} cannot become {format}: {reason}")]
-    Convert {
-        /// The figure.
-        id: String,
-        /// The format aimed at.
-        format: &'static str,
-        /// What the converter said.
-        reason: String,
-    },
+    Convert { id: String, format: &'static str, reason: String },
 }
 
 /// Writes the files of a figure into a folder, which is made when it is missing.
-///
-/// # Errors
-/// When the figure cannot be drawn or a file not written.
 pub fn write_figure(folder: &Path, figure: &Figure) -> Result<(), ExportError> {
     let files = figure_files(figure)?;
     std::fs::create_dir_all(folder).map_err(|source| ExportError::Write { path: folder.to_owned(), source })?;
@@ -69,9 +44,6 @@ pub fn write_figure(folder: &Path, figure: &Figure) -> Result<(), ExportError> {
 }
 
 /// The files of a figure, `<id>.svg`, `<id>.pdf`, `<id>.png` and `<id>.csv`, by name.
-///
-/// # Errors
-/// When the figure cannot be drawn, or its id not name files.
 pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 4], ExportError> {
     if !is_file_name(&figure.id) {
         return Err(ExportError::Id { id: figure.id.clone() });

@@ -16,7 +16,6 @@ const RESOURCES: &[u8] = b"/Type /Page\n  /Resources <<\n";
 /// What stands before each of their names: the indentation of a dictionary within.
 const ENTRY: &[u8] = b"      /";
 
-/// The document.
 pub(super) fn encode(tree: &Tree) -> Result<Vec<u8>, ConversionError> {
     let mut bytes = to_pdf(tree, ConversionOptions::default(), PageOptions { dpi: DPI })?;
     sort_resources(&mut bytes);

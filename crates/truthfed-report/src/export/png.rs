@@ -10,7 +10,6 @@ pub(super) const SCALE: u32 = 2;
 /// 192 pixels per inch, so that word processors show the picture at the size of the figure.
 const PIXELS_PER_METRE: u32 = 7559;
 
-/// Width and height of the picture.
 pub(super) fn size(tree: &Tree) -> (u32, u32) {
     let size = tree.size().to_int_size();
     (size.width().saturating_mul(SCALE), size.height().saturating_mul(SCALE))

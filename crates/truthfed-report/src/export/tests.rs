@@ -1,28 +1,23 @@
 use resvg::tiny_skia::Pixmap;
 
 use super::*;
-use crate::chart::{Axis, Bar, BarChart, BarGroup, Chart, LineChart, Point, Scale, Series};
-
-fn axis(label: &str) -> Axis {
-    Axis { label: label.to_owned(), scale: Scale::Linear }
-}
+use crate::chart::{Axis, Bar, BarGroup, Chart, Point, Series};
 
 fn lines(names: &[&str]) -> Chart {
-    let points = |shift: f64| (0..50).map(|i| Point { x: f64::from(i), mean: shift * f64::from(i), sd: 1.0 }).collect();
-    let series = names.iter().enumerate();
-    let series = series.map(|(i, name)| Series { name: (*name).to_owned(), points: points(i as f64) }).collect();
-    Chart::Line(LineChart { title: "Lines".to_owned(), x: axis("time"), y: axis("regret"), series, note: None })
+    let points = |shift: f64| (0..50).map(move |i| Point { x: f64::from(i), mean: shift * f64::from(i), sd: 1.0 });
+    let series = names.iter().enumerate().map(|(i, name)| Series::new(*name, points(i as f64)));
+    Chart::lines("Lines", Axis::linear("time"), Axis::linear("regret"), series)
 }
 
 fn bars(names: &[&str]) -> Chart {
     let bar = Bar { name: "bar".to_owned(), height: -2e5, sd: 1e4, label: Some("a value".to_owned()) };
-    let groups = names.iter().map(|name| BarGroup { name: (*name).to_owned(), bars: vec![bar.clone()] }).collect();
-    let note = Some("A note that is long enough to need more than the one line that it would like to have.".to_owned());
-    Chart::Bar(BarChart { title: "Bars".to_owned(), y: axis("units"), groups, note })
+    let groups = names.iter().map(|name| BarGroup::new(*name, [bar.clone()]));
+    let note = "A note that is long enough to need more than the one line that it would like to have.";
+    Chart::bars("Bars", Axis::linear("units"), groups).with_note(note)
 }
 
 fn figure(charts: Vec<Chart>) -> Figure {
-    Figure { id: "a-figure_1".to_owned(), title: "Title".to_owned(), caption: String::new(), charts, columns: 2 }
+    Figure::new("a-figure_1", "Title", "", charts).in_columns(2)
 }
 
 /// Many translucent bands, the case in which svg2pdf's order varies most.

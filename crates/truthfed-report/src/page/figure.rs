@@ -8,7 +8,6 @@ use crate::theme::Theme;
 /// The files that [`write_figure`](crate::export::write_figure) makes.
 const FILES: [(&str, &str); 4] = [("SVG", "svg"), ("PDF", "pdf"), ("PNG", "png"), ("CSV", "csv")];
 
-/// Writes the figure of that number.
 pub(super) fn write(html: &mut Markup, figure: &Figure, number: usize) {
     html.open("figure", &[("id", &format!("fig-{}", figure.id))]);
     html.open("div", &[("class", "canvas")]);

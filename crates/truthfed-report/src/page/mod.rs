@@ -19,12 +19,10 @@ use super::chart::Figure;
 use super::markup::Markup;
 use inline::{inline, plain};
 
-/// A report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// Title of the report.
     pub title: String,
-    /// One short paragraph below it.
+    /// One short paragraph below the title.
     pub lead: String,
     /// The parts, in order; they make the table of contents.
     pub sections: Vec<Section>,
@@ -37,31 +35,24 @@ pub struct Page {
 pub struct Section {
     /// Its anchor, unique in the page.
     pub id: String,
-    /// Its heading.
     pub title: String,
     /// Paragraphs before the items.
     pub text: Vec<String>,
-    /// Figures, tables and verdicts.
     pub items: Vec<Item>,
 }
 
-/// What a section shows.
+/// What a section shows. A figure comes with its caption and links to its files.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// A figure with its caption and links to its files.
     Figure(Figure),
-    /// A table.
     Table(Table),
-    /// Claims and what became of them.
     Verdicts(Vec<Verdict>),
 }
 
 /// A table of text; cells may hold code between backticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows.
     pub caption: String,
-    /// Names of the columns.
     pub header: Vec<String>,
     /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<String>>,
@@ -69,16 +60,13 @@ pub struct Table {
     pub numeric: Vec<usize>,
 }
 
-/// A claim and what was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// Short name of the claim, unique in the page; also its anchor.
     pub id: String,
     /// What is claimed, and by whom.
     pub claim: String,
-    /// What was measured.
     pub measured: String,
-    /// What follows.
     pub verdict: VerdictKind,
     /// The command that measures it again.
     pub command: String,
@@ -96,7 +84,42 @@ pub enum VerdictKind {
     Refuted,
 }
 
-/// Numbers of figures and tables so far.
+impl From<Figure> for Item {
+    fn from(figure: Figure) -> Item {
+        Item::Figure(figure)
+    }
+}
+
+impl From<Table> for Item {
+    fn from(table: Table) -> Item {
+        Item::Table(table)
+    }
+}
+
+impl Table {
+    /// A table whose numbers, if any, are not set to the right: see [`Table::with_numeric`].
+    pub fn new(
+        caption: impl Into<String>,
+        header: impl IntoIterator<Item = impl Into<String>>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Table {
+        let header = header.into_iter().map(Into::into).collect();
+        Table { caption: caption.into(), header, rows: rows.into_iter().collect(), numeric: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_numeric(self, columns: impl IntoIterator<Item = usize>) -> Table {
+        Table { numeric: columns.into_iter().collect(), ..self }
+    }
+}
+
+impl Verdict {
+    pub fn new(id: &str, claim: &str, measured: impl Into<String>, verdict: VerdictKind, command: &str) -> Verdict {
+        let [id, claim, command] = [id, claim, command].map(str::to_owned);
+        Verdict { id, claim, measured: measured.into(), verdict, command }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Counts {
     figures: usize,
@@ -169,6 +192,16 @@ impl Page {
 }
 
 impl Section {
+    pub fn new(
+        id: &str,
+        title: &str,
+        text: impl IntoIterator<Item = impl Into<String>>,
+        items: impl IntoIterator<Item = Item>,
+    ) -> Section {
+        let text = text.into_iter().map(Into::into).collect();
+        Section { id: id.to_owned(), title: title.to_owned(), text, items: items.into_iter().collect() }
+    }
+
     fn write(&self, html: &mut Markup, counts: &mut Counts) {
         let heading = format!("{}-title", self.id);
         html.open("section", &[("id", &self.id), ("aria-labelledby", &heading)]);

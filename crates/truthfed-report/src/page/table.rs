@@ -4,7 +4,6 @@ use super::Table;
 use super::inline::{inline, sentence};
 use crate::markup::{Attributes, Markup};
 
-/// Writes the table of that number.
 pub(super) fn write(html: &mut Markup, table: &Table, number: usize) {
     let id = format!("table-{number}");
     html.open("div", &[("class", "scroll"), ("role", "region"), ("aria-labelledby", &id), ("tabindex", "0")]);

@@ -1,31 +1,27 @@
 use resvg::usvg::roxmltree::{Document, Node};
 
 use super::*;
-use crate::chart::{Axis, Chart, LineChart, Point, Scale, Series};
+use crate::chart::{Axis, Chart, Point, Series};
 
 const EVIL: &str = "<b>&\"'";
 
 fn figure(id: &str, text: &str) -> Figure {
-    let axis = || Axis { label: text.to_owned(), scale: Scale::Linear };
-    let points = vec![Point { x: 0.0, mean: 1.0, sd: 0.5 }, Point { x: 1.0, mean: 2.0, sd: 0.5 }];
-    let series = vec![Series { name: text.to_owned(), points }];
-    let chart = LineChart { title: text.to_owned(), x: axis(), y: axis(), series, note: Some(text.to_owned()) };
-    let charts = vec![Chart::Line(chart)];
-    Figure { id: id.to_owned(), title: text.to_owned(), caption: text.to_owned(), charts, columns: 1 }
+    let points = [Point { x: 0.0, mean: 1.0, sd: 0.5 }, Point { x: 1.0, mean: 2.0, sd: 0.5 }];
+    let chart = Chart::lines(text, Axis::linear(text), Axis::linear(text), [Series::new(text, points)]).with_note(text);
+    Figure::new(id, text, text, [chart])
 }
 
 fn table(text: &str) -> Table {
     let cells = || vec![text.to_owned(), "1".to_owned()];
-    Table { caption: text.to_owned(), header: cells(), rows: vec![cells(), cells()], numeric: vec![1] }
+    Table::new(text, cells(), [cells(), cells()]).with_numeric([1])
 }
 
 fn verdict(text: &str, verdict: VerdictKind) -> Verdict {
-    let text = || text.to_owned();
-    Verdict { id: text(), claim: text(), measured: text(), verdict, command: text() }
+    Verdict::new(text, text, text, verdict, text)
 }
 
 fn section(id: &str, text: &str, items: Vec<Item>) -> Section {
-    Section { id: id.to_owned(), title: text.to_owned(), text: vec![text.to_owned()], items }
+    Section::new(id, text, [text], items)
 }
 
 fn page(text: &str) -> Page {

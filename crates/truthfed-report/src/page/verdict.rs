@@ -6,7 +6,6 @@ use crate::markup::{Markup, escape};
 
 const KINDS: [VerdictKind; 3] = [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted];
 
-/// Writes all verdicts.
 pub(super) fn write(html: &mut Markup, verdicts: &[Verdict]) {
     tally(html, verdicts);
     html.open("table", &[("class", "verdicts")]);

@@ -11,6 +11,10 @@ use super::number::{decade_labels, floor_log10, linear_labels, power_of_ten, val
 /// Beyond these no figure is meant, and arithmetic on ranges could overflow.
 const LARGEST: f64 = 1e290;
 const SMALLEST: f64 = 1e-290;
+/// Values whose ratio is nearer to 1 than this are taken for equal, so that the rounding of a sum adds no tick.
+const SLACK: f64 = 1e-9;
+/// Pixels between two ticks of a vertical axis: labels do not touch, and a value can still be read off.
+const TICKS_APART: (f64, f64) = (30.0, 60.0);
 
 /// Whether the axis ends at the data or at the next tick beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +25,12 @@ pub(super) enum Fit {
     Round,
 }
 
-/// A labelled tick.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
     pub(super) value: f64,
     pub(super) label: String,
 }
 
-/// A range of values with ticks.
 #[derive(Debug, Clone)]
 pub(super) struct Ruler {
     scale: Scale,
@@ -65,7 +67,7 @@ impl Ruler {
 
     /// A ruler for a vertical axis of that height, rounded to ticks and with the least room left over.
     pub(super) fn upright(scale: Scale, extent: Option<(f64, f64)>, height: f64) -> Ruler {
-        let (fewest, most) = ((height / 60.0) as usize, (height / 30.0) as usize);
+        let (fewest, most) = ((height / TICKS_APART.1) as usize, (height / TICKS_APART.0) as usize);
         match scale {
             Scale::Log => Ruler::new(scale, extent, most, Fit::Round),
             Scale::Linear => {
@@ -101,7 +103,7 @@ struct Step {
 impl Step {
     fn at_least(length: f64) -> Step {
         let exponent = floor_log10(length);
-        let fits = |mantissa: &f64| Step { mantissa: *mantissa, exponent }.times(1.0) >= length * (1.0 - 1e-9);
+        let fits = |mantissa: &f64| Step { mantissa: *mantissa, exponent }.times(1.0) >= length * (1.0 - SLACK);
         match [1.0, 2.0, 5.0].into_iter().find(fits) {
             Some(mantissa) => Step { mantissa, exponent },
             None => Step { mantissa: 1.0, exponent: exponent + 1 },
@@ -123,8 +125,8 @@ fn linear(extent: (f64, f64), count: usize, fit: Fit) -> Ruler {
     let step = Step::at_least((high - low) / count as f64);
     let (from, to) = (low / step.times(1.0), high / step.times(1.0));
     let (first, last) = match fit {
-        Fit::Round => ((from + 1e-9).floor(), (to - 1e-9).ceil()),
-        Fit::Tight => ((from - 1e-9).ceil(), (to + 1e-9).floor()),
+        Fit::Round => ((from + SLACK).floor(), (to - SLACK).ceil()),
+        Fit::Tight => ((from - SLACK).ceil(), (to + SLACK).floor()),
     };
     let values: Vec<f64> = (0..=(last - first) as usize).map(|index| step.times(first + index as f64)).collect();
     let labels = linear_labels(&values, step.exponent);
@@ -140,7 +142,7 @@ fn widened((low, high): (f64, f64)) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     if size < SMALLEST {
         (0.0, 1.0)
-    } else if high - low <= size * 1e-9 {
+    } else if high - low <= size * SLACK {
         let margin = (size * 0.1).max(0.5_f64.min(size));
         (low - margin, high + margin)
     } else {
@@ -149,12 +151,12 @@ fn widened((low, high): (f64, f64)) -> (f64, f64) {
 }
 
 fn logarithmic((low, high): (f64, f64), count: usize, fit: Fit) -> Ruler {
-    let (low, high) = if high / low < 1.0 + 1e-9 { (low / 2.0, high * 2.0) } else { (low, high) };
+    let (low, high) = if high / low < 1.0 + SLACK { (low / 2.0, high * 2.0) } else { (low, high) };
     let (low, high) = match fit {
         Fit::Tight => (low, high),
         Fit::Round => (round_down(low), round_up(high)),
     };
-    let inside = |value: &f64| *value >= low * (1.0 - 1e-9) && *value <= high * (1.0 + 1e-9);
+    let inside = |value: &f64| *value >= low * (1.0 - SLACK) && *value <= high * (1.0 + SLACK);
     let exponents: Vec<i32> = (floor_log10(low)..=floor_log10(high) + 1).collect();
     let decades: Vec<i32> = exponents.iter().copied().filter(|exponent| inside(&power_of_ten(*exponent))).collect();
     let minor: &[u8] = if decades.len() > 8 { &[1] } else { &[2, 3, 4, 5, 6, 7, 8, 9] };
@@ -194,13 +196,13 @@ fn within_decades(exponents: &[i32], mantissas: &[u8]) -> Vec<f64> {
 fn round_down(value: f64) -> f64 {
     let exponent = floor_log10(value);
     let steps = within_decades(&[exponent], &[5, 2, 1]);
-    steps.into_iter().find(|step| *step <= value * (1.0 + 1e-9)).unwrap_or(value)
+    steps.into_iter().find(|step| *step <= value * (1.0 + SLACK)).unwrap_or(value)
 }
 
 fn round_up(value: f64) -> f64 {
     let exponent = floor_log10(value);
     let steps = within_decades(&[exponent, exponent + 1], &[1, 2, 5]);
-    steps.into_iter().find(|step| *step >= value * (1.0 - 1e-9)).unwrap_or(value)
+    steps.into_iter().find(|step| *step >= value * (1.0 - SLACK)).unwrap_or(value)
 }
 
 fn labelled(values: Vec<f64>, labels: Vec<String>) -> Vec<Tick> {
