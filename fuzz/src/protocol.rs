@@ -10,7 +10,7 @@ use truthfed::Amount;
 use truthfed::auction::{ClientId, Clock, Coverage, Everyone, Mechanism, Offer};
 use truthfed::bandit::{Config, RawConfig};
 use truthfed::protocol::{
-    Accepted, Asking, Coordinator, CoverageRule, Ending, Input, Member, Notice, Output, Request, RoundId,
+    Accepted, Asking, Coordinator, CoverageRule, Ending, Input, Member, Notice, OpenRound, Output, Request, RoundId,
     RoundRecord, Since, Terms, Time, Trigger,
 };
 use truthfed::statistics::{Gram, Statistics};
@@ -166,7 +166,7 @@ impl Run {
     fn lie(&mut self, bytes: &mut Bytes<'_>) {
         let round = match bytes.below(3) {
             0 => RoundId(bytes.count()),
-            _ => self.coordinator.open_round().unwrap_or(self.coordinator.closed()),
+            _ => self.coordinator.open().map_or(self.coordinator.closed(), OpenRound::round),
         };
         let mut moment = vec![0.0; DIMENSION];
         moment[OBSERVATIONS] = bytes.float();
@@ -193,7 +193,7 @@ impl Run {
         let member = self.member(bytes);
         let saved = serde_json::to_string(member).expect("a member is JSON");
         *member = serde_json::from_str(&saved).expect("a saved member is read again");
-        if self.coordinator.open_round().is_none() {
+        if self.coordinator.open().is_none() {
             let standing = serde_json::to_string(&self.coordinator.standing()).expect("a standing is JSON");
             let standing = serde_json::from_str(&standing).expect("a standing is read again");
             self.coordinator = Coordinator::resume(terms(), mechanism(self.is_clock), standing);
@@ -219,10 +219,12 @@ impl Run {
             }
         }
         while let Some(output) = self.coordinator.poll() {
-            match output {
-                Output::Notice(to, notice) => self.down.push((to, notice)),
-                Output::Ended(record) => self.check_record(*record),
-                Output::Awarded(..) => {}
+            for (name, member) in self.members.iter().filter(|(name, _)| output.concerns(name)) {
+                let notices = self.coordinator.notices(name, Some(member.closed()));
+                self.down.extend(notices.map(|notice| (name.clone(), notice)));
+            }
+            if let Output::Ended(record) = output {
+                self.check_record(*record);
             }
         }
     }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
-use truthfed::auction::ClientId;
+use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::RoundId;
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
@@ -143,6 +143,19 @@ pub struct Award {
     pub payment_micros: Amount,
     /// Whether the target could not be met without it.
     pub essential: bool,
+}
+
+impl Award {
+    /// The winners of an outcome as they are recorded.
+    pub(crate) fn all(outcome: &Outcome) -> Vec<Award> {
+        let award = |winner: &Winner| Award {
+            member: winner.client.clone(),
+            ask_micros: winner.ask,
+            payment_micros: winner.payment,
+            essential: winner.essential,
+        };
+        outcome.winners().iter().map(award).collect()
+    }
 }
 
 /// An entry as it is kept.

@@ -34,6 +34,20 @@ struct Seat<'c> {
     missed: bool,
 }
 
+impl Seat<'_> {
+    /// Takes in a notice, unless it is away; whether it is turns out when a round opens.
+    fn hear(&mut self, notice: Notice, offline: f64) {
+        if let Notice::Opened(_) = notice {
+            self.away = offline > 0.0 && self.faults.chance(offline);
+        }
+        if self.away {
+            self.missed = true;
+            return;
+        }
+        self.member.handle(notice, &mut self.asker).expect("settled statistics are sums of checked offers");
+    }
+}
+
 /// Sets the price of a member.
 struct Asker<'c> {
     number: usize,
@@ -126,8 +140,8 @@ impl<'c> Federation<'c> {
             if sent || answered {
                 continue;
             }
-            let Some(deadline) = self.coordinator.deadline() else { break };
-            now = now.max(deadline);
+            let Some(open) = self.coordinator.open() else { break };
+            now = now.max(open.deadline());
             self.tell(now, Input::Tick);
         }
         std::mem::take(&mut self.ended)
@@ -171,27 +185,17 @@ impl<'c> Federation<'c> {
         let mut answered = false;
         while let Some(output) = self.coordinator.poll() {
             answered = true;
-            match output {
-                Output::Ended(record) => self.ended.push(*record),
-                Output::Notice(to, notice) => self.deliver(&to, notice),
-                Output::Awarded(..) => {}
+            let Federation { coordinator, members, offline, .. } = self;
+            for seat in members.iter_mut().filter(|seat| output.concerns(seat.member.id())) {
+                for notice in coordinator.notices(seat.member.id(), Some(seat.member.closed())) {
+                    seat.hear(notice, *offline);
+                }
+            }
+            if let Output::Ended(record) = output {
+                self.ended.push(*record);
             }
         }
         answered
-    }
-
-    fn deliver(&mut self, to: &ClientId, notice: Notice) {
-        let offline = self.offline;
-        let found = self.members.binary_search_by(|seat| seat.member.id().cmp(to));
-        let seat = &mut self.members[found.expect("the coordinator knows only members")];
-        if let Notice::Opened(_) = notice {
-            seat.away = offline > 0.0 && seat.faults.chance(offline);
-        }
-        if seat.away {
-            seat.missed = true;
-            return;
-        }
-        seat.member.handle(notice, &mut seat.asker).expect("settled statistics are sums of checked offers");
     }
 }
 

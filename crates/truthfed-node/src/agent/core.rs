@@ -228,13 +228,13 @@ impl Agent {
     /// When the file cannot be read.
     pub fn status(&mut self, coordinator_reachable: bool) -> Result<Status, FileError> {
         self.take_up()?;
-        let in_flight = self.state.in_flight().map_or(0, |(_, offered)| offered.samples);
+        let machine = self.state.machine();
         Ok(Status {
             member: self.membership.member.clone(),
-            known: self.state.machine().known().samples(),
-            unshared: self.state.machine().undelivered().samples() - in_flight,
-            in_flight,
-            last_round: self.state.closed(),
+            known: machine.known().samples(),
+            unshared: machine.unshared().samples(),
+            in_flight: machine.in_flight().map_or(0, |in_flight| in_flight.statistics().samples()),
+            last_round: machine.closed(),
             coordinator_reachable,
             earned: self.store.earned()?.to_string(),
         })

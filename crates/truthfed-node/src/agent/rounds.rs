@@ -5,13 +5,13 @@
 
 use truthfed::Amount;
 use truthfed::bandit::RefreshError;
-use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::protocol::{InFlight, RoundId, Snapshot};
 use truthfed::statistics::Statistics;
 
 use super::conversation::Speaker;
 use super::core::Agent;
 use super::receipts::{BadReceipt, Known};
-use super::state::{Answer, Event, EventError, NewOffer};
+use super::state::{Event, EventError};
 use super::store::{Beside, FileError, Receipt, SignedOffer};
 use crate::digest::Nonce;
 use crate::wire::{
@@ -74,7 +74,7 @@ impl From<EventError> for StepError {
 impl Speaker for Agent {
     fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
         self.take_up()?;
-        let closed = self.state.closed();
+        let closed = self.state.machine().closed();
         if view.closed > closed {
             return Ok(Step::Send(Call::Sync(SyncRequest { have: closed })));
         }
@@ -93,7 +93,8 @@ impl Speaker for Agent {
         self.take_up()?;
         let event = Event::Opened { round, nonce, ask };
         let mut next = self.state.clone();
-        let offer = next.apply(event.clone())?.map(|offer| (round, self.sign(round, nonce, offer)));
+        next.apply(event.clone())?;
+        let offer = next.in_flight_in(round).map(|offered| (round, self.sign(nonce, offered)));
         let beside = Beside { offer, ..Beside::default() };
         Ok(self.commit(&event, &beside, |state| *state = next)?)
     }
@@ -128,10 +129,8 @@ impl Agent {
         match self.state.answer_to(round) {
             Some(answer) if answer.nonce != open.nonce => Err(StepError::OtherNonce(round)),
             None if takes_offers && !open.answered => Ok(Step::Price(round, open.nonce, self.state.to_offer())),
-            Some(Answer { offered: None, .. }) if takes_offers && !open.answered => {
-                Ok(Step::Send(Call::Decline(round)))
-            }
-            Some(Answer { offered: Some(_), .. }) => self.after_offer(open),
+            Some(_) if self.state.in_flight_in(round).is_some() => self.after_offer(open),
+            Some(_) if takes_offers && !open.answered => Ok(Step::Send(Call::Decline(round))),
             _ => Ok(Step::Nothing),
         }
     }
@@ -148,7 +147,7 @@ impl Agent {
         if self.store.receipt(round, ReceiptKind::DeliveryTaken)?.is_some() {
             return Ok(Step::Nothing);
         }
-        match self.state.moment(round, payment) {
+        match self.state.awarded(round, payment) {
             Some(moment) => Ok(Step::Send(Call::Deliver(round, self.delivery(round, &sent, moment)?))),
             None => Ok(Step::Nothing),
         }
@@ -178,7 +177,7 @@ impl Agent {
     /// Takes over what is settled, up to a round that ended at least; nothing of a reply that cannot be right.
     pub(super) fn synced(&mut self, reply: SyncReply, ended: RoundId) -> Result<(), StepError> {
         self.take_up()?;
-        let closed = self.state.closed();
+        let closed = self.state.machine().closed();
         let SyncReply { snapshot, receipts } = reply;
         let Some(snapshot) = snapshot.filter(|snapshot| snapshot.closed >= ended) else {
             return Err(StepError::NoSnapshot { ended, got: closed });
@@ -195,14 +194,14 @@ impl Agent {
 
     /// A delivery that is settled is one that this agent made, and is paid for.
     fn check_settled(&self, snapshot: &Snapshot, receipts: &[Receipt]) -> Result<(), StepError> {
-        let closed = self.state.closed();
+        let closed = self.state.machine().closed();
         let Some(settled) = snapshot.settled.filter(|settled| *settled > closed) else { return Ok(()) };
-        match self.state.in_flight() {
-            Some((round, _)) if round == settled => {
-                let is_paid = |receipt: &Receipt| receipt.round == round && receipt.kind == ReceiptKind::Paid;
+        match self.state.machine().in_flight() {
+            Some(in_flight) if in_flight.round() == settled => {
+                let is_paid = |receipt: &Receipt| receipt.round == settled && receipt.kind == ReceiptKind::Paid;
                 match receipts.iter().any(is_paid) {
                     true => Ok(()),
-                    false => Err(BadReceipt(format!("round {round} is settled without a receipt of payment")).into()),
+                    false => Err(BadReceipt(format!("round {settled} is settled without a receipt of payment")).into()),
                 }
             }
             // A new file in the place of a lost one: everything in it was learned after what is settled.
@@ -245,26 +244,26 @@ impl Agent {
         self.store.offer(round)?.ok_or_else(missing)
     }
 
-    fn sign(&self, round: RoundId, nonce: Nonce, offer: NewOffer) -> SignedOffer {
-        let NewOffer { samples, offer, moment } = offer;
+    fn sign(&self, nonce: Nonce, offered: &InFlight) -> SignedOffer {
+        let (data, moment) = (offered.statistics(), offered.statistics().moment());
         let membership = &self.membership;
         let context = Context {
             federation: membership.federation,
-            round,
+            round: offered.round(),
             nonce,
             terms: membership.agreement.hash(),
             member: membership.member.clone(),
         };
         // Secret as the key is, and another one for other data: nothing is to be learned from the commitment.
-        let secret = serde_json::to_vec(&(&context, &moment)).expect("numbers and names are JSON");
+        let secret = serde_json::to_vec(&(&context, moment)).expect("numbers and names are JSON");
         let salt = membership.signer.nonce(SALT_SCHEMA, &secret);
         let content = OfferContent {
             schema: OFFER_SCHEMA.to_owned(),
             context,
-            gram: offer.gram,
-            samples,
-            ask_micros: offer.ask,
-            commitment: commitment(salt, &moment),
+            gram: data.gram().clone(),
+            samples: data.samples(),
+            ask_micros: offered.ask(),
+            commitment: commitment(salt, moment),
         };
         SignedOffer { envelope: membership.signer.seal(OFFER_SCHEMA, &content), salt }
     }

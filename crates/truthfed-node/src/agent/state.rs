@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
-use truthfed::auction::{ClientId, Offer};
+use truthfed::auction::ClientId;
 use truthfed::bandit::RefreshError;
-use truthfed::protocol::{Asking, Member, Notice, Request, RoundId, Snapshot};
+use truthfed::protocol::{Asking, InFlight, Member, Notice, Request, RoundId, Snapshot};
 use truthfed::statistics::{Statistics, StatisticsError};
 
 use crate::digest::Nonce;
@@ -41,35 +41,16 @@ pub(super) enum EventError {
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
     machine: Member,
-    /// The last round that is in the machine's snapshot.
-    closed: RoundId,
     wants_round: bool,
     answer: Option<Answer>,
 }
 
-/// What an agent says to a round: once, and it stands.
+/// That an agent has answered a round: once, and it stands. If it offered, the machine has the offer in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
     pub(super) round: RoundId,
     pub(super) nonce: Nonce,
-    /// What is in flight; none when it declined.
-    pub(super) offered: Option<Offered>,
-}
-
-/// What was offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Offered {
-    pub(super) samples: u64,
-    pub(super) ask: Amount,
-}
-
-/// An offer to be signed, with the moment it commits to.
-pub(super) struct NewOffer {
-    pub(super) samples: u64,
-    pub(super) offer: Offer,
-    pub(super) moment: Vec<f64>,
 }
 
 /// The price that was decided on before.
@@ -85,15 +66,11 @@ impl State {
     /// Of a member that knows nothing yet.
     pub(super) fn new(member: ClientId, agreement: &Agreement) -> State {
         let machine = Member::new(member, agreement.bandit(), agreement.trigger());
-        State { machine, closed: RoundId(0), wants_round: false, answer: None }
+        State { machine, wants_round: false, answer: None }
     }
 
     pub(super) fn machine(&self) -> &Member {
         &self.machine
-    }
-
-    pub(super) fn closed(&self) -> RoundId {
-        self.closed
     }
 
     pub(super) fn wants_round(&self) -> bool {
@@ -105,66 +82,50 @@ impl State {
         self.answer.filter(|answer| answer.round == round)
     }
 
-    /// What is offered in a round that has not ended.
-    pub(super) fn in_flight(&self) -> Option<(RoundId, Offered)> {
-        let open = self.answer.filter(|answer| answer.round > self.closed);
-        open.and_then(|answer| Some((answer.round, answer.offered?)))
+    /// What is offered in a round, if it has not ended.
+    pub(super) fn in_flight_in(&self, round: RoundId) -> Option<&InFlight> {
+        self.machine.in_flight().filter(|in_flight| in_flight.round() == round)
     }
 
     /// What would be offered to a round that has no answer yet; none when there is nothing.
     pub(super) fn to_offer(&self) -> Option<Statistics> {
-        let unshared = self.machine.undelivered();
-        (unshared.samples() > 0 && self.in_flight().is_none()).then_some(unshared)
+        let unshared = self.machine.unshared();
+        (unshared.samples() > 0 && self.machine.in_flight().is_none()).then(|| unshared.clone())
     }
 
-    /// Takes an event in. An offer that follows from it is returned, to be signed and kept with it.
-    pub(super) fn apply(&mut self, event: Event) -> Result<Option<NewOffer>, EventError> {
+    /// Takes an event in; a new answer to a round may follow from it, and is what is in flight then.
+    pub(super) fn apply(&mut self, event: Event) -> Result<(), EventError> {
         match event {
             Event::Learned { arm, reward } => {
                 self.machine.learn(&arm, reward)?;
                 self.wants_round |= self.drain().contains(&Request::Ask);
-                Ok(None)
             }
-            Event::Opened { round, nonce, ask } => Ok(self.opened(round, nonce, ask)?),
-            Event::Snapshot(snapshot) => Ok(self.take_over(snapshot).map(|()| None)?),
-            Event::Asked => {
-                self.wants_round = false;
-                Ok(None)
-            }
+            Event::Opened { round, nonce, ask } => self.opened(round, nonce, ask)?,
+            Event::Snapshot(snapshot) => self.take_over(snapshot)?,
+            Event::Asked => self.wants_round = false,
         }
+        Ok(())
     }
 
-    fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<Option<NewOffer>, RefreshError> {
-        let moment = self.machine.undelivered().moment().to_vec();
+    fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), RefreshError> {
         self.machine.handle(Notice::Opened(round), &mut Decided(ask))?;
         // It takes part in the round it may have wished for.
         self.wants_round = false;
-        let mut offer = None;
-        for request in self.drain() {
-            match request {
-                Request::Offer { round: to, samples, offer: new } if to == round => {
-                    offer = Some(NewOffer { samples, offer: new, moment: moment.clone() });
-                }
-                Request::Decline(to) if to == round => {}
-                _ => continue,
-            }
-            let offered = offer.as_ref().map(|offer| Offered { samples: offer.samples, ask: offer.offer.ask });
-            self.answer = Some(Answer { round, nonce, offered });
+        let is_answer = |request: &Request| match request {
+            Request::Offer { round: to, .. } | Request::Decline(to) => *to == round,
+            _ => false,
+        };
+        if self.drain().iter().any(is_answer) {
+            self.answer = Some(Answer { round, nonce });
         }
-        Ok(offer)
+        Ok(())
     }
 
     fn take_over(&mut self, snapshot: Snapshot) -> Result<(), RefreshError> {
-        let (got, expected) = (snapshot.statistics.dimension(), self.machine.known().dimension());
-        if got != expected {
-            return Err(RefreshError::WrongDimension { got, expected });
-        }
-        let closed = snapshot.closed.max(self.closed);
-        let in_flight = self.in_flight();
+        let had_offered = self.machine.in_flight().is_some();
         self.machine.handle(Notice::Snapshot(snapshot), &mut Decided(None))?;
         self.drain();
-        self.closed = closed;
-        if in_flight.is_some_and(|(round, _)| round <= closed) {
+        if had_offered && self.machine.in_flight().is_none() {
             // The wish came from data that has had its round; what is new since is weighed at the next reward.
             self.wants_round = false;
         }
@@ -172,11 +133,10 @@ impl State {
     }
 
     /// What the winner of a round delivers; none when it has nothing in flight there.
-    pub(super) fn moment(&self, round: RoundId, payment: Amount) -> Option<Vec<f64>> {
-        let mut machine = self.machine.clone();
-        // An award changes nothing but the outbox; no price is asked for.
-        machine.handle(Notice::Awarded(round, payment), &mut Decided(None)).ok()?;
-        std::iter::from_fn(|| machine.poll()).find_map(|request| match request {
+    pub(super) fn awarded(&mut self, round: RoundId, payment: Amount) -> Option<Vec<f64>> {
+        // Of what survives a restart an award changes nothing; no price is asked for.
+        self.machine.handle(Notice::Awarded(round, payment), &mut Decided(None)).ok()?;
+        self.drain().into_iter().find_map(|request| match request {
             Request::Deliver(of, moment) if of == round => Some(moment),
             _ => None,
         })

@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Accepted, Coordinator, Input, Output, Request, RoundId, Standing, Time};
+use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Standing, Time};
 use truthfed::statistics::Statistics;
 
 use super::draft::Draft;
 use super::published::{Counts, MemberInfo, Members};
-use super::state::{Open, State, Taken, awards};
+use super::state::{Open, State, Taken};
 use super::{EngineError, Setup};
 use crate::journal::{Award, Entry, Head, JournalError};
 use crate::ledger::{Checkpoint, Ledger};
 use crate::store::{RequestKey, RequestKind, Store, StoreError};
-use crate::wire::{DeliveryContent, Envelope, OfferContent, Phase};
+use crate::wire::{DeliveryContent, Envelope, OfferContent};
 
 /// Rows read at once.
 const CHUNK: usize = 1024;
@@ -201,29 +201,28 @@ impl State {
             Entry::Revoked { member } => self.take_out(&member, Time(0)),
             Entry::Opened { round, nonce, asked_by } => {
                 self.again(number, &asked_by, Request::Ask)?;
-                if self.machine.open_round() != Some(round) {
+                if self.machine.open().map(OpenRound::round) != Some(round) {
                     return Err(inconsistent("it opens another round than is next"));
                 }
-                self.open = Some(Open::new(round, nonce));
+                self.open = Some(Open::new(nonce));
             }
             Entry::Offered { round, member, offer } => {
                 let content: OfferContent = read(number, &offer)?;
                 let commitment = content.commitment;
                 self.again(number, &member, content.into_request(round))?;
-                self.answered(round, &member, RequestKind::Offer, store)?;
-                let taken = Taken { digest: offer.digest(), commitment, envelope: offer };
-                self.open_of(number)?.offers.insert(member, taken);
+                self.answered(number, RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
+                self.open_of(number)?.offers.insert(member, Taken { digest: offer.digest(), commitment });
             }
             Entry::Declined { round, member } => {
                 self.again(number, &member, Request::Decline(round))?;
-                self.answered(round, &member, RequestKind::Offer, store)?;
+                self.answered(number, RequestKey { member, round, kind: RequestKind::Offer }, store)?;
             }
-            Entry::Sealed { .. } => self.seal_again(number)?,
-            Entry::Awarded { round, winners } => self.award_again(number, round, winners, store)?,
+            Entry::Sealed { .. } => self.seal_again(),
+            Entry::Awarded { round, winners } => self.award_again(number, round, &winners, store)?,
             Entry::Delivered { round, member, delivery } => {
                 let content: DeliveryContent = read(number, &delivery)?;
                 self.again(number, &member, Request::Deliver(round, content.moment))?;
-                self.answered(round, &member, RequestKind::Delivery, store)?;
+                self.answered(number, RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
             }
             Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } => {
                 return Err(inconsistent("it should be in the standing"));
@@ -242,59 +241,44 @@ impl State {
     }
 
     /// The reply that was given is given again when it is asked for.
-    fn answered(
-        &mut self,
-        round: RoundId,
-        member: &ClientId,
-        kind: RequestKind,
-        store: &mut dyn Store,
-    ) -> Result<(), EngineError> {
-        let key = RequestKey { member: member.clone(), round, kind };
-        let reply = store.reply(&key)?;
-        let missing =
-            || StoreError::Damaged(format!("the reply to {member}'s {} in round {round} is missing", kind.name()));
-        let open = self.open.as_mut().filter(|open| open.round == round).ok_or_else(missing)?;
-        open.replies.insert(key, reply.ok_or_else(missing)?);
-        open.answered.insert(member.clone());
-        Ok(())
+    fn answered(&mut self, number: u64, key: RequestKey, store: &mut dyn Store) -> Result<&str, EngineError> {
+        let reply = store.reply(&key)?.ok_or_else(|| {
+            let RequestKey { member, round, kind } = &key;
+            StoreError::Damaged(format!("the reply to {member}'s {} in round {round} is missing", kind.name()))
+        })?;
+        Ok(&self.open_of(number)?.replies.entry(key).insert_entry(reply).into_mut().body)
     }
 
     /// If not all had answered, time had run out.
-    fn seal_again(&mut self, number: u64) -> Result<(), EngineError> {
-        self.open_of(number)?.phase = Phase::Deliveries;
-        let is_awarded = self.machine.is_awarded();
-        if let (false, Some(deadline)) = (is_awarded, self.machine.deadline()) {
+    fn seal_again(&mut self) {
+        if let Some(deadline) = self.machine.open().filter(|open| !open.is_awarded()).map(OpenRound::deadline) {
             self.machine.handle(deadline, Input::Tick).expect("time can always pass");
         }
-        Ok(())
     }
 
     fn award_again(
         &mut self,
         number: u64,
         round: RoundId,
-        winners: Vec<Award>,
+        winners: &[Award],
         store: &mut dyn Store,
     ) -> Result<(), EngineError> {
-        let outcome = std::iter::from_fn(|| self.machine.poll()).find_map(|output| match output {
-            Output::Awarded(awarded, outcome) if awarded == round => Some(outcome),
-            _ => None,
-        });
-        if outcome.is_none_or(|outcome| awards(&outcome) != winners) {
+        let open = self.machine.open().filter(|open| open.round() == round);
+        if open.and_then(OpenRound::outcome).is_none_or(|outcome| Award::all(outcome) != winners) {
             let problem = "the mechanism decides otherwise on the recorded offers".to_owned();
             return Err(EngineError::Inconsistent { entry: number, problem });
         }
+        // It is recorded already.
+        while self.machine.poll().is_some() {}
         let mut decisions = BTreeMap::new();
         let offered: Vec<ClientId> = self.open_of(number)?.offers.keys().cloned().collect();
         for member in offered {
-            self.answered(round, &member, RequestKind::Decision, store)?;
             let key = RequestKey { member: member.clone(), round, kind: RequestKind::Decision };
-            let body = &self.open_of(number)?.replies[&key].body;
+            let body = self.answered(number, key, store)?;
             let damaged = |error: serde_json::Error| StoreError::Damaged(format!("a receipt cannot be read: {error}"));
             decisions.insert(member, serde_json::from_str::<Envelope>(body).map_err(damaged)?);
         }
-        let open = self.open_of(number)?;
-        (open.awards, open.decisions) = (winners, Arc::new(decisions));
+        self.open_of(number)?.decisions = Arc::new(decisions);
         Ok(())
     }
 

@@ -2,15 +2,16 @@
 //!
 //! Whatever happens here is provisional until the draft is committed; if that fails, the state is read from the store again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Coordinator, Ending, Input, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
+    Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
 };
+use truthfed::statistics::Gram;
 
 use super::command::{Command, Kind};
 use super::draft::Draft;
@@ -25,8 +26,7 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Call, DeclineReply, Envelope, OfferContent, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
-    commitment,
+    AskReply, Call, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
 };
 
 /// Everything the engine knows.
@@ -44,37 +44,23 @@ pub(super) struct State {
     pub(super) checkpoint: Option<Checkpoint>,
 }
 
-/// The round that is open.
+/// What the machine does not know of the open round: nothing of it is in [`OpenRound`].
 pub(super) struct Open {
-    pub(super) round: RoundId,
     pub(super) nonce: Nonce,
-    pub(super) phase: Phase,
     pub(super) offers: BTreeMap<ClientId, Taken>,
-    pub(super) answered: BTreeSet<ClientId>,
-    pub(super) awards: Vec<Award>,
     pub(super) decisions: Arc<BTreeMap<ClientId, Envelope>>,
     pub(super) replies: BTreeMap<RequestKey, StoredReply>,
 }
 
-/// An offer that binds.
+/// What an offer that binds was signed with.
 pub(super) struct Taken {
     pub(super) digest: Digest,
     pub(super) commitment: Digest,
-    pub(super) envelope: Envelope,
 }
 
 impl Open {
-    pub(super) fn new(round: RoundId, nonce: Nonce) -> Open {
-        Open {
-            round,
-            nonce,
-            phase: Phase::Offers,
-            offers: BTreeMap::new(),
-            answered: BTreeSet::new(),
-            awards: Vec::new(),
-            decisions: Arc::default(),
-            replies: BTreeMap::new(),
-        }
+    pub(super) fn new(nonce: Nonce) -> Open {
+        Open { nonce, offers: BTreeMap::new(), decisions: Arc::default(), replies: BTreeMap::new() }
     }
 }
 
@@ -91,7 +77,7 @@ impl State {
 
     /// When the phase of the open round ends.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.machine.deadline()
+        self.machine.open().map(OpenRound::deadline)
     }
 
     pub(super) fn lease_ms(&self) -> u64 {
@@ -118,13 +104,13 @@ impl State {
     }
 
     pub(super) fn published(&self) -> Published {
-        let open = self.open.as_ref().map(|open| PublishedRound {
-            round: open.round,
+        let open = self.machine.open().zip(self.open.as_ref()).map(|(round, open)| PublishedRound {
+            round: round.round(),
             nonce: open.nonce,
-            phase: open.phase,
-            deadline: self.machine.deadline().unwrap_or(Time(0)),
+            phase: if round.is_awarded() { Phase::Deliveries } else { Phase::Offers },
+            deadline: round.deadline(),
             clock: self.setup.clock.clone(),
-            answered: open.answered.clone(),
+            answered: round.answered().cloned().collect(),
             decisions: open.decisions.clone(),
         });
         Published {
@@ -189,11 +175,12 @@ impl State {
 
     fn ask(&mut self, member: ClientId) -> Result<String, Refusal> {
         self.request(&member, Request::Ask)?;
-        let round = self.machine.open_round().expect("a member's ask opens a round, or one is open");
+        let open = self.machine.open().expect("a member's ask opens a round, or one is open");
+        let round = open.round();
         if self.open.is_none() {
             let nonce = receipts::nonce(&self.setup.signer, self.setup.federation, round, self.draft.head().hash);
             self.draft.record(&Entry::Opened { round, nonce, asked_by: member });
-            self.open = Some(Open::new(round, nonce));
+            self.open = Some(Open::new(nonce));
         }
         self.drain();
         Ok(json(&AskReply { round }))
@@ -207,13 +194,11 @@ impl State {
         }
         let commitment = content.commitment;
         self.request(&member, content.into_request(round))?;
-        self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope.clone() });
+        self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope });
         self.counts.offers += 1;
-        let receipt = self.receipt(&member, ReceiptKind::OfferTaken, digest);
+        let receipt = self.receipt(&member, round, ReceiptKind::OfferTaken, digest);
         let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
-        let open = self.open_mut();
-        open.offers.insert(member.clone(), Taken { digest, commitment, envelope });
-        open.answered.insert(member);
+        self.open_mut().offers.insert(member, Taken { digest, commitment });
         self.drain();
         Ok(reply)
     }
@@ -228,7 +213,6 @@ impl State {
         self.request(&member, Request::Decline(round))?;
         self.draft.record(&Entry::Declined { round, member: member.clone() });
         let reply = self.keep(key, digest, json(&DeclineReply { round }));
-        self.open_mut().answered.insert(member);
         self.drain();
         Ok(reply)
     }
@@ -239,8 +223,9 @@ impl State {
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
-        let taken = self.open.as_ref().filter(|open| open.round == round && open.phase == Phase::Deliveries);
-        let taken = taken.and_then(|open| open.offers.get(&member));
+        let open = self.machine.open().filter(|open| open.round() == round && open.is_awarded());
+        let offered = open.and_then(|open| open.offer(&member));
+        let taken = offered.and(self.open.as_ref()).and_then(|open| open.offers.get(&member));
         let offer = match taken {
             Some(taken) if content.offer != taken.digest => {
                 let message = "offer: is not the hash of the offer that was taken".to_owned();
@@ -250,10 +235,10 @@ impl State {
                 let message = "moment: is not the one the offer committed to".to_owned();
                 return Err(Refusal::new(Code::MomentNotCommitted, message));
             }
-            taken => taken,
+            taken => taken.map(|taken| taken.digest),
         };
-        let is_surprising = offer.is_some_and(|taken| self.is_surprising(taken, &content.moment));
-        let offer = offer.map(|taken| taken.digest);
+        let is_surprising =
+            offered.is_some_and(|(offer, samples)| self.is_surprising((&offer.gram, samples), &content.moment));
         self.request(&member, Request::Deliver(round, content.moment))?;
         let offer = offer.expect("the machine takes deliveries of winners only, and winners have offered");
         if is_surprising {
@@ -261,21 +246,19 @@ impl State {
         }
         self.draft.record(&Entry::Delivered { round, member: member.clone(), delivery: envelope });
         self.counts.deliveries += 1;
-        let receipt = self.receipt(&member, ReceiptKind::DeliveryTaken, offer);
+        let receipt = self.receipt(&member, round, ReceiptKind::DeliveryTaken, offer);
         let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
         self.drain();
         Ok(reply)
     }
 
     /// Whether a moment of the right size fits what is settled badly: told in the log, not punished.
-    fn is_surprising(&self, taken: &Taken, moment: &[f64]) -> bool {
+    fn is_surprising(&self, offered: (&Gram, u64), moment: &[f64]) -> bool {
         let agreement = &self.setup.agreement;
-        let Ok(content) = serde_json::from_str::<OfferContent>(taken.envelope.content.get()) else { return false };
         if moment.len() != agreement.terms().dimension {
             return false;
         }
         let (lambda, sigma) = (agreement.bandit().lambda(), agreement.bandit().sigma());
-        let offered = (&content.gram, content.samples);
         Surprise::of(self.machine.settled(), lambda, sigma, offered, moment).is_some_and(|found| found.is_flagged())
     }
 
@@ -333,7 +316,9 @@ impl State {
     /// No member any more.
     pub(super) fn take_out(&mut self, member: &ClientId, now: Time) {
         Arc::make_mut(&mut self.members).revoke(member);
-        if let Some(open) = self.open.as_mut().filter(|open| open.phase == Phase::Offers) {
+        if let Some(open) = self.open.as_mut()
+            && self.machine.open().is_some_and(|round| !round.is_awarded())
+        {
             open.offers.remove(member);
         }
         self.machine.revoke(now, member);
@@ -344,7 +329,7 @@ impl State {
         while let Some(output) = self.machine.poll() {
             match output {
                 // Members see it in their views and snapshots.
-                Output::Notice(..) => {}
+                Output::Opened(_) | Output::News(_) => {}
                 Output::Awarded(round, outcome) => self.awarded(round, &outcome),
                 Output::Ended(record) => self.ended(*record),
             }
@@ -357,25 +342,23 @@ impl State {
         let offers = seal(open.offers.iter().map(|(member, taken)| (member, taken.digest)));
         let signature = receipts::seal(&self.setup.signer, federation, round, offers);
         self.draft.record(&Entry::Sealed { round, offers, signature });
-        let winners = awards(outcome);
-        self.draft.record(&Entry::Awarded { round, winners: winners.clone() });
+        self.draft.record(&Entry::Awarded { round, winners: Award::all(outcome) });
         let decided = |(member, taken): (&ClientId, &Taken)| {
             let payment = outcome.winner(member).map(|winner| winner.payment);
             let kind = if payment.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
             Given { member: member.clone(), kind, offer: taken.digest, payment }
         };
         let given: Vec<Given> = self.open_mut().offers.iter().map(decided).collect();
-        let decisions = self.give(RequestKind::Decision, given).into_iter().collect();
-        let open = self.open_mut();
-        (open.phase, open.awards, open.decisions) = (Phase::Deliveries, winners, Arc::new(decisions));
+        let decisions = self.give(round, RequestKind::Decision, given).into_iter().collect();
+        self.open_mut().decisions = Arc::new(decisions);
     }
 
     fn ended(&mut self, record: RoundRecord) {
         let round = record.round;
         match record.ending {
-            Ending::Settled { paid, defaulted, .. } => {
+            Ending::Settled { outcome, paid, defaulted, .. } => {
                 let aggregate = aggregate_digest(self.machine.settled());
-                self.settle(&paid, &defaulted);
+                self.settle(round, &outcome, &paid, &defaulted);
                 self.counts.settled += 1;
                 self.counts.payments += paid.len() as u64;
                 self.counts.defaults += defaulted.len() as u64;
@@ -402,11 +385,10 @@ impl State {
     }
 
     /// Tells all winners whether they are paid.
-    fn settle(&mut self, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
-        let open = self.open.as_mut().expect("only an open round ends");
-        let awards = std::mem::take(&mut open.awards);
-        let void = awards.iter().filter(|award| defaulted.contains(&award.member));
-        let void = void.map(|award| (&award.member, ReceiptKind::Voided, award.payment_micros));
+    fn settle(&mut self, round: RoundId, outcome: &Outcome, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
+        let open = self.open.as_ref().expect("only an open round ends");
+        let void = outcome.winners().iter().filter(|winner| defaulted.contains(&winner.client));
+        let void = void.map(|winner| (&winner.client, ReceiptKind::Voided, winner.payment));
         let paid = paid.iter().map(|(member, payment)| (member, ReceiptKind::Paid, *payment));
         let given = |(member, kind, payment): (&ClientId, ReceiptKind, Amount)| Given {
             member: member.clone(),
@@ -415,16 +397,16 @@ impl State {
             payment: Some(payment),
         };
         let given = paid.chain(void).map(given).collect();
-        self.give(RequestKind::Settlement, given);
+        self.give(round, RequestKind::Settlement, given);
     }
 
     /// Signs receipts that nobody asked for, and keeps them.
-    fn give(&mut self, kind: RequestKind, given: Vec<Given>) -> Vec<(ClientId, Envelope)> {
-        let scope = self.scope();
+    fn give(&mut self, round: RoundId, kind: RequestKind, given: Vec<Given>) -> Vec<(ClientId, Envelope)> {
+        let scope = self.scope(round);
         let receipts = receipts::receipts(&self.setup.signer, scope, &given);
         let mut all = Vec::with_capacity(given.len());
         for (Given { member, offer, .. }, receipt) in given.into_iter().zip(receipts) {
-            let key = RequestKey { member: member.clone(), round: scope.round, kind };
+            let key = RequestKey { member: member.clone(), round, kind };
             self.keep(key, offer, json(&receipt));
             all.push((member, receipt));
         }
@@ -439,16 +421,16 @@ impl State {
         self.checkpoint = Some(checkpoint);
     }
 
-    fn scope(&self) -> Scope {
+    fn scope(&self, round: RoundId) -> Scope {
         let open = self.open.as_ref().expect("receipts are given in an open round");
-        Scope { federation: self.setup.federation, round: open.round, nonce: open.nonce, terms: self.terms }
+        Scope { federation: self.setup.federation, round, nonce: open.nonce, terms: self.terms }
     }
 
     /// The receipt for a request that was taken.
-    fn receipt(&self, member: &ClientId, kind: ReceiptKind, offer: Digest) -> Envelope {
+    fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind, offer: Digest) -> Envelope {
         receipts::receipt(
             &self.setup.signer,
-            self.scope(),
+            self.scope(round),
             &Given { member: member.clone(), kind, offer, payment: None },
         )
     }
@@ -460,8 +442,9 @@ impl State {
         if truthfed::planted::is(truthfed::planted::Fault::NoIdempotency) {
             return Ok(None);
         }
+        let is_open = self.machine.open().is_some_and(|open| open.round() == key.round);
         let known = match &self.open {
-            Some(open) if open.round == key.round => open.replies.get(key).cloned(),
+            Some(open) if is_open => open.replies.get(key).cloned(),
             _ => match self.draft.batch().replies.iter().find(|reply| reply.key == *key) {
                 Some(reply) => Some(reply.clone()),
                 None => store.reply(key).map_err(|error| Refusal::from(&error))?,
@@ -505,17 +488,6 @@ impl State {
     fn open_mut(&mut self) -> &mut Open {
         self.open.as_mut().expect("the machine and the engine agree on the open round")
     }
-}
-
-/// The winners of an outcome as they are recorded.
-pub(super) fn awards(outcome: &Outcome) -> Vec<Award> {
-    let award = |winner: &truthfed::auction::Winner| Award {
-        member: winner.client.clone(),
-        ask_micros: winner.ask,
-        payment_micros: winner.payment,
-        essential: winner.essential,
-    };
-    outcome.winners().iter().map(award).collect()
 }
 
 fn json(value: &impl serde::Serialize) -> String {

@@ -232,7 +232,7 @@ impl Federation {
 
     /// The current phase runs out of time.
     pub(crate) fn pass_time(&mut self) {
-        self.now = self.machine.deadline().unwrap();
+        self.now = self.machine.open().unwrap().deadline();
         self.machine.handle(self.now, Input::Tick).unwrap();
         self.drain();
     }
@@ -330,7 +330,7 @@ impl Federation {
     fn drain(&mut self) {
         while let Some(output) = self.machine.poll() {
             match output {
-                Output::Notice(..) => {}
+                Output::Opened(_) | Output::News(_) => {}
                 Output::Awarded(round, outcome) => self.awarded(round, &outcome),
                 Output::Ended(record) => self.ended(*record),
             }
@@ -340,13 +340,7 @@ impl Federation {
     fn awarded(&mut self, round: RoundId, outcome: &Outcome) {
         let digest = seal(self.offers.iter().map(|(member, offered)| (member, offered.envelope.digest())));
         self.record(self.seal(round, digest));
-        let award = |winner: &truthfed::auction::Winner| Award {
-            member: winner.client.clone(),
-            ask_micros: winner.ask,
-            payment_micros: winner.payment,
-            essential: winner.essential,
-        };
-        self.awards = outcome.winners().iter().map(award).collect();
+        self.awards = Award::all(outcome);
         self.record(Entry::Awarded { round, winners: self.awards.clone() });
         let offers: Vec<(ClientId, Digest)> =
             self.offers.iter().map(|(member, offered)| (member.clone(), offered.envelope.digest())).collect();

@@ -1,6 +1,6 @@
 //! Agents and engine against the bare protocol machines: the same inputs give the same bits.
 
-use truthfed::protocol::{Asking, Coordinator, Input, Member, Output, Time};
+use truthfed::protocol::{Asking, Coordinator, Input, Member, Time};
 use truthfed::statistics::Statistics;
 use truthfed::{Amount, protocol::Since};
 use truthfed_node::agent::Runner;
@@ -28,9 +28,10 @@ fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
         }
         while let Some(output) = coordinator.poll() {
             happened = true;
-            if let Output::Notice(to, notice) = output {
-                let member = members.iter_mut().find(|member| *member.id() == to).unwrap();
-                member.handle(notice, &mut PerSample).unwrap();
+            for member in members.iter_mut().filter(|member| output.concerns(member.id())) {
+                for notice in coordinator.notices(member.id(), Some(member.closed())) {
+                    member.handle(notice, &mut PerSample).unwrap();
+                }
             }
         }
         if !happened {

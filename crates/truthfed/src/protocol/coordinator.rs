@@ -5,9 +5,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DeliveryError, Ending, Notice, OfferError, Request, RoundId, RoundRecord, Snapshot, Terms, Time};
+use super::open::{Award, Taken};
+use super::{
+    DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, Snapshot, Terms, Time,
+};
 use crate::Amount;
-use crate::auction::{ClientId, Mechanism, Offer, Outcome, Round, RoundSpec, Winner};
+use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
 use crate::statistics::Statistics;
 
 /// Runs the rounds of a federation: hand in what arrives, then drain [`Coordinator::poll`].
@@ -19,7 +22,7 @@ pub struct Coordinator {
     settled: Statistics,
     last_round: RoundId,
     closed: RoundId,
-    phase: Phase,
+    open: Option<OpenRound>,
     outbox: VecDeque<Output>,
 }
 
@@ -32,15 +35,27 @@ pub enum Input {
     Tick,
 }
 
-/// What the coordinator wants done.
+/// What happened. Whoever it concerns has news to hear: [`Coordinator::notices`].
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// Tell a member.
-    Notice(ClientId, Notice),
+    /// A round takes offers.
+    Opened(RoundId),
     /// The offers are closed, and the mechanism has decided.
     Awarded(RoundId, Box<Outcome>),
-    /// A round ended.
     Ended(Box<RoundRecord>),
+    /// A member asked how things stand, or is new.
+    News(ClientId),
+}
+
+impl Output {
+    /// Whether it is news to a member.
+    pub fn concerns(&self, member: &ClientId) -> bool {
+        match self {
+            Output::Opened(_) | Output::Ended(_) => true,
+            Output::Awarded(_, outcome) => outcome.winner(member).is_some(),
+            Output::News(to) => to == member,
+        }
+    }
 }
 
 /// What a coordinator is between two rounds: all it needs to go on after a restart.
@@ -109,54 +124,6 @@ pub enum Rejection {
     Delivery(#[from] DeliveryError),
 }
 
-#[derive(Debug)]
-enum Phase {
-    Idle,
-    Offers(Offers),
-    Deliveries(Box<Deliveries>),
-}
-
-#[derive(Debug)]
-struct Opening {
-    round: RoundId,
-    asked_by: ClientId,
-    opened: Time,
-}
-
-#[derive(Debug)]
-struct Offers {
-    opening: Opening,
-    deadline: Time,
-    offers: BTreeMap<ClientId, Taken>,
-    declined: BTreeSet<ClientId>,
-}
-
-/// An offer that binds.
-#[derive(Debug, PartialEq)]
-struct Taken {
-    samples: u64,
-    offer: Offer,
-}
-
-#[derive(Debug)]
-struct Deliveries {
-    opening: Opening,
-    deadline: Time,
-    offers: BTreeMap<ClientId, Taken>,
-    spec: RoundSpec,
-    outcome: Outcome,
-    moments: BTreeMap<ClientId, Vec<f64>>,
-    /// Winners that were revoked before they delivered.
-    revoked: BTreeSet<ClientId>,
-}
-
-impl Deliveries {
-    /// A winner that may deliver, or has.
-    fn winner(&self, client: &ClientId) -> Option<&Winner> {
-        self.outcome.winner(client).filter(|_| !self.revoked.contains(client))
-    }
-}
-
 /// All that decides what it does next, but the terms and the mechanism.
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,7 +133,7 @@ impl fmt::Debug for Coordinator {
             .field("settled", &self.settled)
             .field("last_round", &self.last_round)
             .field("closed", &self.closed)
-            .field("phase", &self.phase)
+            .field("open", &self.open)
             .field("outbox", &self.outbox)
             .finish_non_exhaustive()
     }
@@ -204,7 +171,7 @@ impl Coordinator {
             settled,
             last_round: closed,
             closed,
-            phase: Phase::Idle,
+            open: None,
             outbox: VecDeque::new(),
         }
     }
@@ -218,16 +185,14 @@ impl Coordinator {
         Standing { members, former, settled: self.settled.clone(), closed: self.closed }
     }
 
-    /// Takes in a new member, or one that was revoked, and tells it where the round stands; a round that is taking
-    /// offers waits for it too. False when it is one already.
+    /// Takes in a new member, or one that was revoked; a round that is taking offers waits for it too. False when it is one already.
     pub fn enrol(&mut self, member: ClientId) -> bool {
         if self.members.contains_key(&member) {
             return false;
         }
         let settled = self.former.remove(&member);
-        let name = member.clone();
-        self.members.insert(member, settled);
-        self.tell_standing(&name);
+        self.members.insert(member.clone(), settled);
+        self.outbox.push_back(Output::News(member));
         true
     }
 
@@ -237,16 +202,16 @@ impl Coordinator {
     pub fn revoke(&mut self, now: Time, member: &ClientId) -> bool {
         let Some(settled) = self.members.remove(member) else { return false };
         self.former.extend(settled.map(|round| (member.clone(), round)));
-        match &mut self.phase {
-            Phase::Idle => {}
-            Phase::Offers(offers) => {
-                offers.offers.remove(member);
-                offers.declined.remove(member);
-            }
-            Phase::Deliveries(deliveries) => {
-                if deliveries.winner(member).is_some() && !deliveries.moments.contains_key(member) {
-                    deliveries.revoked.insert(member.clone());
+        if let Some(open) = &mut self.open {
+            match &mut open.award {
+                None => {
+                    open.offers.remove(member);
+                    open.declined.remove(member);
                 }
+                Some(award) if award.winner(member).is_some() && !award.moments.contains_key(member) => {
+                    award.revoked.insert(member.clone());
+                }
+                Some(_) => {}
             }
         }
         self.award_when_all_answered(now);
@@ -256,10 +221,9 @@ impl Coordinator {
 
     /// Gives the current phase its whole time again, from now on: after a restart nobody knows how long it stood.
     pub fn grant_time(&mut self, now: Time) {
-        match &mut self.phase {
-            Phase::Idle => {}
-            Phase::Offers(offers) => offers.deadline = now.plus_ms(self.terms.offers_ms),
-            Phase::Deliveries(deliveries) => deliveries.deadline = now.plus_ms(self.terms.deliveries_ms),
+        if let Some(open) = &mut self.open {
+            let ms = if open.is_awarded() { self.terms.deliveries_ms } else { self.terms.offers_ms };
+            open.deadline = now.plus_ms(ms);
         }
     }
 
@@ -279,26 +243,22 @@ impl Coordinator {
         Snapshot { closed: self.closed, settled, statistics: self.settled.clone() }
     }
 
-    /// The round that is open.
-    pub fn open_round(&self) -> Option<RoundId> {
-        (self.last_round > self.closed).then_some(self.last_round)
+    /// The round that is open, if any.
+    pub fn open(&self) -> Option<&OpenRound> {
+        self.open.as_ref()
     }
 
-    /// Whether the open round is decided and waits for deliveries.
-    pub fn is_awarded(&self) -> bool {
-        matches!(self.phase, Phase::Deliveries(_))
+    /// What a member is to hear now, if `have` is the last round in its snapshot (none if it knows nothing): the snapshot if
+    /// a newer one exists, then what the open round waits for from it. Nothing for anybody else.
+    pub fn notices(&self, member: &ClientId, have: Option<RoundId>) -> impl Iterator<Item = Notice> + use<> {
+        let is_member = self.members.contains_key(member);
+        let is_news = is_member && have.is_none_or(|have| self.closed > have);
+        let snapshot = is_news.then(|| Notice::Snapshot(self.snapshot(member)));
+        let awaited = self.open.as_ref().filter(|_| is_member).and_then(|open| open.waits_for(member));
+        snapshot.into_iter().chain(awaited)
     }
 
-    /// When the current phase ends by itself.
-    pub fn deadline(&self) -> Option<Time> {
-        match &self.phase {
-            Phase::Idle => None,
-            Phase::Offers(offers) => Some(offers.deadline),
-            Phase::Deliveries(deliveries) => Some(deliveries.deadline),
-        }
-    }
-
-    /// The next thing to be done.
+    /// The next thing that happened.
     pub fn poll(&mut self) -> Option<Output> {
         self.outbox.pop_front()
     }
@@ -318,159 +278,125 @@ impl Coordinator {
 
     fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
         match request {
-            Request::Ask => Ok(self.open(now, from)),
+            Request::Ask => Ok(self.ask(now, from)),
             Request::Offer { round, samples, offer } => self.offer(now, from, round, Taken { samples, offer }),
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
             Request::Sync => {
-                self.tell_standing(&from);
+                self.outbox.push_back(Output::News(from));
                 Ok(Accepted::New)
             }
         }
     }
 
-    fn open(&mut self, now: Time, asked_by: ClientId) -> Accepted {
-        if !matches!(self.phase, Phase::Idle) {
+    fn ask(&mut self, now: Time, asked_by: ClientId) -> Accepted {
+        if self.open.is_some() {
             return Accepted::Repeated;
         }
         self.last_round.0 += 1;
         let round = self.last_round;
-        let notices = self.members.keys().map(|member| Output::Notice(member.clone(), Notice::Opened(round)));
-        self.outbox.extend(notices);
-        self.phase = Phase::Offers(Offers {
-            opening: Opening { round, asked_by, opened: now },
-            deadline: now.plus_ms(self.terms.offers_ms),
-            offers: BTreeMap::new(),
-            declined: BTreeSet::new(),
-        });
+        self.outbox.push_back(Output::Opened(round));
+        self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.offers_ms)));
         Accepted::New
     }
 
     fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
-        self.check_round(round)?;
         let what = "offer";
-        let conflict = |client| Err(Rejection::ConflictingRetry { client, what, round });
-        let known = match &self.phase {
-            Phase::Offers(offers) if offers.declined.contains(&from) => return conflict(from),
-            Phase::Offers(offers) => offers.offers.get(&from),
-            Phase::Deliveries(deliveries) => deliveries.offers.get(&from),
-            Phase::Idle => None,
-        };
-        match known {
+        let open = open_round(&mut self.open, round, self.last_round)?;
+        match open.offers.get(&from) {
             Some(known) if *known == taken => return Ok(Accepted::Repeated),
-            Some(_) => return conflict(from),
+            Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
+            None if open.is_awarded() => return Err(Rejection::WrongPhase { client: from, what, round }),
+            None if open.declined.contains(&from) => {
+                return Err(Rejection::ConflictingRetry { client: from, what, round });
+            }
             None => {}
         }
-        let Phase::Offers(offers) = &mut self.phase else {
-            return Err(Rejection::WrongPhase { client: from, what, round });
-        };
         let Taken { samples, offer } = &taken;
         if offer.client != from {
             return Err(OfferError::OtherClient { client: offer.client.clone(), from }.into());
         }
         self.terms.check_offer(offer, *samples)?;
-        offers.offers.insert(from, taken);
+        open.offers.insert(from, taken);
         self.award_when_all_answered(now);
         Ok(Accepted::New)
     }
 
     fn decline(&mut self, now: Time, from: ClientId, round: RoundId) -> Result<Accepted, Rejection> {
-        self.check_round(round)?;
         let what = "decline";
-        match &mut self.phase {
-            Phase::Offers(offers) if offers.offers.contains_key(&from) => {
-                Err(Rejection::ConflictingRetry { client: from, what, round })
-            }
-            Phase::Offers(offers) => {
-                if !offers.declined.insert(from) {
-                    return Ok(Accepted::Repeated);
-                }
-                self.award_when_all_answered(now);
-                Ok(Accepted::New)
-            }
-            _ => Err(Rejection::WrongPhase { client: from, what, round }),
+        let open = open_round(&mut self.open, round, self.last_round)?;
+        if open.is_awarded() {
+            return Err(Rejection::WrongPhase { client: from, what, round });
         }
+        if open.offers.contains_key(&from) {
+            return Err(Rejection::ConflictingRetry { client: from, what, round });
+        }
+        if !open.declined.insert(from) {
+            return Ok(Accepted::Repeated);
+        }
+        self.award_when_all_answered(now);
+        Ok(Accepted::New)
     }
 
     fn deliver(&mut self, now: Time, from: ClientId, round: RoundId, moment: Vec<f64>) -> Result<Accepted, Rejection> {
-        self.check_round(round)?;
         let what = "delivery";
-        let Phase::Deliveries(deliveries) = &mut self.phase else {
+        let open = open_round(&mut self.open, round, self.last_round)?;
+        let Some(award) = open.award.as_mut().filter(|award| award.winner(&from).is_some()) else {
             return Err(Rejection::WrongPhase { client: from, what, round });
         };
-        if deliveries.winner(&from).is_none() {
-            return Err(Rejection::WrongPhase { client: from, what, round });
-        }
-        match deliveries.moments.get(&from) {
+        match award.moments.get(&from) {
             Some(known) if *known == moment => return Ok(Accepted::Repeated),
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
             None => {}
         }
-        let Taken { samples, offer } = deliveries.offers.get(&from).expect("a winner has offered");
+        let Taken { samples, offer } = open.offers.get(&from).expect("a winner has offered");
         self.terms.check_delivery(offer, *samples, &moment)?;
-        deliveries.moments.insert(from, moment);
+        award.moments.insert(from, moment);
         self.settle_when_all_delivered(now);
         Ok(Accepted::New)
     }
 
-    /// A message must be for the round that is open.
-    fn check_round(&self, got: RoundId) -> Result<(), Rejection> {
-        let last = self.last_round;
-        if got == last && got > self.closed { Ok(()) } else { Err(Rejection::StaleRound { got, last }) }
-    }
-
     fn pass_deadline(&mut self, now: Time) {
-        while self.deadline().is_some_and(|deadline| deadline <= now) {
-            match &self.phase {
-                Phase::Offers(_) => self.award(now),
-                _ => self.settle(now),
-            }
+        while let Some(open) = self.open.as_ref().filter(|open| open.deadline <= now) {
+            if open.is_awarded() { self.settle(now) } else { self.award(now) }
         }
     }
 
     fn award_when_all_answered(&mut self, now: Time) {
-        if let Phase::Offers(offers) = &self.phase
-            && offers.offers.len() + offers.declined.len() == self.members.len()
+        if let Some(open) = self.open.as_ref().filter(|open| !open.is_awarded())
+            && open.offers.len() + open.declined.len() == self.members.len()
         {
             self.award(now);
         }
     }
 
     fn settle_when_all_delivered(&mut self, now: Time) {
-        if let Phase::Deliveries(deliveries) = &self.phase
-            && deliveries.moments.len() + deliveries.revoked.len() == deliveries.outcome.winners().len()
-        {
+        let award = self.open.as_ref().and_then(|open| open.award.as_ref());
+        if award.is_some_and(|award| award.is_whole()) {
             self.settle(now);
         }
     }
 
     /// The mechanism decides among the offers that came in time.
     fn award(&mut self, now: Time) {
-        let Phase::Offers(Offers { opening, offers, .. }) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
-        };
-        if offers.is_empty() {
-            return self.end(now, opening, Ending::NoOffers);
+        let Some(mut open) = self.open.take() else { return };
+        if open.offers.is_empty() {
+            return self.end(now, open, Ending::NoOffers);
         }
-        let spec = self.spec(&offers);
+        let spec = self.spec(&open.offers);
         let round = match Round::new(spec.clone()) {
             Ok(round) => round,
-            Err(error) => return self.end(now, opening, Ending::Invalid(error)),
+            Err(error) => return self.end(now, open, Ending::Invalid(error)),
         };
         let outcome = match self.mechanism.run(&round) {
             Ok(outcome) => outcome,
-            Err(refusal) => return self.end(now, opening, Ending::Refused(refusal)),
+            Err(refusal) => return self.end(now, open, Ending::Refused(refusal)),
         };
-        let awarded = outcome
-            .winners()
-            .iter()
-            .map(|winner| Output::Notice(winner.client.clone(), Notice::Awarded(opening.round, winner.payment)));
-        self.outbox.push_back(Output::Awarded(opening.round, Box::new(outcome.clone())));
-        self.outbox.extend(awarded);
-        let deadline = now.plus_ms(self.terms.deliveries_ms);
+        self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone())));
         let (moments, revoked) = (BTreeMap::new(), BTreeSet::new());
-        let deliveries = Deliveries { opening, deadline, offers, spec, outcome, moments, revoked };
-        self.phase = Phase::Deliveries(Box::new(deliveries));
+        open.award = Some(Box::new(Award { spec, outcome, moments, revoked }));
+        open.deadline = now.plus_ms(self.terms.deliveries_ms);
+        self.open = Some(open);
         self.settle_when_all_delivered(now);
     }
 
@@ -487,8 +413,9 @@ impl Coordinator {
 
     /// Adds what was delivered, in the order of client ids.
     fn settle(&mut self, now: Time) {
-        let Phase::Deliveries(deliveries) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
-        let Deliveries { opening, mut offers, spec, outcome, mut moments, .. } = *deliveries;
+        let Some(mut open) = self.open.take() else { return };
+        let Some(award) = open.award.take() else { return };
+        let Award { spec, outcome, mut moments, .. } = *award;
         let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
         for winner in outcome.winners() {
             let client = winner.client.clone();
@@ -501,44 +428,27 @@ impl Coordinator {
                 defaulted.push(client);
                 continue;
             };
-            let Taken { samples, offer } = offers.remove(&client).expect("a winner has offered");
+            let Taken { samples, offer } = open.offers.remove(&client).expect("a winner has offered");
             let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
             self.settled.merge(&delivered).expect("all have the dimension of the terms");
             if let Some(settled) = self.members.get_mut(&client) {
-                *settled = Some(opening.round);
+                *settled = Some(open.round);
             } else {
-                self.former.insert(client.clone(), opening.round);
+                self.former.insert(client.clone(), open.round);
             }
             paid.push((client, winner.payment));
         }
-        self.end(now, opening, Ending::Settled { spec: Box::new(spec), outcome, paid, defaulted });
+        self.end(now, open, Ending::Settled { spec: Box::new(spec), outcome, paid, defaulted });
     }
 
-    fn end(&mut self, now: Time, opening: Opening, ending: Ending) {
-        let Opening { round, asked_by, opened } = opening;
+    fn end(&mut self, now: Time, open: OpenRound, ending: Ending) {
+        let OpenRound { round, asked_by, opened, .. } = open;
         self.closed = round;
-        self.phase = Phase::Idle;
         self.outbox.push_back(Output::Ended(Box::new(RoundRecord { round, asked_by, opened, closed: now, ending })));
-        let members: Vec<ClientId> = self.members.keys().cloned().collect();
-        members.iter().for_each(|member| self.send_snapshot(member));
     }
+}
 
-    fn send_snapshot(&mut self, member: &ClientId) {
-        let snapshot = self.snapshot(member);
-        self.outbox.push_back(Output::Notice(member.clone(), Notice::Snapshot(snapshot)));
-    }
-
-    /// Tells a member that lost track what is settled and where the round stands.
-    fn tell_standing(&mut self, member: &ClientId) {
-        self.send_snapshot(member);
-        let notice = match &self.phase {
-            Phase::Offers(offers) => Some(Notice::Opened(offers.opening.round)),
-            Phase::Deliveries(deliveries) => {
-                let winner = deliveries.winner(member);
-                winner.map(|winner| Notice::Awarded(deliveries.opening.round, winner.payment))
-            }
-            Phase::Idle => None,
-        };
-        self.outbox.extend(notice.map(|notice| Output::Notice(member.clone(), notice)));
-    }
+/// The open round, which a message must be for.
+fn open_round(open: &mut Option<OpenRound>, got: RoundId, last: RoundId) -> Result<&mut OpenRound, Rejection> {
+    open.as_mut().filter(|open| open.round == got).ok_or(Rejection::StaleRound { got, last })
 }

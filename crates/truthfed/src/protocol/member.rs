@@ -96,15 +96,30 @@ impl Saved {
     }
 }
 
-/// What was offered and not yet resolved.
+/// What was offered, in a round whose end this member has not seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct InFlight {
+pub struct InFlight {
     round: RoundId,
     statistics: Statistics,
     ask: Amount,
     /// Progress up to the offer.
     progress: Progress,
+}
+
+impl InFlight {
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// The offered data; its moment is what a winner delivers.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    pub fn ask(&self) -> Amount {
+        self.ask
+    }
 }
 
 /// Steps, and nats of information, since some moment.
@@ -134,7 +149,6 @@ impl Member {
         }
     }
 
-    /// Its name.
     pub fn id(&self) -> &ClientId {
         &self.id
     }
@@ -144,9 +158,23 @@ impl Member {
         self.bandit.known()
     }
 
-    /// Its bandit.
     pub fn bandit(&self) -> &LinUcb {
         &self.bandit
+    }
+
+    /// The last round in its snapshot.
+    pub fn closed(&self) -> RoundId {
+        self.snapshot.closed
+    }
+
+    /// What it offered, in a round whose end it has not seen.
+    pub fn in_flight(&self) -> Option<&InFlight> {
+        self.in_flight.as_ref()
+    }
+
+    /// What it learned and has neither delivered nor in flight.
+    pub fn unshared(&self) -> &Statistics {
+        &self.unshared
     }
 
     /// What it learned and has not delivered, in flight or not.
@@ -246,12 +274,12 @@ impl Member {
 
     /// Replaces what is settled. An older snapshot than the one held changes nothing.
     fn take_over(&mut self, snapshot: Snapshot) -> Result<(), RefreshError> {
-        if snapshot.closed < self.snapshot.closed {
-            return Ok(());
-        }
         let (got, expected) = (snapshot.statistics.dimension(), self.config.dimension());
         if got != expected {
             return Err(RefreshError::WrongDimension { got, expected });
+        }
+        if snapshot.closed < self.snapshot.closed {
+            return Ok(());
         }
         let ended = self.in_flight.as_ref().filter(|in_flight| in_flight.round <= snapshot.closed);
         let delivered = ended.is_some_and(|in_flight| snapshot.settled == Some(in_flight.round));

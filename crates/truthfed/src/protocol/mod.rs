@@ -19,6 +19,7 @@ mod checks;
 mod coordinator;
 mod member;
 mod message;
+mod open;
 mod residual;
 mod settlement;
 mod terms;
@@ -26,8 +27,9 @@ mod trigger;
 
 pub use checks::{DeliveryError, OfferError};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
-pub use member::{Asking, Member, SavedMemberError};
+pub use member::{Asking, InFlight, Member, SavedMemberError};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
+pub use open::OpenRound;
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
 pub use terms::{CoverageRule, Terms, TermsError};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, Notice, Output, Request, RoundId, RoundRecord, Standing, Time,
+    Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, Standing, Time,
 };
 use truthfed::statistics::Statistics;
 
@@ -43,6 +43,7 @@ struct Member {
     is_revoked: bool,
 }
 
+/// The round that the journal has open. The machine may be ahead of it: what it decided is due to be recorded.
 struct Open {
     round: RoundId,
     nonce: Nonce,
@@ -131,12 +132,9 @@ impl Founded {
             return place.problem(Fault::OutOfTurn, expected, "a round is opened");
         }
         self.hand_in(place, asked_by, Request::Ask)?;
-        let next = std::iter::from_fn(|| self.machine.poll()).find_map(|output| match output {
-            Output::Notice(_, Notice::Opened(round)) => Some(round),
-            _ => None,
-        });
+        let next = self.machine.open().map(OpenRound::round).unwrap_or_default();
         self.drain();
-        place.check(Fault::Round, next.unwrap_or_default(), round)?;
+        place.check(Fault::Round, next, round)?;
         self.open = Some(Open { round, nonce, offers: BTreeMap::new(), is_sealed: false });
         Ok(())
     }
@@ -201,8 +199,7 @@ impl Founded {
             let expected = if is_sealed { "deliveries, or the end of the round" } else { "the seal of the offers" };
             return place.problem(Fault::OutOfTurn, expected, "an award");
         };
-        let expected = awards(outcome);
-        compare_winners(place, &expected, winners)?;
+        compare_winners(place, &Award::all(outcome), winners)?;
         self.due.pop_front();
         Ok(())
     }
@@ -323,7 +320,8 @@ impl Founded {
 
     /// The journal says that a phase is over: if not everyone was heard, time had run out.
     fn pass_time(&mut self) {
-        if let (true, Some(deadline)) = (self.due.is_empty(), self.machine.deadline()) {
+        let deadline = self.machine.open().map(OpenRound::deadline);
+        if let (true, Some(deadline)) = (self.due.is_empty(), deadline) {
             self.machine.handle(deadline, Input::Tick).expect("time can always pass");
             self.drain();
         }
@@ -344,7 +342,7 @@ impl Founded {
     fn drain(&mut self) {
         while let Some(output) = self.machine.poll() {
             match output {
-                Output::Notice(..) => {}
+                Output::Opened(_) | Output::News(_) => {}
                 Output::Awarded(_, outcome) => self.due.push_back(Due::Award(outcome)),
                 Output::Ended(record) => self.due.push_back(Due::End(record)),
             }
@@ -359,17 +357,6 @@ impl Due {
             Due::End(_) => "the end of the round",
         }
     }
-}
-
-/// The winners of an outcome as they are recorded.
-fn awards(outcome: &Outcome) -> Vec<Award> {
-    let award = |winner: &truthfed::auction::Winner| Award {
-        member: winner.client.clone(),
-        ask_micros: winner.ask,
-        payment_micros: winner.payment,
-        essential: winner.essential,
-    };
-    outcome.winners().iter().map(award).collect()
 }
 
 fn compare_winners(place: Place<'_>, expected: &[Award], found: &[Award]) -> Verdict {

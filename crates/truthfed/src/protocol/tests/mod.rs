@@ -58,11 +58,15 @@ fn send(coordinator: &mut Coordinator, now: u64, from: &str, request: Request) -
     coordinator.handle(Time(now), Input::Request(id(from), request))
 }
 
+fn is_awarded(coordinator: &Coordinator) -> bool {
+    coordinator.open().is_some_and(OpenRound::is_awarded)
+}
+
 fn endings(coordinator: &mut Coordinator) -> Vec<RoundRecord> {
     std::iter::from_fn(|| coordinator.poll())
         .filter_map(|output| match output {
             Output::Ended(record) => Some(*record),
-            Output::Notice(..) | Output::Awarded(..) => None,
+            _ => None,
         })
         .collect()
 }

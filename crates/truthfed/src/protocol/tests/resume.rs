@@ -74,7 +74,7 @@ impl Run {
             self.now = self.now.plus_ms(self.stream.between(0, 80) as u64);
         }
         // Time first, as its own step: what it ends is over before anything else happens.
-        if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now) {
+        if self.coordinator.open().is_some_and(|open| open.deadline() <= self.now) {
             self.take(Step::Tick);
         }
         let step = self.draw();
@@ -112,7 +112,7 @@ impl Run {
     }
 
     fn take(&mut self, step: Step) {
-        let (was_open, was_awarded) = (self.coordinator.open_round().is_some(), self.coordinator.is_awarded());
+        let (was_open, was_awarded) = (self.coordinator.open().is_some(), is_awarded(&self.coordinator));
         if !apply(&mut self.coordinator, self.now, step.clone()) {
             return self.keep_outputs();
         }
@@ -174,13 +174,13 @@ fn a_coordinator_restarted_after_every_step_does_what_one_that_never_stopped_doe
 fn after_a_restart_the_phase_has_its_whole_time_again() {
     let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
     coordinator.grant_time(Time(5));
-    assert_eq!(coordinator.deadline(), None);
+    assert!(coordinator.open().is_none());
     send(&mut coordinator, 0, "a", Request::Ask).unwrap();
     coordinator.grant_time(Time(1000));
-    assert_eq!(coordinator.deadline(), Some(Time(1100)));
+    assert_eq!(coordinator.open().map(OpenRound::deadline), Some(Time(1100)));
     send(&mut coordinator, 1099, "a", offer("a", 1.0, 1, 5)).unwrap();
     coordinator.handle(Time(1100), Input::Tick).unwrap();
-    assert!(coordinator.is_awarded());
+    assert!(is_awarded(&coordinator));
     coordinator.grant_time(Time(2000));
-    assert_eq!(coordinator.deadline(), Some(Time(2100)));
+    assert_eq!(coordinator.open().map(OpenRound::deadline), Some(Time(2100)));
 }

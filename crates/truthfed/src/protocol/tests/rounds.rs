@@ -90,8 +90,12 @@ fn a_member_that_was_away_is_whole_after_one_snapshot() {
     }
     while coordinator.poll().is_some() {}
     send(&mut coordinator, 11, "b", Request::Sync).unwrap();
-    let Some(Output::Notice(_, snapshot)) = coordinator.poll() else { panic!("a snapshot") };
-    away.handle(snapshot, &mut Fixed(Amount::ZERO)).unwrap();
+    assert!(matches!(coordinator.poll(), Some(Output::News(to)) if to == id("b")));
+    for notice in coordinator.notices(&id("b"), Some(away.closed())) {
+        away.handle(notice, &mut Fixed(Amount::ZERO)).unwrap();
+    }
+    assert_eq!(away.closed(), RoundId(10));
+    assert_eq!(coordinator.notices(&id("b"), Some(away.closed())).count(), 0, "it has heard everything");
     assert_eq!((away.known().samples(), away.known().moment()), (11, &[10.5][..]));
 }
 
@@ -116,18 +120,16 @@ fn since_delivery_a_loser_asks_again_at_every_step_and_since_round_it_waits() {
     }
 }
 
-/// The notices to one member, by kind and round.
+/// What a member hears that knows nothing, by kind and round, if there is news for it.
 fn told(coordinator: &mut Coordinator, member: &str) -> Vec<String> {
-    std::iter::from_fn(|| coordinator.poll())
-        .filter_map(|output| match output {
-            Output::Notice(to, Notice::Opened(round)) if to == id(member) => Some(format!("opened {round}")),
-            Output::Notice(to, Notice::Awarded(round, _)) if to == id(member) => Some(format!("awarded {round}")),
-            Output::Notice(to, Notice::Snapshot(snapshot)) if to == id(member) => {
-                Some(format!("snapshot {} {:?}", snapshot.closed, snapshot.settled.map(|round| round.0)))
-            }
-            _ => None,
-        })
-        .collect()
+    let news: Vec<Output> = std::iter::from_fn(|| coordinator.poll()).collect();
+    assert!(news.iter().any(|output| output.concerns(&id(member))), "{news:?}");
+    let notices = coordinator.notices(&id(member), None).map(|notice| match notice {
+        Notice::Opened(round) => format!("opened {round}"),
+        Notice::Awarded(round, _) => format!("awarded {round}"),
+        Notice::Snapshot(Snapshot { closed, settled, .. }) => format!("snapshot {closed} {:?}", settled.map(|it| it.0)),
+    });
+    notices.collect()
 }
 
 /// Both have offered one sample of the context 1 and won.
@@ -146,8 +148,32 @@ fn the_decision_is_announced_before_its_winners_are_told() {
     let Output::Awarded(R1, outcome) = &decided[0] else { panic!("decided in round 1") };
     let winners: Vec<&str> = outcome.winners().iter().map(|winner| winner.client.as_str()).collect();
     assert_eq!(winners, ["a", "b"]);
-    assert!(matches!(decided[1], Output::Notice(_, Notice::Awarded(R1, _))));
-    assert_eq!(decided.len(), 3);
+    assert_eq!(decided.len(), 1);
+    for name in ["a", "b"] {
+        assert!(decided[0].concerns(&id(name)));
+        let told: Vec<Notice> = coordinator.notices(&id(name), Some(RoundId(0))).collect();
+        assert!(matches!(told[..], [Notice::Awarded(R1, _)]), "{told:?}");
+    }
+}
+
+#[test]
+fn a_member_hears_what_the_round_waits_for_and_nothing_once_it_has_answered() {
+    let mut coordinator = opened(Everyone);
+    let told = |coordinator: &Coordinator, name: &str| -> Vec<Notice> {
+        coordinator.notices(&id(name), Some(RoundId(0))).collect()
+    };
+    assert_eq!(told(&coordinator, "a"), [Notice::Opened(R1)]);
+    assert_eq!(told(&coordinator, "z"), [], "nobody's name");
+    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
+    assert_eq!(told(&coordinator, "a"), []);
+    assert_eq!(told(&coordinator, "b"), [Notice::Opened(R1)]);
+    send(&mut coordinator, 1, "b", Request::Decline(R1)).unwrap();
+    assert_eq!(told(&coordinator, "b"), [], "it lost nothing");
+    assert!(matches!(told(&coordinator, "a")[..], [Notice::Awarded(R1, _)]));
+    send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![0.5])).unwrap();
+    for name in ["a", "b"] {
+        assert!(matches!(&told(&coordinator, name)[..], [Notice::Snapshot(snapshot)] if snapshot.closed == R1));
+    }
 }
 
 #[test]
@@ -159,9 +185,9 @@ fn a_round_waits_for_a_member_that_is_enrolled_while_it_takes_offers() {
     assert_eq!(told(&mut coordinator, "c"), ["snapshot 0 None", "opened 1"]);
     assert!(!coordinator.enrol(id("c")), "it is one already");
     send(&mut coordinator, 1, "b", Request::Decline(R1)).unwrap();
-    assert!(!coordinator.is_awarded());
+    assert!(!is_awarded(&coordinator));
     send(&mut coordinator, 1, "c", Request::Decline(R1)).unwrap();
-    assert!(coordinator.is_awarded());
+    assert!(is_awarded(&coordinator));
 }
 
 #[test]
@@ -185,7 +211,7 @@ fn a_round_goes_on_when_the_one_it_waits_for_is_revoked() {
     let mut coordinator = opened(Everyone);
     send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
     coordinator.revoke(Time(2), &id("b"));
-    assert!(coordinator.is_awarded());
+    assert!(is_awarded(&coordinator));
     let mut coordinator = opened(Everyone);
     send(&mut coordinator, 1, "a", Request::Decline(R1)).unwrap();
     coordinator.revoke(Time(2), &id("a"));
@@ -200,7 +226,8 @@ fn the_answer_of_a_revoked_member_does_not_stand_for_another() {
     send(&mut coordinator, 1, "a", Request::Decline(R1)).unwrap();
     coordinator.revoke(Time(1), &id("a"));
     send(&mut coordinator, 2, "b", Request::Decline(R1)).unwrap();
-    assert_eq!(coordinator.open_round(), Some(R1), "c has not answered");
+    let open = coordinator.open().expect("c has not answered");
+    assert_eq!((open.round(), open.answered().collect::<Vec<_>>()), (R1, vec![&id("b")]));
 }
 
 #[test]

@@ -137,9 +137,10 @@ fn sums_beyond_the_range_of_one_offer_are_read_again() {
 fn requests_are_read_only_when_they_are_whole() {
     let offer = offer("a", 1.0, 1, 5);
     assert_eq!(again(&offer), offer);
-    check_refused(&offer, |json| insert("more")(&mut json["Offer"][1]), "unknown field `more`");
-    check_refused(&offer, |json| json["Offer"][1]["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
-    check_refused(&offer, |json| json["Offer"][1]["ask"] = json!(-1), "negative");
+    check_refused(&offer, |json| insert("more")(&mut json["Offer"]), "unknown field `more`");
+    check_refused(&offer, |json| insert("more")(&mut json["Offer"]["offer"]), "unknown field `more`");
+    check_refused(&offer, |json| json["Offer"]["offer"]["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
+    check_refused(&offer, |json| json["Offer"]["offer"]["ask"] = json!(-1), "negative");
     check_refused(&offer, |json| json["Offer"] = json!([1]), "invalid length");
     check_refused(&Request::Ask, |json| *json = json!("Demand"), "unknown variant `Demand`");
     let delivery = Request::Deliver(R1, vec![-0.0, 1e-300, 0.1]);

@@ -104,10 +104,12 @@ impl Schedule {
             }
         }
         while let Some(output) = self.coordinator.poll() {
-            match output {
-                Output::Notice(to, notice) => self.down.push((to, notice)),
-                Output::Ended(record) => self.rounds.push(*record),
-                Output::Awarded(..) => {}
+            for member in self.members.iter().filter(|member| output.concerns(member.id())) {
+                let notices = self.coordinator.notices(member.id(), Some(member.closed()));
+                self.down.extend(notices.map(|notice| (member.id().clone(), notice)));
+            }
+            if let Output::Ended(record) = output {
+                self.rounds.push(*record);
             }
         }
     }
