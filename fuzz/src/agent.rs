@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use truthfed::Amount;
 use truthfed::protocol::{RoundId, Snapshot};
 use truthfed::statistics::{Gram, Statistics};
-use truthfed_node::agent::{Agent, Membership, Speaker, Step, StepError};
+use truthfed_node::agent::{Agent, Speaker, Step, StepError};
 use truthfed_node::digest::{Digest, Hex, Nonce};
 use truthfed_node::wire::{
     AskReply, Call, DeclineReply, DeliveryContent, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA,
@@ -19,7 +19,7 @@ use truthfed_node::wire::{
 };
 
 use crate::bytes::Bytes;
-use crate::federation::{AGREEMENT, DIMENSION, FEDERATION, TERMS, id, signer};
+use crate::federation::{DIMENSION, FEDERATION, id, signer};
 
 /// Most events of one input.
 const EVENTS: usize = 24;
@@ -67,14 +67,7 @@ impl Place {
 }
 
 fn open(path: &Path) -> Agent {
-    let membership = Membership {
-        federation: FEDERATION,
-        member: id("ann"),
-        coordinator: signer(0).public(),
-        agreement: AGREEMENT.clone(),
-        signer: signer(1),
-    };
-    match Agent::open(membership, path) {
+    match Agent::open(FEDERATION.membership(&id("ann")), path) {
         Ok(agent) => agent,
         Err(error) => panic!("the agent lost its file: {error}"),
     }
@@ -199,13 +192,7 @@ impl Run {
             _ => is_about_money.then_some(self.promised.get(&round).copied().unwrap_or(ask)),
         };
         let context = offered.map(|offered| offered.context);
-        let context = context.unwrap_or_else(|| truthfed_node::wire::Context {
-            federation: FEDERATION,
-            round,
-            nonce: Hex([0; 16]),
-            terms: *TERMS,
-            member: id("ann"),
-        });
+        let context = context.unwrap_or_else(|| FEDERATION.context(&id("ann"), round, Hex([0; 16])));
         let content = ReceiptContent {
             schema: RECEIPT_SCHEMA.to_owned(),
             context,

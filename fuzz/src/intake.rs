@@ -10,10 +10,10 @@ use truthfed::protocol::RoundId;
 use truthfed_node::journal::Entry;
 use truthfed_node::ledger::Statement;
 use truthfed_node::reading::read_json;
+use truthfed_node::testing::Memory;
 use truthfed_node::wire::{Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA};
 
 use crate::federation::{Engine, NAMES, check_right, id, signer, start, with_offers};
-use crate::memory::Memory;
 
 /// The member that sends the input.
 const MEMBER: usize = 0;
@@ -56,7 +56,7 @@ fn check(before: &Memory, envelope: &Envelope, schema: &str, call: impl Fn(Envel
     };
     assert!(envelope.is_signed_by(&signer(MEMBER + 1).public(), schema), "taken without a signature");
     assert_eq!(send(&mut engine).as_ref(), Ok(&reply), "a repeat gets another reply");
-    let store = engine.stop();
+    let store = engine.store();
     let recorded = store.entries().into_iter().skip(before.rows.len()).find_map(|entry| match entry {
         Entry::Offered { offer, .. } => Some(offer),
         Entry::Delivered { delivery, .. } => Some(delivery),

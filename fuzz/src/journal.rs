@@ -11,12 +11,11 @@ use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Award, Entry, Head};
 use truthfed_node::ledger::{Account, Ledger, Statement, Trust, verify};
 use truthfed_node::store::StandingRow;
+use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::Call;
 
 use crate::bytes::Bytes;
 use crate::federation::{NAMES, id, setup, with_rounds};
-use crate::memory::Memory;
-use crate::stepwise::Stepwise;
 use crate::text::{json, text};
 
 /// An honest journal of three rounds.

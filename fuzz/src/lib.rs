@@ -14,7 +14,6 @@ mod engine;
 mod federation;
 mod intake;
 mod journal;
-mod memory;
 mod messages;
 mod money;
 mod protocol;
@@ -24,7 +23,6 @@ mod seeds;
 mod settings;
 mod simulation;
 mod statistics;
-mod stepwise;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -35,7 +35,7 @@ pub fn receipts(bytes: &[u8]) -> bool {
     let contents: Vec<ReceiptContent> = (0..1 + bytes.below(8)).map(|_| content(&mut bytes)).collect();
     let signer = signer(0);
     let sealed: Vec<Envelope> = contents.iter().map(|content| signer.seal(RECEIPT_SCHEMA, content)).collect();
-    let bundle = own::Bundle { member: id("ann"), federation: FEDERATION, coordinator: signer.public() };
+    let bundle = own::Bundle { member: id("ann"), federation: FEDERATION.id, coordinator: signer.public() };
     let statement = bytes.chance().then(|| statement(&mut bytes));
     let Ok(summary) = own::check(&bundle, &sealed, statement.as_ref()) else { return false };
     check_agree(&contents);
@@ -78,7 +78,7 @@ fn content(bytes: &mut Bytes<'_>) -> ReceiptContent {
     let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
     let payment = if bytes.below(16) == 0 { !is_about_money } else { is_about_money };
     let context = Context {
-        federation: FEDERATION,
+        federation: FEDERATION.id,
         round: RoundId(bytes.below(3) as u64),
         nonce: SALT,
         terms: if bytes.below(16) == 0 { Digest::of(b"other") } else { *TERMS },
@@ -105,5 +105,5 @@ fn statement(bytes: &mut Bytes<'_>) -> Statement {
         Line { round: RoundId(round), offer: Digest::of(b"offer"), ask_micros: Amount::ZERO, state, payment_micros }
     };
     let lines = (0..3).map(line).collect();
-    Statement { member: id("ann"), federation: Some(FEDERATION), entry: 1, lines, totals: Totals::default() }
+    Statement { member: id("ann"), federation: Some(FEDERATION.id), entry: 1, lines, totals: Totals::default() }
 }

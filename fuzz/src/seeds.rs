@@ -9,7 +9,7 @@ use truthfed_node::federation::DEFAULT_TOML;
 use truthfed_node::journal::Row;
 use truthfed_node::wire::{Call, SyncRequest};
 
-use crate::federation::{AGREEMENT, NAMES, delivery_content, id, offer, offer_content, recorded_offer, start};
+use crate::federation::{FEDERATION, NAMES, delivery_content, id, offer, offer_content, recorded_offer, start};
 use crate::intake::{BEFORE_DELIVERY, BEFORE_OFFER};
 use crate::journal::HONEST;
 use crate::text::json;
@@ -45,7 +45,7 @@ pub fn seeds() -> Vec<Seed> {
     add("journal", "round.jsonl", lines(&HONEST.rows[..round]).into());
     add("journal", "open.jsonl", lines(&BEFORE_OFFER.rows).into());
     add("recovery", "standing.json", HONEST.standing.clone().expect("rounds have ended").body.into());
-    add("terms", "terms.json", AGREEMENT.text().into());
+    add("terms", "terms.json", FEDERATION.agreement.text().into());
     add("settings", "federation.toml", DEFAULT_TOML.into());
     add("saved", "member.json", json(&member()).into());
     for number in 1..4 {

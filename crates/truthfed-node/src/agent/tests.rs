@@ -6,10 +6,11 @@ use truthfed::Amount;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
 
-use super::testing::{Coordinator, DIMENSION, Numbers, idle, nonce, open, play, reply, snapshot};
+use super::testing::{Coordinator, DIMENSION, idle, nonce, open, play, reply, snapshot};
 use super::{Agent, ChooseError, FileError, LearnError, Speaker, Step, StepError};
 use crate::signature::Signer;
 use crate::terms::{MechanismSetting, TermsDocument};
+use crate::testing::Numbers;
 use crate::wire::{AskReply, Call, Envelope, Phase, ReceiptKind, Reply, SyncReply};
 
 const ASK: Amount = Amount::from_units(7);
@@ -171,7 +172,7 @@ fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(4);
-    let decisions: Vec<_> = (0..4).map(|_| agent.choose(&numbers.arms()).unwrap().0).collect();
+    let decisions: Vec<_> = (0..4).map(|_| agent.choose(&numbers.arms(DIMENSION)).unwrap().0).collect();
     agent.learn(decisions[2], 0.5).unwrap();
     agent.learn(decisions[0], -0.25).unwrap();
     let check = |agent: &mut Agent| {
@@ -191,7 +192,7 @@ fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
     agent.learn(decisions[3], 1.0).unwrap();
     assert_eq!(agent.status(true).unwrap().known, 4);
     for wrong in [f64::NAN, f64::INFINITY, 10.5, -1e9] {
-        let decision = agent.choose(&numbers.arms()).unwrap().0;
+        let decision = agent.choose(&numbers.arms(DIMENSION)).unwrap().0;
         assert!(matches!(agent.learn(decision, wrong), Err(LearnError::OutOfRange { .. })), "{wrong}");
     }
 }
@@ -237,7 +238,8 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
     check_refused(&mut agent, &decision(receipt(ReceiptKind::Won, None)), "it says Won with a payment of None");
     let less = receipt(ReceiptKind::Won, Some(Amount::from_units(6)));
     check_refused(&mut agent, &decision(less), "the payment is 6, less than the ask of 7");
-    let stranger = Coordinator { signer: Signer::random(), membership: coordinator.membership.clone() };
+    let mut stranger = Coordinator::new();
+    stranger.federation.coordinator = Signer::random();
     let forged = stranger.receipt(&offer, ReceiptKind::Won, Some(PAYMENT));
     check_refused(&mut agent, &decision(forged), "not signed by the coordinator's key");
     let other = coordinator.membership.signer.seal("x", &"x");

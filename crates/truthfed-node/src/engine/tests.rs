@@ -4,69 +4,45 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use truthfed::Amount;
-use truthfed::bandit::RawConfig;
-use truthfed::protocol::{RoundId, Since, Trigger};
-use truthfed::statistics::Gram;
+use truthfed::protocol::RoundId;
 
 use super::*;
-use crate::digest::Nonce;
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
-use crate::ledger::Posting;
-use crate::store::{Batch, Lease, RequestKey, RequestKind, Sqlite, StandingRow, Store, StoredReply};
-use crate::terms::{CoverageSetting, MechanismSetting, TermsDocument};
+use crate::store::{Sqlite, Store};
+use crate::terms::TermsDocument;
+use crate::testing::{self, Data, Fate, Forwarding};
 use crate::wire::{
-    AskReply, Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent,
-    ReceiptKind, ReceiptReply, Seen, SyncReply, SyncRequest, commitment,
+    AskReply, Call, Context, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent, ReceiptKind, ReceiptReply, Seen,
+    SyncReply, SyncRequest,
 };
 
-const FEDERATION: Digest = crate::digest::Hex([7; 32]);
-const SALT: Nonce = crate::digest::Hex([5; 16]);
 const NAMES: [&str; 3] = ["ann", "bob", "cyd"];
 
-fn agreement() -> Agreement {
-    let bandit = RawConfig { dimension: 1, ..RawConfig::default() };
-    let document = TermsDocument {
-        bandit,
-        trigger: Trigger { since: Since::Round, threshold: 1.0 },
-        coverage: CoverageSetting::Ratio(0.5),
-        reserve_micros: Amount::from_units(100),
-        norm: 1.0,
-        reward: 1.0,
-        samples: 1000,
-        offers_ms: 60_000,
-        deliveries_ms: 60_000,
-        mechanism: MechanismSetting::default(),
-    };
-    Agreement::try_from(document).unwrap()
+fn federation() -> testing::Federation {
+    testing::Federation::new(testing::terms(1), &NAMES)
 }
 
 /// A key that is the same in every run of a test.
 fn signer(number: u8) -> Signer {
-    Signer::from_seed([number; 32])
+    testing::Federation::key(number)
 }
 
 fn member(number: usize) -> (ClientId, Signer, Digest) {
-    let certificate = Digest::of(NAMES[number].as_bytes());
-    (NAMES[number].parse().unwrap(), signer(number as u8 + 1), certificate)
+    let name = testing::id(NAMES[number]);
+    (name.clone(), signer(number as u8 + 1), testing::Federation::certificate(&name))
 }
 
 fn setup(folder: &Path) -> Setup {
-    let members = (0..NAMES.len()).map(member).map(|(name, signer, certificate)| (name, signer.public(), certificate));
-    Setup {
-        federation: FEDERATION,
-        agreement: agreement(),
-        signer: signer(0),
-        members: members.collect(),
-        checkpoint: Arc::new(folder.join("checkpoint.json")),
-        lease_ms: 30_000,
-        clock: Clock::real(),
-        place: Place::Thread,
-    }
+    Setup { checkpoint: Arc::new(folder.join("checkpoint.json")), clock: Clock::real(), ..federation().setup() }
+}
+
+fn file(folder: &Path) -> Sqlite {
+    Sqlite::open(&folder.join("ledger.db")).unwrap()
 }
 
 fn store(folder: &Path) -> Box<dyn Store> {
-    Box::new(Sqlite::open(&folder.join("ledger.db")).unwrap())
+    Box::new(file(folder))
 }
 
 fn begin(folder: &Path) -> Running {
@@ -76,28 +52,24 @@ fn begin(folder: &Path) -> Running {
 fn context(handle: &Handle, number: usize) -> Context {
     let (name, ..) = member(number);
     let open = handle.published().view(&name).open.unwrap();
-    Context { federation: FEDERATION, round: open.round, nonce: open.nonce, terms: agreement().hash(), member: name }
+    federation().context(&name, open.round, open.nonce)
 }
 
-/// What a member offers: four samples at 3, 5 or 9 units.
+/// Four samples whose moment is two and the member's number.
+fn data(number: usize) -> Data {
+    Data::of(&[([1.0], (2.0 + number as f64) / 4.0); 4])
+}
+
+/// What a member offers: its data at 3, 5 or 9 units.
 fn offer(handle: &Handle, number: usize) -> Envelope {
-    let ask_micros = Amount::from_units([3, 5, 9][number]);
-    let gram = Gram::from_rows(&[[4.0]]).unwrap();
-    let commitment = commitment(SALT, &[2.0 + number as f64]);
-    let (schema, context) = (OFFER_SCHEMA.to_owned(), context(handle, number));
-    let content = OfferContent { schema, context, gram, samples: 4, ask_micros, commitment };
-    member(number).1.seal(OFFER_SCHEMA, &content)
+    let ask = Amount::from_units([3, 5, 9][number]);
+    federation().sign_offer(&data(number).offer(context(handle, number), ask))
 }
 
 fn delivery(handle: &Handle, number: usize) -> Envelope {
-    let offer = {
-        let (name, ..) = member(number);
-        let decision = handle.published().view(&name).open.unwrap().decision.unwrap();
-        serde_json::from_str::<ReceiptContent>(decision.content.get()).unwrap().offer
-    };
-    let (schema, context) = (DELIVERY_SCHEMA.to_owned(), context(handle, number));
-    let content = DeliveryContent { schema, context, offer, moment: vec![2.0 + number as f64], salt: SALT };
-    member(number).1.seal(DELIVERY_SCHEMA, &content)
+    let decision = handle.published().view(&member(number).0).open.unwrap().decision.unwrap();
+    let ReceiptContent { offer, .. } = serde_json::from_str(decision.content.get()).unwrap();
+    federation().sign_delivery(&data(number).delivery(context(handle, number), offer))
 }
 
 /// One step of a round by hand; each can be repeated.
@@ -252,12 +224,6 @@ async fn stopped_after_any_step_and_started_again_the_rounds_end_with_the_same_j
     }
 }
 
-/// A store that does not take every commit.
-struct Moody {
-    inner: Box<dyn Store>,
-    moods: Vec<Mood>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mood {
     /// Says that it is full, and writes nothing.
@@ -266,60 +232,26 @@ enum Mood {
     InDoubt,
     /// Writes nothing, and says that it does not know.
     Lost,
-    /// As it should be.
     Fine,
 }
 
-impl Store for Moody {
-    fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError> {
-        self.inner.acquire(lease_ms)
-    }
-    fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
-        match self.moods.pop_if(|mood| *mood == Mood::Full) {
-            Some(_) => Err(StoreError::Full),
-            None => self.inner.renew(lease, lease_ms),
+/// A store with a mood for each commit; the last is for the first one.
+fn moody(folder: &Path, mut moods: Vec<Mood>) -> Box<dyn Store> {
+    let in_doubt = || StoreError::InDoubt("a test".to_owned());
+    let hook = move |step: testing::Step<'_>| {
+        let mood = match step {
+            testing::Step::Renew => moods.pop_if(|mood| *mood == Mood::Full),
+            testing::Step::Commit(_) => moods.pop(),
+            _ => None,
+        };
+        match mood {
+            None | Some(Mood::Fine) => Fate::Pass,
+            Some(Mood::Full) => Fate::Fail(StoreError::Full),
+            Some(Mood::Lost) => Fate::Fail(in_doubt()),
+            Some(Mood::InDoubt) => Fate::Lose(in_doubt()),
         }
-    }
-    fn release(&mut self, lease: Lease) -> Result<(), StoreError> {
-        self.inner.release(lease)
-    }
-    fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
-        let end = batch.rows.last().map(|row| row.hash);
-        match self.moods.pop().unwrap_or(Mood::Fine) {
-            // It was in doubt, and is found to be written.
-            Mood::Fine if end == Some(self.inner.head()?.hash) => Ok(()),
-            Mood::Full => Err(StoreError::Full),
-            Mood::Lost => Err(StoreError::InDoubt("a test".to_owned())),
-            Mood::InDoubt => {
-                self.inner.commit(lease, batch)?;
-                Err(StoreError::InDoubt("a test".to_owned()))
-            }
-            Mood::Fine => self.inner.commit(lease, batch),
-        }
-    }
-    fn head(&mut self) -> Result<crate::journal::Head, StoreError> {
-        self.inner.head()
-    }
-    fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
-        self.inner.standing()
-    }
-    fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError> {
-        self.inner.rows(after, most)
-    }
-    fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError> {
-        self.inner.reply(key)
-    }
-    fn replies(
-        &mut self,
-        member: &ClientId,
-        kind: RequestKind,
-        after: RoundId,
-    ) -> Result<Vec<StoredReply>, StoreError> {
-        self.inner.replies(member, kind, after)
-    }
-    fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
-        self.inner.postings(after, most)
-    }
+    };
+    Box::new(Forwarding::with(file(folder), hook))
 }
 
 #[tokio::test]
@@ -329,7 +261,7 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
         let folder = TempDir::new().unwrap();
         // Moods are taken from the end: the first commit, of the beginning, is fine.
         let moods = [mood, Mood::Fine].repeat(20);
-        let running = start(setup(folder.path()), Box::new(Moody { inner: store(folder.path()), moods })).unwrap();
+        let running = start(setup(folder.path()), moody(folder.path(), moods)).unwrap();
         for step in two_rounds() {
             let mut reply = take(&running.handle(), step).await;
             if reply.as_ref().is_err_and(|refusal| refusal.code == Code::StorageFull) {
@@ -348,7 +280,7 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
     let clock = Clock::simulated();
     let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
     let moods = vec![Mood::Full, Mood::Fine];
-    let mut core = Core::start(setup, Box::new(Moody { inner: store(folder.path()), moods })).unwrap();
+    let mut core = Core::start(setup, moody(folder.path(), moods)).unwrap();
     clock.set(truthfed::protocol::Time(20_000));
     core.renew().unwrap();
     let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
@@ -370,7 +302,7 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     assert!(matches!(error, EngineError::CheckpointAhead { head: 0, .. }), "{error}");
     // Other terms than the federation began with.
     let mut other = setup(folder.path());
-    let document = TermsDocument { reserve_micros: Amount::from_units(99), ..agreement().document().clone() };
+    let document = TermsDocument { reserve_micros: Amount::from_units(99), ..testing::terms(1) };
     other.agreement = Agreement::try_from(document).unwrap();
     let error = start(other, store(folder.path())).err().unwrap();
     assert!(error.to_string().contains("terms in federation.toml"), "{error}");

@@ -12,9 +12,6 @@ mod statement;
 mod verify;
 mod vouch;
 
-#[cfg(test)]
-pub(crate) mod testing;
-
 use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;

@@ -270,62 +270,62 @@ fn context_words(content: &ReceiptContent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::testing::{Federation, id};
     use crate::ledger::{Trust, verify};
     use crate::signature::Signer;
+    use crate::testing::{Played, id};
 
-    fn bundle(federation: &Federation, name: &str) -> Bundle {
-        let (federation, coordinator) = (federation.federation, federation.coordinator.public());
+    fn bundle(played: &Played, name: &str) -> Bundle {
+        let (federation, coordinator) = (played.federation.id, played.federation.coordinator.public());
         Bundle { member: id(name), federation, coordinator }
     }
 
-    fn statement(federation: &Federation, name: &str) -> Statement {
-        Statement::read(&mut federation.store(), &id(name)).unwrap()
+    fn statement(played: &Played, name: &str) -> Statement {
+        Statement::read(&mut played.store(), &id(name)).unwrap()
     }
 
     /// The check of a member with its own receipts.
-    fn check_own(federation: &Federation, name: &str, statement: &Statement) -> Result<Summary, ReceiptError> {
-        check(&bundle(federation, name), &federation.receipts[&id(name)], Some(statement))
+    fn check_own(played: &Played, name: &str, statement: &Statement) -> Result<Summary, ReceiptError> {
+        check(&bundle(played, name), &played.receipts(name), Some(statement))
     }
 
     /// Someone who won the first round, and its statement.
-    fn winner(federation: &Federation) -> (String, Statement) {
-        let paid = |name: &&str| statement(federation, name).lines[0].state == LineState::Posted;
+    fn winner(played: &Played) -> (String, Statement) {
+        let paid = |name: &&str| statement(played, name).lines[0].state == LineState::Posted;
         let name = ["a", "b", "c", "d", "e"].into_iter().find(paid).unwrap();
-        (name.to_owned(), statement(federation, name))
+        (name.to_owned(), statement(played, name))
     }
 
     #[test]
     fn receipts_of_an_honest_coordinator_say_what_the_statement_says() {
-        let federation = Federation::with_rounds();
+        let played = Played::with_rounds();
         for name in ["a", "b", "c", "d", "e"] {
-            let statement = statement(&federation, name);
-            let summary = check_own(&federation, name, &statement).unwrap();
+            let statement = statement(&played, name);
+            let summary = check_own(&played, name, &statement).unwrap();
             assert_eq!(summary.posted_micros, statement.totals.posted_micros);
             assert_eq!(summary.rounds, statement.lines.len() as u64);
-            assert_eq!(check(&bundle(&federation, name), &federation.receipts[&id(name)], None), Ok(summary));
+            assert_eq!(check(&bundle(&played, name), &played.receipts(name), None), Ok(summary));
         }
     }
 
     #[test]
     fn an_offer_that_was_taken_and_never_recorded_is_proved_by_its_receipt() {
-        let mut federation = Federation::new(&["a", "b", "c"]);
-        federation.ask("a");
-        federation.offer("a", 3);
-        federation.receipt(&id("c"), ReceiptKind::OfferTaken, Digest::of(b"the offer of c"), None);
-        federation.decline("b");
-        federation.pass_time();
-        federation.pass_time();
+        let mut played = Played::new(&["a", "b", "c"]);
+        played.ask("a");
+        played.offer("a", 3);
+        let receipt = played.receipt("c", ReceiptKind::OfferTaken, Digest::of(b"the offer of c"), None);
+        played.decline("b");
+        played.pass_time();
+        played.pass_time();
         // Nothing in the journal shows it.
-        assert!(verify(&mut federation.store(), &Trust::default()).unwrap().is_right());
-        let found = check_own(&federation, "c", &statement(&federation, "c"));
+        assert!(verify(&mut played.store(), &Trust::default()).unwrap().is_right());
+        let found = check(&bundle(&played, "c"), &[receipt], Some(&statement(&played, "c")));
         assert!(matches!(found, Err(ReceiptError::Differs { round: RoundId(1), .. })), "{found:?}");
     }
 
     #[test]
     fn a_statement_that_differs_from_a_receipt_is_found() {
-        let federation = Federation::with_rounds();
-        let (name, honest) = winner(&federation);
+        let played = Played::with_rounds();
+        let (name, honest) = winner(&played);
         let changes: [fn(&mut Line); 5] = [
             |line| line.payment_micros = line.payment_micros.and_then(|it| Amount::from_micros(it.micros() - 1)),
             |line| (line.state, line.payment_micros) = (LineState::Lost, None),
@@ -336,26 +336,29 @@ mod tests {
         for change in changes {
             let mut statement = honest.clone();
             change(&mut statement.lines[0]);
-            let found = check_own(&federation, &name, &statement);
+            let found = check_own(&played, &name, &statement);
             assert!(matches!(found, Err(ReceiptError::Differs { round: RoundId(1), .. })), "{found:?}");
         }
         let mut statement = honest.clone();
         statement.lines.remove(0);
-        assert!(matches!(check_own(&federation, &name, &statement), Err(ReceiptError::Differs { .. })));
+        assert!(matches!(check_own(&played, &name, &statement), Err(ReceiptError::Differs { .. })));
         let mut other = honest;
         other.member = id("z");
-        assert!(matches!(check_own(&federation, &name, &other), Err(ReceiptError::OtherStatement(_))));
+        assert!(matches!(check_own(&played, &name, &other), Err(ReceiptError::OtherStatement(_))));
     }
 
     #[test]
     fn receipts_that_contradict_each_other_are_found() {
-        let mut federation = Federation::new(&["a", "b"]);
-        federation.ask("a");
-        federation.offer("a", 3);
-        federation.decline("b");
-        federation.deliver("a");
-        let whole = federation.receipts[&id("a")].clone();
-        let offer = statement(&federation, "a").lines[0].offer;
+        let mut played = Played::new(&["a", "b"]);
+        played.ask("a");
+        played.offer("a", 3);
+        played.decline("b");
+        played.deliver("a");
+        let with = |kind, offer, payment| {
+            let receipt = played.receipt("a", kind, offer, payment);
+            [played.receipts("a"), vec![receipt]].concat()
+        };
+        let offer = statement(&played, "a").lines[0].offer;
         let units = |units| Some(Amount::from_units(units));
         let contradictions = [
             (ReceiptKind::Lost, offer, None),
@@ -365,27 +368,23 @@ mod tests {
             (ReceiptKind::OfferTaken, Digest::of(b"other"), None),
         ];
         for (kind, offer, payment) in contradictions {
-            federation.receipts.insert(id("a"), whole.clone());
-            federation.receipt(&id("a"), kind, offer, payment);
-            let found = check(&bundle(&federation, "a"), &federation.receipts[&id("a")], None);
+            let found = check(&bundle(&played, "a"), &with(kind, offer, payment), None);
             assert!(matches!(found, Err(ReceiptError::Contradiction { .. })), "{kind:?}: {found:?}");
         }
-        federation.receipts.insert(id("a"), whole);
-        federation.receipt(&id("a"), ReceiptKind::Won, offer, None);
-        let found = check(&bundle(&federation, "a"), &federation.receipts[&id("a")], None);
+        let found = check(&bundle(&played, "a"), &with(ReceiptKind::Won, offer, None), None);
         assert!(matches!(found, Err(ReceiptError::Unreadable { receipt: 4, .. })), "{found:?}");
     }
 
     #[test]
     fn receipts_of_others_prove_nothing() {
-        let federation = Federation::with_rounds();
-        let receipts = &federation.receipts[&id("a")];
-        let mut forged = bundle(&federation, "a");
+        let played = Played::with_rounds();
+        let receipts = &played.receipts("a");
+        let mut forged = bundle(&played, "a");
         forged.coordinator = Signer::random().public();
         assert_eq!(check(&forged, receipts, None), Err(ReceiptError::Signature(0)));
-        let other = check(&bundle(&federation, "b"), receipts, None);
+        let other = check(&bundle(&played, "b"), receipts, None);
         assert_eq!(other, Err(ReceiptError::Context { receipt: 0, what: "member" }));
-        let mut elsewhere = bundle(&federation, "a");
+        let mut elsewhere = bundle(&played, "a");
         elsewhere.federation = Digest::of(b"other");
         assert_eq!(check(&elsewhere, receipts, None), Err(ReceiptError::Context { receipt: 0, what: "federation" }));
     }

@@ -212,7 +212,7 @@ impl Totals {
 mod tests {
     use super::*;
     use crate::ledger::Account;
-    use crate::ledger::testing::{Federation, id};
+    use crate::testing::{Played, id};
 
     fn states(statement: &Statement) -> Vec<(u64, LineState)> {
         statement.lines.iter().map(|line| (line.round.0, line.state)).collect()
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn a_statement_says_what_became_of_every_offer() {
-        let federation = Federation::with_rounds();
-        let mut store = federation.store();
+        let played = Played::with_rounds();
+        let mut store = played.store();
         let mut read = |name: &str| Statement::read(&mut store, &id(name)).unwrap();
         // It declined in the second round, and was revoked in the third.
         let revoked = read("e");
@@ -233,13 +233,13 @@ mod tests {
         let statement = read("a");
         assert_eq!(statement.lines.iter().map(|line| line.round.0).collect::<Vec<_>>(), [1, 2, 3]);
         assert!(statement.lines.iter().all(|line| line.ask_micros == Amount::from_units(3)));
-        assert_eq!(statement.entry, federation.entries.len() as u64);
+        assert_eq!(statement.entry, played.entries.len() as u64);
     }
 
     #[test]
     fn the_totals_of_a_statement_are_what_was_posted() {
-        let federation = Federation::with_rounds();
-        let mut store = federation.store();
+        let played = Played::with_rounds();
+        let mut store = played.store();
         let mut won = 0;
         for name in ["a", "b", "c", "d", "e"] {
             let account = Account::Member(id(name));
@@ -256,20 +256,20 @@ mod tests {
 
     #[test]
     fn an_undecided_offer_is_open_and_a_winning_one_pending() {
-        let mut federation = Federation::new(&["a", "b"]);
-        federation.ask("a");
-        federation.offer("a", 3);
-        let read = |federation: &Federation| Statement::read(&mut federation.store(), &id("a")).unwrap();
-        assert_eq!(states(&read(&federation)), [(1, LineState::Open)]);
-        federation.decline("b");
-        let pending = read(&federation);
+        let mut played = Played::new(&["a", "b"]);
+        played.ask("a");
+        played.offer("a", 3);
+        let read = |played: &Played| Statement::read(&mut played.store(), &id("a")).unwrap();
+        assert_eq!(states(&read(&played)), [(1, LineState::Open)]);
+        played.decline("b");
+        let pending = read(&played);
         assert_eq!(states(&pending), [(1, LineState::Pending)]);
         assert_eq!(pending.totals.pending_micros, 100_000_000);
     }
 
     #[test]
     fn strangers_have_no_statement() {
-        let stranger = Statement::read(&mut Federation::new(&["a"]).store(), &id("z"));
+        let stranger = Statement::read(&mut Played::new(&["a"]).store(), &id("z"));
         assert!(matches!(stranger, Err(StatementError::NotAMember(_))));
     }
 }

@@ -10,7 +10,7 @@ use crate::ledger::{Account, Posting};
 
 impl Batch {
     /// Whether its rows follow the end of the journal, each the one before, and its postings the last posting.
-    pub(super) fn check(&self, mut head: Head, mut last_posting: u64) -> Result<(), StoreError> {
+    pub(crate) fn check(&self, mut head: Head, mut last_posting: u64) -> Result<(), StoreError> {
         if let Some(first) = self.rows.first().filter(|first| first.number != head.number + 1) {
             return Err(StoreError::OutOfOrder { got: first.number, head: head.number });
         }
@@ -34,7 +34,7 @@ impl Batch {
     }
 
     /// The end of the journal once it is written, if it adds to the journal.
-    pub(super) fn end(&self) -> Option<Head> {
+    pub(crate) fn end(&self) -> Option<Head> {
         self.rows.last().map(|row| Head { number: row.number, hash: row.hash })
     }
 }

@@ -10,8 +10,9 @@ use truthfed_node::agent::Handle;
 use truthfed_node::agent::local::{BindError, LocalApi};
 use truthfed_node::client::{Application, ApplicationError};
 use truthfed_node::error::Code;
+use truthfed_node::testing::Numbers;
 
-use crate::support::{Federation, Numbers, terms};
+use crate::support::{Federation, terms};
 
 struct Serving {
     address: SocketAddr,
@@ -76,8 +77,8 @@ async fn every_wrong_request_is_refused_with_its_code_and_changes_nothing() {
     let agent = federation.agent(0);
     let serving = Serving::start(agent.clone(), "127.0.0.1:0").await;
     let address = serving.address;
-    let (decision, _) = agent.choose(Numbers(1).arms()).await.unwrap();
-    let (open, _) = agent.choose(Numbers(2).arms()).await.unwrap();
+    let (decision, _) = agent.choose(Numbers(1).arms(3)).await.unwrap();
+    let (open, _) = agent.choose(Numbers(2).arms(3)).await.unwrap();
     agent.learn(decision, 0.5).await.unwrap();
     let before = agent.status().await.unwrap();
     let learn = |decision: &str, reward: &str| format!(r#"{{"decision": "{decision}", "reward": {reward}}}"#);

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use truthfed::statistics::Statistics;
 use truthfed_node::agent::{Agent, Handle, Policy, Runner, Status};
 use truthfed_node::signature::Signer;
+use truthfed_node::testing::Numbers;
 
-use crate::support::{Fault, Federation, Numbers, Wire, eventually, play, policy, settle, terms};
+use crate::support::{Fault, Federation, Wire, eventually, play, policy, settle, terms};
 
 /// Two members play until a round was settled; what both are then, and how many messages the first sent.
 async fn one_round(fault: Option<Fault>) -> (Vec<(Status, Statistics)>, usize) {
     let federation = Federation::new(2, terms());
-    let wire = match fault {
-        Some(fault) => federation.faulty_wire(0, fault),
-        None => federation.wire(0),
-    };
+    let wire = federation.faulty_wire(0, fault);
     let other = federation.runner(1, &federation.wire(1));
     let mut numbers = Numbers(21);
     let mut first = federation.runner(0, &wire);

@@ -11,9 +11,10 @@ use truthfed_node::coordinator::{self, Config};
 use truthfed_node::error::Code;
 use truthfed_node::federation::{self, Bundle, InitOptions};
 use truthfed_node::net::{Client, client_tls};
+use truthfed_node::testing::Numbers;
 use truthfed_node::wire::Call;
 
-use crate::support::{Numbers, play, settle};
+use crate::support::{play, settle};
 
 fn bundle(folder: &Path, name: &str, address: SocketAddr) -> Bundle {
     let bundle = federation::open_bundle(&folder.join("members").join(name)).unwrap();

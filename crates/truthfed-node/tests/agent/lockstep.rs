@@ -4,8 +4,9 @@ use truthfed::protocol::{Asking, Coordinator, Input, Member, Time};
 use truthfed::statistics::Statistics;
 use truthfed::{Amount, protocol::Since};
 use truthfed_node::agent::Runner;
+use truthfed_node::testing::Numbers;
 
-use crate::support::{Federation, Numbers, Wire, settle, terms};
+use crate::support::{Federation, Wire, settle, terms};
 
 /// The policy of the agents.
 struct PerSample;
@@ -57,7 +58,7 @@ async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
         let mut numbers = Numbers(11);
         for step in 0..60 {
             let number = (numbers.unit() * 3.0) as usize;
-            let (arms, reward) = (numbers.arms(), numbers.unit());
+            let (arms, reward) = (numbers.arms(3), numbers.unit());
             let (decision, index) = runners[number].agent().choose(arms.clone()).await.unwrap();
             assert_eq!(index, members[number].choose(&arms).unwrap(), "step {step}");
             runners[number].agent().learn(decision, reward).await.unwrap();

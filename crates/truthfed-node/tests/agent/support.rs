@@ -6,64 +6,36 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::bandit::RawConfig;
-use truthfed::protocol::{Since, Trigger};
 use truthfed_node::agent::{Agent, Direct, Handle, Link, LinkError, Membership, Policy, Runner};
-use truthfed_node::digest::Digest;
-use truthfed_node::engine::{self, Clock, Place, Setup};
-use truthfed_node::signature::Signer;
+use truthfed_node::engine::{self, Clock, Setup};
 use truthfed_node::store::Sqlite;
-use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, CoverageSetting, TermsDocument};
+use truthfed_node::testing::{self, Numbers, id, wide_terms};
 use truthfed_node::wire::{Call, Seen};
 
-pub(crate) const DIMENSION: usize = 3;
-
 pub(crate) fn terms() -> TermsDocument {
-    TermsDocument {
-        bandit: RawConfig { dimension: DIMENSION, ..RawConfig::default() },
-        trigger: Trigger { since: Since::Round, threshold: 20.0 },
-        coverage: CoverageSetting::Ratio(0.9),
-        reserve_micros: Amount::from_units(500),
-        norm: 2.0,
-        reward: 10.0,
-        samples: 1_000_000,
-        offers_ms: 60_000,
-        deliveries_ms: 60_000,
-        mechanism: MechanismSetting::default(),
-    }
+    TermsDocument { coverage: CoverageSetting::Ratio(0.9), ..wide_terms() }
 }
 
 pub(crate) struct Federation {
     folder: TempDir,
-    agreement: Agreement,
-    signer: Signer,
-    members: Vec<(ClientId, Signer)>,
+    inner: testing::Federation,
+    names: Vec<ClientId>,
     running: engine::Running,
 }
 
 impl Federation {
+    /// Members `m1`, `m2` and so on, with an engine on a thread in real time.
     pub(crate) fn new(members: usize, terms: TermsDocument) -> Federation {
         let folder = tempfile::tempdir().unwrap();
-        let member = |number: usize| (format!("m{number}").parse().unwrap(), Signer::random());
-        let members: Vec<(ClientId, Signer)> = (1..=members).map(member).collect();
-        let (agreement, signer) = (Agreement::try_from(terms).unwrap(), Signer::random());
-        let enrolled =
-            |(name, key): &(ClientId, Signer)| (name.clone(), key.public(), Digest::of(name.as_str().as_bytes()));
-        let setup = Setup {
-            federation: Digest::of(b"federation"),
-            agreement: agreement.clone(),
-            signer: signer.clone(),
-            members: members.iter().map(enrolled).collect(),
-            checkpoint: Arc::new(folder.path().join("checkpoint.json")),
-            lease_ms: 60_000,
-            clock: Clock::real(),
-            place: Place::Thread,
-        };
+        let names: Vec<String> = (1..=members).map(|number| format!("m{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let inner = testing::Federation::new(terms, &names);
         let store = Sqlite::open(&folder.path().join("ledger.db")).unwrap();
+        let setup = Setup { clock: Clock::real(), ..inner.setup() };
         let running = engine::start(setup, Box::new(store)).unwrap();
-        Federation { folder, agreement, signer, members, running }
+        Federation { folder, inner, names: names.into_iter().map(id).collect(), running }
     }
 
     pub(crate) fn engine(&self) -> engine::Handle {
@@ -71,18 +43,11 @@ impl Federation {
     }
 
     pub(crate) fn agreement(&self) -> &Agreement {
-        &self.agreement
+        &self.inner.agreement
     }
 
     pub(crate) fn membership(&self, number: usize) -> Membership {
-        let (member, signer) = &self.members[number];
-        Membership {
-            federation: Digest::of(b"federation"),
-            member: member.clone(),
-            coordinator: self.signer.public(),
-            agreement: self.agreement.clone(),
-            signer: signer.clone(),
-        }
+        self.inner.membership(&self.names[number])
     }
 
     pub(crate) fn file(&self, number: usize) -> PathBuf {
@@ -94,15 +59,13 @@ impl Federation {
     }
 
     pub(crate) fn wire(&self, number: usize) -> Wire {
-        let direct = Direct::new(self.engine(), self.members[number].0.clone());
-        Wire(Arc::new(Cable { direct, is_cut: AtomicBool::new(false), sent: AtomicUsize::new(0), fault: None }))
+        self.faulty_wire(number, None)
     }
 
-    /// A wire with one fault.
-    pub(crate) fn faulty_wire(&self, number: usize, fault: Fault) -> Wire {
-        let direct = Direct::new(self.engine(), self.members[number].0.clone());
-        let sent = AtomicUsize::new(0);
-        Wire(Arc::new(Cable { direct, is_cut: AtomicBool::new(false), sent, fault: Some(fault) }))
+    /// A wire with at most one fault.
+    pub(crate) fn faulty_wire(&self, number: usize, fault: Option<Fault>) -> Wire {
+        let direct = Direct::new(self.engine(), self.names[number].clone());
+        Wire(Arc::new(Cable { direct, is_cut: AtomicBool::new(false), sent: AtomicUsize::new(0), fault }))
     }
 
     pub(crate) fn runner(&self, number: usize, wire: &Wire) -> Runner<Wire> {
@@ -171,24 +134,9 @@ impl Link for Wire {
     }
 }
 
-/// A sequence of numbers that look random, the same for the same seed.
-pub(crate) struct Numbers(pub(crate) u64);
-
-impl Numbers {
-    /// Uniform in [0, 1).
-    pub(crate) fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(crate) fn arms(&mut self) -> Vec<Vec<f64>> {
-        (0..4).map(|_| (0..DIMENSION).map(|_| 2.0 * self.unit() - 1.0).collect()).collect()
-    }
-}
-
 /// Chooses and learns once.
 pub(crate) async fn play(agent: &Handle, numbers: &mut Numbers) {
-    let (decision, _) = agent.choose(numbers.arms()).await.unwrap();
+    let (decision, _) = agent.choose(numbers.arms(3)).await.unwrap();
     agent.learn(decision, numbers.unit()).await.unwrap();
 }
 

@@ -7,7 +7,9 @@ use truthfed_node::error::Code;
 use truthfed_node::signature::Signer;
 use truthfed_node::wire::{DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, OpenRound, ReceiptReply, commitment};
 
-use super::support::{Data, Party, World, other, text, whole_round};
+use truthfed_node::testing::Data;
+
+use super::support::{Party, World, other, some_data, text, whole_round};
 
 /// One wrong message: what is wrong, how it is written, and the code it is refused with.
 type Row = (&'static str, Box<dyn Fn(&Bench<'_>) -> Vec<u8>>, Code);
@@ -287,7 +289,7 @@ async fn every_wrong_message_has_its_code_and_leaves_no_trace() {
     let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
     // A round before, so that something can be replayed.
     m1.ask().await;
-    let (first, data) = (m1.open().await, Data::some());
+    let (first, data) = (m1.open().await, some_data());
     let before = m1.offer_of(&first, &data, 1_000_000);
     m1.decline(first.round).await;
     m2.decline(first.round).await;
@@ -380,7 +382,8 @@ async fn what_is_too_large_is_refused_before_it_is_sent() {
     let m1 = world.party("m1", running.addresses());
     // Announced only: the answer comes although the body never does.
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let tls = truthfed_node::net::client_tls(&m1.identity, world.authority.identity().certificate()).unwrap();
+    let tls =
+        truthfed_node::net::client_tls(&m1.identity, world.identities.authority.identity().certificate()).unwrap();
     let stream = tokio::net::TcpStream::connect(running.addresses().members).await.unwrap();
     let name = rustls::pki_types::ServerName::try_from("127.0.0.1").unwrap();
     let mut stream = tokio_rustls::TlsConnector::from(tls).connect(name, stream).await.unwrap();
@@ -449,7 +452,7 @@ async fn a_changed_second_message_is_refused_and_the_first_stands() {
     let running = world.start().await;
     let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
     m1.ask().await;
-    let (open, data) = (m1.open().await, Data::some());
+    let (open, data) = (m1.open().await, some_data());
     let offer = m1.offers(&open, &data, 1_000_000).await;
     let head = world.head();
     let changed = m1.offer_of(&open, &data, 2_000_000);

@@ -9,7 +9,7 @@ use truthfed_node::federation::{self, InitOptions};
 use truthfed_node::store::{Sqlite, Store, StoreError};
 use truthfed_node::wire::{Phase, ReceiptReply, View};
 
-use super::support::{Data, PATIENCE, World, plain, until_in_flight};
+use super::support::{PATIENCE, World, plain, some_data, until_in_flight};
 
 #[tokio::test]
 async fn a_view_waits_for_a_change_and_comes_with_it() {
@@ -65,7 +65,7 @@ async fn a_second_coordinator_stands_by_and_takes_over_in_the_middle_of_a_round(
     let first = world.start().await;
     let m1 = world.party("m1", first.addresses());
     m1.ask().await;
-    let (open, data) = (m1.open().await, Data::some());
+    let (open, data) = (m1.open().await, some_data());
     let offer = m1.offers(&open, &data, 1_000_000).await;
 
     let second = world.start().await;

@@ -5,7 +5,7 @@ use truthfed_node::error::Code;
 use truthfed_node::terms::CoverageSetting;
 use truthfed_node::wire::{OpenRound, ReceiptReply};
 
-use super::support::{Answer, Data, Party, World, other};
+use super::support::{Answer, Party, World, other, some_data};
 
 /// What a member can send about a round.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ enum Message {
 const MESSAGES: [Message; 3] = [Message::Offer, Message::Decline, Message::Deliver];
 
 async fn send(party: &Party, open: &OpenRound, message: Message) -> Answer {
-    let data = Data::some();
+    let data = some_data();
     match message {
         Message::Offer => party.send_offer(open.round, &party.offer_of(open, &data, 5_000_000)).await,
         Message::Decline => party.decline(open.round).await,
@@ -57,7 +57,7 @@ async fn messages_out_of_their_phase_are_refused_and_change_nothing() {
     let head = world.head();
     assert_eq!(send(&winner, &open, Message::Deliver).await.code(), Code::WrongPhase, "before the award");
     assert_eq!(world.head(), head);
-    let data = Data::some();
+    let data = some_data();
     let offer = winner.offers(&open, &data, 1_000_000).await;
     loser.offers(&open, &data, 90_000_000).await;
     // One member does not answer: the phase ends by its deadline.

@@ -3,7 +3,9 @@
 use axum::http::Method;
 use truthfed_node::wire::ReceiptReply;
 
-use super::support::{Data, Party, World, log, plain};
+use truthfed_node::testing::Data;
+
+use super::support::{Party, World, log, plain};
 
 /// Asks that no other number looks like.
 const ASKS: [i64; 3] = [11_313_717, 17_939_153, 23_571_131];
@@ -74,7 +76,7 @@ async fn no_ask_reaches_another_member_a_log_or_a_metric() {
             }
         }
     }
-    for identity in world.members.values().chain([&world.server, &world.operator]) {
+    for identity in world.identities.members.values().chain([&world.identities.server, &world.identities.operator]) {
         let key = identity.signer().to_pem();
         let secret = key.lines().nth(1).unwrap();
         assert!(!logged.contains(secret), "a key is in the log");

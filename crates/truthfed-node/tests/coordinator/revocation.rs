@@ -5,7 +5,7 @@ use truthfed_node::error::Code;
 use truthfed_node::identity::Validity;
 use truthfed_node::wire::View;
 
-use super::support::{Data, World, until_in_flight};
+use super::support::{World, some_data, until_in_flight};
 
 #[tokio::test]
 async fn a_revoked_member_is_refused_on_its_open_connection_and_then_at_the_door() {
@@ -14,7 +14,7 @@ async fn a_revoked_member_is_refused_on_its_open_connection_and_then_at_the_door
     let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
     m1.ask().await;
     let open = m1.open().await;
-    m1.offers(&open, &Data::some(), 1_000_000).await;
+    m1.offers(&open, &some_data(), 1_000_000).await;
     let operator = world.operator(running.addresses());
     let line: MemberLine = operator.delete("/v1/operator/members/m1").await.ok();
     assert!(line.is_revoked);
@@ -64,9 +64,9 @@ async fn members_come_and_go_while_the_coordinator_runs() {
     let mut world = World::new(&["m1"], |_| {});
     let running = world.start().await;
     let m1 = world.party("m1", running.addresses());
-    let newcomer = world.authority.issue_member(&"m2".parse().unwrap(), Validity::leaf()).unwrap();
+    let newcomer = world.identities.authority.issue_member(&"m2".parse().unwrap(), Validity::leaf()).unwrap();
     let certificate = newcomer.certificate().clone();
-    world.members.insert("m2".to_owned(), newcomer);
+    world.identities.members.insert("m2".parse().unwrap(), newcomer);
     let m2 = world.party("m2", running.addresses());
     assert_eq!(m2.client.get("/v1/view").await.code(), Code::NotAMember, "genuine, but not enrolled");
     let operator = world.operator(running.addresses());
@@ -80,7 +80,7 @@ async fn members_come_and_go_while_the_coordinator_runs() {
         ("", super::support::other(), Code::BadName),
         ("m2", super::support::other(), Code::MemberExists),
         ("m3", certificate.digest(), Code::MemberExists),
-        ("m3", world.operator.certificate().digest(), Code::MemberExists),
+        ("m3", world.identities.operator.certificate().digest(), Code::MemberExists),
     ] {
         let request = EnrolRequest { member: name.to_owned(), certificate, ..request.clone() };
         assert_eq!(operator.post("/v1/operator/members", enrol(&request)).await.code(), expected, "{name}");

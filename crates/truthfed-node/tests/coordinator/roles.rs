@@ -34,7 +34,7 @@ async fn every_route_is_for_its_role_and_no_other() {
     let running = world.start().await;
     let member = world.party("m1", running.addresses()).client;
     let operator = world.operator(running.addresses());
-    let genuine = world.authority.issue_member(&"m2".parse().unwrap(), Validity::leaf()).unwrap();
+    let genuine = world.identities.authority.issue_member(&"m2".parse().unwrap(), Validity::leaf()).unwrap();
     let stranger = world.client(&genuine, running.addresses());
     let document: Value = operator.get("/openapi.json").await.ok();
     assert_eq!(member.get("/openapi.json").await.ok::<Value>(), document);
@@ -69,8 +69,8 @@ async fn without_a_certificate_of_the_federation_there_is_no_connection() {
     for (what, identity) in [
         ("of another authority", foreign.issue_member(&name, Validity::leaf()).unwrap()),
         ("of another operator", foreign.issue_operator(Validity::leaf())),
-        ("expired", world.authority.issue_member(&name, expired).unwrap()),
-        ("a server's", world.server.clone()),
+        ("expired", world.identities.authority.issue_member(&name, expired).unwrap()),
+        ("a server's", world.identities.server.clone()),
     ] {
         let client = world.client(&identity, running.addresses());
         assert!(client.try_send(Method::GET, "/v1/view", "").await.is_err(), "{what}");

@@ -9,7 +9,7 @@ use truthfed_node::wire::{
     AskReply, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
 };
 
-use super::support::{Data, World, whole_round};
+use super::support::{World, some_data, whole_round};
 
 #[tokio::test]
 async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
@@ -24,7 +24,7 @@ async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
     assert_eq!((round, parties[1].ask().await), (RoundId(1), RoundId(1)), "one round for all who ask");
     let open = parties[2].open().await;
     assert_eq!((open.round, open.phase, open.answered), (round, Phase::Offers, false));
-    let data = [Data::some(), Data::some(), Data::some()];
+    let data = [some_data(), some_data(), some_data()];
     let mut offers = Vec::new();
     for ((party, data), ask) in parties.iter().zip(&data).zip([1_000_000, 2_000_000, 3_000_000]) {
         offers.push(party.offers(&open, data, ask).await);
@@ -92,7 +92,7 @@ async fn whatever_is_sent_twice_gets_the_same_bytes_and_changes_nothing() {
     let running = world.start().await;
     let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
     m1.ask().await;
-    let (open, data) = (m1.open().await, Data::some());
+    let (open, data) = (m1.open().await, some_data());
     let offer = m1.offer_of(&open, &data, 1_000_000);
     let first = m1.send_offer(open.round, &offer).await;
     let head = world.head();

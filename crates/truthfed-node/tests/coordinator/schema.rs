@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{Answer, Data, World, docs, text};
+use super::support::{Answer, World, docs, some_data, text};
 
 /// Whether a value is what a schema says. Knows the words that our schemas use, and stumbles over any other.
 fn check(document: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
@@ -121,7 +121,7 @@ async fn every_reply_and_request_is_what_the_document_says() {
     checked.reply("/v1/ask", &m1.client.post("/v1/ask", "").await);
     checked.reply("/v1/view", &m1.client.get("/v1/view").await);
     checked.reply("/v1/view", &m1.client.get("/v1/view?x=1").await);
-    let (open, data) = (m1.open().await, Data::some());
+    let (open, data) = (m1.open().await, some_data());
     let path = "/v1/rounds/{round}/offer";
     let offer = m1.offer_of(&open, &data, 1_000_000);
     checked.request(path, &text(&offer));
@@ -140,7 +140,7 @@ async fn every_reply_and_request_is_what_the_document_says() {
     }
     checked.reply("/v1/statement", &m1.client.get("/v1/statement").await);
     checked.reply("/v1/operator/members", &operator.get("/v1/operator/members").await);
-    let key = world.server.certificate().key();
+    let key = world.identities.server.certificate().key();
     let newcomer = format!(r#"{{"member":"m3","key":"{key}","certificate":"{}"}}"#, super::support::other());
     checked.request("/v1/operator/members", &newcomer);
     checked.reply("/v1/operator/members", &operator.post("/v1/operator/members", newcomer).await);

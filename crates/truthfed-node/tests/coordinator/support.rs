@@ -17,20 +17,18 @@ use tempfile::TempDir;
 use tokio::sync::Mutex as AsyncMutex;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::bandit::RawConfig;
-use truthfed::protocol::{RoundId, Since, Trigger};
-use truthfed::statistics::Statistics;
+use truthfed::protocol::RoundId;
 use truthfed_node::coordinator::{self, Addresses, Config, Plan, Running, logging};
-use truthfed_node::digest::{Digest, Hex, Nonce, PublicKey};
-use truthfed_node::engine::Place;
+use truthfed_node::digest::{Digest, Hex, PublicKey};
 use truthfed_node::error::{Code, Refusal};
-use truthfed_node::identity::{Authority, Identity, Validity};
+use truthfed_node::identity::Identity;
 use truthfed_node::net::{Limits, client_tls};
 use truthfed_node::store::{Sqlite, Store};
-use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, TermsDocument};
+use truthfed_node::testing::{Data, Identities, id, terms};
 use truthfed_node::wire::{
     AskReply, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound,
-    ReceiptContent, ReceiptReply, View, commitment,
+    ReceiptContent, ReceiptReply, View,
 };
 
 /// Longest that anything may take.
@@ -39,48 +37,26 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// A federation with everybody's keys.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
-    pub(crate) authority: Authority,
-    pub(crate) server: Identity,
-    pub(crate) operator: Identity,
-    pub(crate) members: BTreeMap<String, Identity>,
+    pub(crate) identities: Identities,
     pub(crate) agreement: Agreement,
     pub(crate) limits: Limits,
     pub(crate) lease_ms: u64,
 }
 
-pub(crate) fn terms() -> TermsDocument {
-    TermsDocument {
-        bandit: RawConfig { dimension: 2, lambda: 1.0, sigma: 0.1, delta: 0.1 },
-        trigger: Trigger { since: Since::Round, threshold: 1.0 },
-        coverage: CoverageSetting::Ratio(0.5),
-        reserve_micros: Amount::from_units(100),
-        norm: 1.0,
-        reward: 1.0,
-        samples: 1000,
-        offers_ms: 60_000,
-        deliveries_ms: 60_000,
-        mechanism: MechanismSetting::default(),
-    }
-}
-
 impl World {
-    /// Members of these names, under terms that differ from [`terms`] by a change.
+    /// Members of these names, under two-dimensional terms that differ from [`terms`] by a change.
     pub(crate) fn new(members: &[&str], change: impl FnOnce(&mut TermsDocument)) -> World {
         log();
-        let mut document = terms();
+        let mut document = terms(2);
+        // So large that of three offers alike some lose.
+        document.bandit.lambda = 1.0;
         change(&mut document);
-        let authority = Authority::create("test", Validity::authority()).unwrap();
-        let issue =
-            |name: &&str| (name.to_string(), authority.issue_member(&name.parse().unwrap(), Validity::leaf()).unwrap());
         World {
             folder: tempfile::tempdir().unwrap(),
-            server: authority.issue_server(&["127.0.0.1".to_owned()], Validity::leaf()).unwrap(),
-            operator: authority.issue_operator(Validity::leaf()),
-            members: members.iter().map(issue).collect(),
+            identities: Identities::new("127.0.0.1", members),
             agreement: Agreement::try_from(document).unwrap(),
             limits: Limits { requests_per_second: 100_000, burst: 100_000, ..Limits::default() },
             lease_ms: 60_000,
-            authority,
         }
     }
 
@@ -89,23 +65,8 @@ impl World {
     }
 
     pub(crate) fn plan(&self) -> Plan {
-        let member = |(name, identity): (&String, &Identity)| {
-            (name.parse().unwrap(), identity.certificate().key(), identity.certificate().digest())
-        };
-        let path = self.store();
-        Plan {
-            server: self.server.clone(),
-            authority: self.authority.identity().certificate().clone(),
-            operator: self.operator.certificate().digest(),
-            agreement: self.agreement.clone(),
-            members: self.members.iter().map(member).collect(),
-            checkpoint: self.folder.path().join("checkpoint.json"),
-            lease_ms: self.lease_ms,
-            limits: self.limits,
-            poll: PATIENCE,
-            store: Arc::new(move || Ok(Box::new(Sqlite::open(&path)?) as Box<dyn Store>)),
-            place: Place::Thread,
-        }
+        let plan = self.identities.plan(self.folder.path(), &self.agreement);
+        Plan { lease_ms: self.lease_ms, limits: self.limits, ..plan }
     }
 
     pub(crate) fn config(&self) -> Config {
@@ -119,22 +80,22 @@ impl World {
 
     /// Whoever holds this identity.
     pub(crate) fn client(&self, identity: &Identity, addresses: Addresses) -> Client {
-        let tls = client_tls(identity, self.authority.identity().certificate()).unwrap();
+        let tls = client_tls(identity, self.identities.authority.identity().certificate()).unwrap();
         Client { tls, address: addresses.members, connection: AsyncMutex::default(), received: Arc::default() }
     }
 
     pub(crate) fn operator(&self, addresses: Addresses) -> Client {
-        self.client(&self.operator, addresses)
+        self.client(&self.identities.operator, addresses)
     }
 
     pub(crate) fn party(&self, name: &str, addresses: Addresses) -> Party {
-        let identity = self.members[name].clone();
+        let identity = self.identities.members[&id(name)].clone();
         Party {
             client: self.client(&identity, addresses),
-            name: name.parse().unwrap(),
-            federation: self.authority.federation(),
+            name: id(name),
+            federation: self.identities.authority.federation(),
             terms: self.agreement.hash(),
-            coordinator: self.server.certificate().key(),
+            coordinator: self.identities.server.certificate().key(),
             identity,
         }
     }
@@ -250,25 +211,9 @@ pub(crate) struct Party {
     pub(crate) coordinator: PublicKey,
 }
 
-/// What a member offers: data, and the salt of the commitment to its moment.
-#[derive(Debug, Clone)]
-pub(crate) struct Data {
-    pub(crate) statistics: Statistics,
-    pub(crate) salt: Nonce,
-}
-
-impl Data {
-    /// Observations of contexts with a reward each.
-    pub(crate) fn of(observations: &[([f64; 2], f64)]) -> Data {
-        let mut statistics = Statistics::new(2).unwrap();
-        observations.iter().for_each(|(context, reward)| statistics.observe(context, *reward).unwrap());
-        Data { statistics, salt: Nonce::random() }
-    }
-
-    /// Something of everything.
-    pub(crate) fn some() -> Data {
-        Data::of(&[([0.6, 0.8], 0.5), ([1.0, 0.0], 0.25), ([0.0, 1.0], -0.5), ([0.8, -0.6], 1.0)])
-    }
+/// Something of everything.
+pub(crate) fn some_data() -> Data {
+    Data::of(&[([0.6, 0.8], 0.5), ([1.0, 0.0], 0.25), ([0.0, 1.0], -0.5), ([0.8, -0.6], 1.0)])
 }
 
 impl Party {
@@ -295,14 +240,7 @@ impl Party {
     }
 
     pub(crate) fn offer_content(&self, open: &OpenRound, data: &Data, ask_micros: i64) -> OfferContent {
-        OfferContent {
-            schema: OFFER_SCHEMA.to_owned(),
-            context: self.context(open),
-            gram: data.statistics.gram().clone(),
-            samples: data.statistics.samples(),
-            ask_micros: Amount::from_micros(ask_micros).unwrap(),
-            commitment: commitment(data.salt, data.statistics.moment()),
-        }
+        data.offer(self.context(open), Amount::from_micros(ask_micros).unwrap())
     }
 
     pub(crate) fn offer_of(&self, open: &OpenRound, data: &Data, ask_micros: i64) -> Envelope {
@@ -310,13 +248,7 @@ impl Party {
     }
 
     pub(crate) fn delivery_content(&self, open: &OpenRound, data: &Data, offer: Digest) -> DeliveryContent {
-        DeliveryContent {
-            schema: DELIVERY_SCHEMA.to_owned(),
-            context: self.context(open),
-            offer,
-            moment: data.statistics.moment().to_vec(),
-            salt: data.salt,
-        }
+        data.delivery(self.context(open), offer)
     }
 
     pub(crate) fn delivery_of(&self, open: &OpenRound, data: &Data, offer: Digest) -> Envelope {
@@ -356,7 +288,7 @@ impl Party {
 pub(crate) async fn whole_round(parties: &[&Party], asks: &[i64]) -> Vec<ClientId> {
     parties[0].ask().await;
     let open = parties[0].open().await;
-    let data: Vec<Data> = parties.iter().map(|_| Data::some()).collect();
+    let data: Vec<Data> = parties.iter().map(|_| some_data()).collect();
     let mut offers = Vec::new();
     for ((party, data), ask) in parties.iter().zip(&data).zip(asks) {
         offers.push(party.offers(&open, data, *ask).await);

@@ -2,19 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use truthfed::Amount;
-use truthfed::auction::ClientId;
-use truthfed::bandit::RawConfig;
 use truthfed::protocol::{Since, Trigger};
 use truthfed_node::coordinator::{Addresses, Plan, start_on};
 use truthfed_node::engine::Place;
 use truthfed_node::federation::Bundle;
-use truthfed_node::identity::{Authority, Identity, Validity};
 use truthfed_node::net::Limits;
 use truthfed_node::store::{Sqlite, Store, StoreError};
-use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, CoverageSetting, TermsDocument};
+use truthfed_node::testing::{self, Identities, id};
 
 use crate::roads::Door;
 
@@ -29,28 +26,11 @@ const ADMIN_PORT: u16 = 9443;
 pub(crate) const REWARD: usize = 1000;
 
 /// Everybody's keys, made once: the same seed is then the same journal as often as it is run in one process.
-pub(crate) struct People {
-    pub(crate) authority: Authority,
-    pub(crate) server: Identity,
-    pub(crate) operator: Identity,
-    members: Vec<(ClientId, Identity)>,
-}
-
-pub(crate) fn people() -> &'static People {
-    static PEOPLE: OnceLock<People> = OnceLock::new();
+pub(crate) fn people() -> &'static Identities {
+    static PEOPLE: OnceLock<Identities> = OnceLock::new();
     PEOPLE.get_or_init(|| {
-        let authority = Authority::create("network", Validity::authority()).unwrap();
-        let issue = |number: usize| {
-            let name: ClientId = name(number).parse().unwrap();
-            let identity = authority.issue_member(&name, Validity::leaf()).unwrap();
-            (name, identity)
-        };
-        People {
-            server: authority.issue_server(&[COORDINATOR.to_owned()], Validity::leaf()).unwrap(),
-            operator: authority.issue_operator(Validity::leaf()),
-            members: (0..MEMBERS).map(issue).collect(),
-            authority,
-        }
+        let names: Vec<String> = (0..MEMBERS).map(name).collect();
+        Identities::new(COORDINATOR, &names.iter().map(String::as_str).collect::<Vec<_>>())
     })
 }
 
@@ -62,16 +42,14 @@ pub(crate) fn name(member: usize) -> String {
 /// Rounds follow each other closely: nearly every sample is reason enough for one.
 pub(crate) fn terms() -> TermsDocument {
     TermsDocument {
-        bandit: RawConfig { dimension: MEMBERS * ARMS, ..RawConfig::default() },
         trigger: Trigger { since: Since::Round, threshold: 1e-3 },
         coverage: CoverageSetting::Ratio(0.999),
         reserve_micros: Amount::from_units(500),
-        norm: 1.0,
         reward: REWARD as f64,
         samples: 1_000_000,
         offers_ms: 1000,
         deliveries_ms: 1000,
-        mechanism: MechanismSetting::default(),
+        ..testing::terms(MEMBERS * ARMS)
     }
 }
 
@@ -80,43 +58,27 @@ pub(crate) fn tight_limits() -> Limits {
     Limits { connections_per_member: 3, requests_per_second: 4, burst: 8, ..Limits::default() }
 }
 
-impl People {
-    /// All that a member needs.
-    pub(crate) fn bundle(&self, member: usize, agreement: &Agreement) -> Bundle {
-        let (name, identity) = &self.members[member];
-        Bundle {
-            folder: PathBuf::new(),
-            member: name.clone(),
-            coordinator: format!("{COORDINATOR}:{PORT}"),
-            server_name: COORDINATOR.to_owned(),
-            federation: self.authority.federation(),
-            coordinator_key: self.server.certificate().key(),
-            agreement: agreement.clone(),
-            authority: self.authority.identity().certificate().clone(),
-            identity: identity.clone(),
-        }
+/// All that a member needs.
+pub(crate) fn bundle(member: usize, agreement: &Agreement) -> Bundle {
+    let (people, member) = (people(), id(&name(member)));
+    Bundle {
+        folder: PathBuf::new(),
+        coordinator: format!("{COORDINATOR}:{PORT}"),
+        server_name: COORDINATOR.to_owned(),
+        federation: people.authority.federation(),
+        coordinator_key: people.server.certificate().key(),
+        agreement: agreement.clone(),
+        authority: people.authority.identity().certificate().clone(),
+        identity: people.members[&member].clone(),
+        member,
     }
+}
 
-    /// How the coordinator runs, whose files are in a folder.
-    pub(crate) fn plan(&self, folder: &Path, agreement: &Agreement, limits: Limits) -> Plan {
-        let path = ledger(folder);
-        let member = |(name, identity): &(ClientId, Identity)| {
-            (name.clone(), identity.certificate().key(), identity.certificate().digest())
-        };
-        Plan {
-            server: self.server.clone(),
-            authority: self.authority.identity().certificate().clone(),
-            operator: self.operator.certificate().digest(),
-            agreement: agreement.clone(),
-            members: self.members.iter().map(member).collect(),
-            checkpoint: checkpoint(folder),
-            lease_ms: 60_000,
-            limits,
-            poll: Duration::from_secs(30),
-            store: Arc::new(move || open_store(&path)),
-            place: Place::Task,
-        }
-    }
+/// How the coordinator runs, whose files are in a folder.
+pub(crate) fn plan(folder: &Path, agreement: &Agreement, limits: Limits) -> Plan {
+    let path = ledger(folder);
+    let store = Arc::new(move || open_store(&path));
+    Plan { limits, store, place: Place::Task, ..people().plan(folder, agreement) }
 }
 
 pub(crate) fn ledger(folder: &Path) -> PathBuf {

@@ -14,7 +14,7 @@ use turmoil::{Builder, Sim};
 use crate::application::Seat;
 use crate::audit::Auditor;
 use crate::faults::Faults;
-use crate::federation::{COORDINATOR, MEMBERS, coordinate, name, people};
+use crate::federation::{COORDINATOR, MEMBERS, bundle, coordinate, name, plan};
 
 /// A step of the simulated time.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
@@ -61,12 +61,12 @@ impl World {
             .max_message_latency(TICK)
             .build();
         let place = folder.path().to_owned();
-        let plan = {
+        let start = {
             let agreement = agreement.clone();
-            move || people().plan(&place, &agreement, limits)
+            move || plan(&place, &agreement, limits)
         };
-        sim.host(COORDINATOR, move || coordinate(plan()));
-        let seat = |number| Arc::new(Seat::new(number, people().bundle(number, &agreement), folder.path(), seed));
+        sim.host(COORDINATOR, move || coordinate(start()));
+        let seat = |number| Arc::new(Seat::new(number, bundle(number, &agreement), folder.path(), seed));
         let seats: Vec<Arc<Seat>> = (0..MEMBERS).map(seat).collect();
         for seat in &seats {
             let seat = seat.clone();

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
-mod database;
 mod forwarder;
 mod life;
 mod plan;

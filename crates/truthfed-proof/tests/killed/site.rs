@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use serde_json::Value;
 use tempfile::TempDir;
 use truthfed_node::store::Location;
+use truthfed_node::testing::{Database, Place};
 
-use super::database::Database;
 use super::process::{done, http};
 
 /// Everyone who is ever a member; the last one joins later.
@@ -130,7 +130,7 @@ impl Site {
 
     fn address(&self) -> String {
         match &self.database {
-            Some(database) => database.url.clone(),
+            Some(database) => database.address().to_owned(),
             None => self.path("fed/ledger.db").to_str().unwrap().to_owned(),
         }
     }

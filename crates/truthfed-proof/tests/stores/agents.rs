@@ -1,22 +1,14 @@
 //! The life of an agent: a script, what is to be seen after each part of it, and what the agent said yes to.
 
 use truthfed::Amount;
-use truthfed::bandit::RawConfig;
-use truthfed::protocol::{RoundId, Since, Snapshot, Trigger};
+use truthfed::protocol::{RoundId, Snapshot};
 use truthfed::statistics::Statistics;
-use truthfed_node::agent::{
-    Agent, ChooseError, DecisionId, FileError, LearnError, Membership, Speaker, Status, Step, StepError,
-};
-use truthfed_node::digest::{Digest, Hex};
-use truthfed_node::signature::Signer;
-use truthfed_node::terms::{CoverageSetting, MechanismSetting, TermsDocument};
-use truthfed_node::wire::{
-    Call, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, Reply,
-    SyncReply, View,
-};
+use truthfed_node::agent::{Agent, ChooseError, DecisionId, FileError, LearnError, Speaker, Status, Step, StepError};
+use truthfed_node::digest::Hex;
+use truthfed_node::testing::{Federation, id, wide_terms};
+use truthfed_node::wire::{Call, Envelope, OpenRound, Phase, ReceiptKind, ReceiptReply, Reply, SyncReply, View};
 use truthfed_proof::disk::Disk;
 
-const DIMENSION: usize = 3;
 const ASK: Amount = Amount::from_units(7);
 
 /// What an agent is asked for.
@@ -48,8 +40,7 @@ pub(crate) struct Sight {
 /// An agent on a disk, and what it said yes to.
 pub(crate) struct Life {
     pub(crate) disk: Disk,
-    coordinator: Signer,
-    membership: Membership,
+    federation: Federation,
     agent: Option<Agent>,
     /// That wait for their reward.
     decisions: Vec<DecisionId>,
@@ -63,19 +54,12 @@ pub(crate) struct Life {
 
 impl Life {
     pub(crate) fn new(disk: Disk) -> Life {
-        let coordinator = Signer::random();
-        let membership = Membership {
-            federation: Digest::of(b"federation"),
-            member: "m1".parse().unwrap(),
-            coordinator: coordinator.public(),
-            agreement: terms().try_into().unwrap(),
-            signer: Signer::random(),
-        };
-        Life { disk, coordinator, membership, agent: None, decisions: Vec::new(), offer: None, data: None, chosen: 0 }
+        let federation = Federation::new(wide_terms(), &["m1"]);
+        Life { disk, federation, agent: None, decisions: Vec::new(), offer: None, data: None, chosen: 0 }
     }
 
     pub(crate) fn open(&self) -> Result<Agent, FileError> {
-        Agent::open_on(self.membership.clone(), &self.disk.path("agent.db"), &self.disk.vfs())
+        Agent::open_on(self.federation.membership(&id("m1")), &self.disk.path("agent.db"), &self.disk.vfs())
     }
 
     pub(crate) fn act(&mut self, action: Action) -> Result<(), FileError> {
@@ -155,10 +139,7 @@ impl Life {
     /// A receipt about the last offer.
     fn receipt(&self, kind: ReceiptKind, payment_micros: Option<Amount>) -> (RoundId, Envelope) {
         let (round, offer) = self.offer.as_ref().expect("it offered");
-        let OfferContent { context, .. } = serde_json::from_str(offer.content.get()).unwrap();
-        let schema = RECEIPT_SCHEMA.to_owned();
-        let content = ReceiptContent { schema, context, kind, offer: offer.digest(), payment_micros };
-        (*round, self.coordinator.seal(RECEIPT_SCHEMA, &content))
+        (*round, self.federation.receipt_for(offer, kind, payment_micros))
     }
 
     pub(crate) fn die(&mut self) {
@@ -193,20 +174,5 @@ fn file(error: StepError) -> FileError {
     match error {
         StepError::File(error) => error,
         error => panic!("{error}"),
-    }
-}
-
-fn terms() -> TermsDocument {
-    TermsDocument {
-        bandit: RawConfig { dimension: DIMENSION, ..RawConfig::default() },
-        trigger: Trigger { since: Since::Round, threshold: 20.0 },
-        coverage: CoverageSetting::Ratio(0.5),
-        reserve_micros: Amount::from_units(500),
-        norm: 2.0,
-        reward: 10.0,
-        samples: 1_000_000,
-        offers_ms: 60_000,
-        deliveries_ms: 60_000,
-        mechanism: MechanismSetting::default(),
     }
 }

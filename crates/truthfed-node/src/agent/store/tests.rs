@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::agent::testing::{Coordinator, Numbers, play};
+use crate::agent::testing::{Coordinator, play};
+use crate::testing::Numbers;
 
 /// An agent's file with a few events and a checkpoint, changed by hand, and what opening it says.
 fn check_refused(change: &str, expected: fn(&FileError) -> bool) {

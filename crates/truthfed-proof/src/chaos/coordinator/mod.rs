@@ -12,11 +12,12 @@ use truthfed::protocol::Time;
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::{Clock, Command, Core, EngineError, Published};
 use truthfed_node::signature::Signer;
-use truthfed_node::store::StoreError;
+use truthfed_node::store::{Sqlite, StoreError};
+use truthfed_node::testing::Forwarding;
 
 use crate::chaos::message::Request;
+use crate::chaos::notary::Notary;
 use crate::chaos::report::{Verdict, breach, check};
-use crate::chaos::shared::{Notary, Shared};
 use crate::chaos::world::{Event, World};
 
 /// The disk's clock at the beginning: some day in 2026.
@@ -48,7 +49,7 @@ pub(crate) struct Process {
     core: Core,
     clock: Clock,
     published: Published,
-    store: Shared,
+    store: Forwarding<Sqlite>,
     inbox: Vec<Job>,
     /// Those who wait for news, until then.
     waiting: Vec<(Arc<Request>, u64)>,

@@ -6,11 +6,11 @@ use truthfed::protocol::Time;
 use truthfed_node::engine::{Clock, Command, Core, EngineError, Place, Setup};
 use truthfed_node::error::{Code, Refusal};
 use truthfed_node::store::Sqlite;
+use truthfed_node::testing::Forwarding;
 
 use super::{Process, Site, name};
 use crate::chaos::member::Node;
 use crate::chaos::report::{Verdict, check};
-use crate::chaos::shared::Shared;
 use crate::chaos::world::{Event, World};
 
 impl World<'_> {
@@ -45,7 +45,7 @@ impl World<'_> {
     fn open_core(&mut self) -> Result<Process, EngineError> {
         let Site { disk, notary, federation, signer, started, attempts, ahead_ms, .. } = &mut self.site;
         *attempts += 1;
-        let store = Shared::new(Sqlite::open_on(&disk.path("ledger.db"), &disk.vfs())?);
+        let store = Forwarding::new(Sqlite::open_on(&disk.path("ledger.db"), &disk.vfs())?);
         let clock = Clock::simulated();
         clock.set(Time(self.now + *ahead_ms));
         let founders = self.members.iter().take(self.plan.founders);

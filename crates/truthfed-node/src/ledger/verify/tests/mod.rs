@@ -8,7 +8,7 @@ use truthfed::protocol::RoundId;
 
 use super::*;
 use crate::journal::{Award, Entry};
-use crate::ledger::testing::{Federation, Memory, id};
+use crate::testing::{Memory, Played, id};
 use crate::wire::Envelope;
 
 fn check_right(store: &mut dyn Store, trust: &Trust, expected: &str) {
@@ -66,61 +66,56 @@ fn winners_of(entry: &mut Entry) -> &mut Vec<Award> {
 
 #[test]
 fn an_honest_journal_is_right() {
-    let federation = Federation::with_rounds();
+    let played = Played::with_rounds();
     let trust = Trust {
-        federation: Some(federation.federation),
-        coordinator: Some(federation.coordinator.public()),
-        checkpoint: Some(federation.checkpoint()),
+        federation: Some(played.federation.id),
+        coordinator: Some(played.federation.coordinator.public()),
+        checkpoint: played.store().checkpoint(),
     };
-    let paid: usize = federation
-        .entries
-        .iter()
-        .map(|entry| if let Entry::Settled { paid, .. } = entry { paid.len() } else { 0 })
-        .sum();
+    let paid: usize =
+        played.entries.iter().map(|entry| if let Entry::Settled { paid, .. } = entry { paid.len() } else { 0 }).sum();
     assert!(paid >= 5, "the rounds must pay to show anything: {paid}");
     let line = format!("ledger verified: 4 rounds, {paid} payments, 0 problems");
-    check_right(&mut federation.store(), &trust, &line);
+    check_right(&mut played.store(), &trust, &line);
 }
 
 #[test]
 fn a_journal_is_right_at_every_committed_end() {
-    let federation = Federation::with_rounds();
-    for end in 1..=federation.entries.len() {
+    let played = Played::with_rounds();
+    for end in 1..=played.entries.len() {
         // What the protocol decides at once is written together with what caused it.
-        let next = federation.entries.get(end);
+        let next = played.entries.get(end);
         let decided = [is_award, is_settlement, is_end].iter().any(|is_it| next.is_some_and(is_it));
-        let report = verify(&mut Memory::of(&federation.entries[..end]), &Trust::default()).unwrap();
+        let report = verify(&mut Memory::of(&played.entries[..end]), &Trust::default()).unwrap();
         assert!(report.is_right() || decided, "{end}: {report}");
     }
 }
 
 #[test]
 fn a_member_enrolled_or_revoked_in_the_middle_of_a_round_is_replayed_in_its_place() {
-    let mut federation = Federation::new(&["a", "b", "c"]);
-    federation.ask("a");
-    federation.offer("a", 3);
-    federation.enrol("d");
-    federation.offer("b", 4);
-    federation.offer("c", 5);
-    federation.offer("d", 6);
-    let winners = federation.winners();
-    federation.deliver(&winners[0]);
+    let mut played = Played::new(&["a", "b", "c"]);
+    played.ask("a");
+    played.offer("a", 3);
+    played.enrol("d");
+    played.offers(&[("b", 4), ("c", 5), ("d", 6)]);
+    let winners = played.winners();
+    played.deliver(&winners[0]);
     // A winner that is revoked before it delivered does not deliver; one that has delivered is paid.
-    federation.revoke(&winners[1]);
-    federation.revoke(&winners[0]);
-    federation.pass_time();
-    check_right(&mut federation.store(), &Trust::default(), "ledger verified: 1 rounds, 1 payments, 0 problems");
-    federation.ask("d");
+    played.revoke(&winners[1]);
+    played.revoke(&winners[0]);
+    played.pass_time();
+    check_right(&mut played.store(), &Trust::default(), "ledger verified: 1 rounds, 1 payments, 0 problems");
+    played.ask("d");
     // The last one that was waited for is revoked: the round is decided.
     for name in ["a", "b", "c", "d"] {
-        if federation.members.contains_key(&id(name)) && name != "c" {
-            federation.offer(name, 5);
+        if played.federation.members.contains_key(&id(name)) && name != "c" {
+            played.offer(name, 5);
         }
     }
-    if federation.members.contains_key(&id("c")) {
-        federation.revoke("c");
+    if played.federation.members.contains_key(&id("c")) {
+        played.revoke("c");
     }
-    federation.pass_time();
-    let report = verify(&mut federation.store(), &Trust::default()).unwrap();
+    played.pass_time();
+    let report = verify(&mut played.store(), &Trust::default()).unwrap();
     assert!(report.is_right() && report.rounds == 2, "{report}");
 }

@@ -3,13 +3,14 @@
 use truthfed::Amount;
 
 use super::*;
-use crate::ledger::testing::terms;
+use crate::terms::TermsDocument;
+use crate::testing::terms;
 
 #[test]
 fn an_altered_payment_in_the_body_breaks_the_chain() {
-    let federation = Federation::with_rounds();
-    let mut store = federation.store();
-    let place = position(&federation.entries, 0, is_award);
+    let played = Played::with_rounds();
+    let mut store = played.store();
+    let place = position(&played.entries, 0, is_award);
     let body = &mut store.rows[place].body;
     *body = body.replace("\"payment_micros\":", "\"payment_micros\":1");
     let problem = problem_of(&mut store, &Trust::default());
@@ -19,14 +20,14 @@ fn an_altered_payment_in_the_body_breaks_the_chain() {
 
 #[test]
 fn an_altered_payment_is_found_even_if_everything_is_chained_and_signed_again() {
-    let federation = Federation::with_rounds();
-    let mut entries = federation.entries.clone();
+    let played = Played::with_rounds();
+    let mut entries = played.entries.clone();
     let place = position(&entries, 1, is_award);
     let award = &mut winners_of(&mut entries[place])[0];
     let (member, before) = (award.member.to_string(), award.payment_micros);
     award.payment_micros = Amount::from_micros(before.micros() + 1).unwrap();
     let after = award.payment_micros;
-    let problem = find(&federation.sign_again(&entries));
+    let problem = find(&played.federation.sign_again(&entries));
     check(&problem, Fault::Payment, 2, Some(&member));
     assert_eq!(
         (problem.entry, problem.expected, problem.found),
@@ -36,15 +37,15 @@ fn an_altered_payment_is_found_even_if_everything_is_chained_and_signed_again() 
 
 #[test]
 fn an_altered_missing_or_added_posting_is_found() {
-    let federation = Federation::with_rounds();
-    let whole = federation.store().postings;
+    let played = Played::with_rounds();
+    let whole = played.store().postings;
     for (index, posting) in whole.iter().enumerate() {
-        let mut store = federation.store();
+        let mut store = played.store();
         store.postings[index].micros += 1;
         let problem = problem_of(&mut store, &Trust::default());
         check(&problem, Fault::Posting, posting.round.0, Some(posting.member.as_str()));
         assert_eq!(problem.entry, posting.entry);
-        let mut store = federation.store();
+        let mut store = played.store();
         store.postings.remove(index);
         check(
             &problem_of(&mut store, &Trust::default()),
@@ -53,7 +54,7 @@ fn an_altered_missing_or_added_posting_is_found() {
             Some(posting.member.as_str()),
         );
     }
-    let mut store = federation.store();
+    let mut store = played.store();
     let mut extra = whole[0].clone();
     extra.number = whole.len() as u64 + 1;
     store.postings.push(extra);
@@ -64,10 +65,10 @@ fn an_altered_missing_or_added_posting_is_found() {
 
 #[test]
 fn a_posting_for_an_entry_that_was_never_written_is_found() {
-    let federation = Federation::with_rounds();
-    let mut store = federation.store();
+    let played = Played::with_rounds();
+    let mut store = played.store();
     let mut extra = store.postings[0].clone();
-    (extra.number, extra.entry) = (store.postings.len() as u64 + 1, federation.entries.len() as u64 + 1);
+    (extra.number, extra.entry) = (store.postings.len() as u64 + 1, played.entries.len() as u64 + 1);
     store.postings.push(extra.clone());
     let problem = problem_of(&mut store, &Trust::default());
     check(&problem, Fault::Posting, 1, Some(extra.member.as_str()));
@@ -76,9 +77,9 @@ fn a_posting_for_an_entry_that_was_never_written_is_found() {
 
 #[test]
 fn a_removed_row_is_found_wherever_it_was() {
-    let federation = Federation::with_rounds();
-    for place in 0..federation.entries.len() - 1 {
-        let mut store = federation.store();
+    let played = Played::with_rounds();
+    for place in 0..played.entries.len() - 1 {
+        let mut store = played.store();
         store.rows.remove(place);
         let problem = problem_of(&mut store, &Trust::default());
         check(&problem, Fault::MissingEntry, 0, None);
@@ -88,8 +89,8 @@ fn a_removed_row_is_found_wherever_it_was() {
 
 #[test]
 fn a_reordered_chain_is_found() {
-    let federation = Federation::with_rounds();
-    let mut store = federation.store();
+    let played = Played::with_rounds();
+    let mut store = played.store();
     store.rows.swap(8, 9);
     check(&problem_of(&mut store, &Trust::default()), Fault::MissingEntry, 0, None);
     // With the numbers mended.
@@ -98,37 +99,37 @@ fn a_reordered_chain_is_found() {
     check(&problem, Fault::BrokenChain, 0, None);
     assert_eq!(problem.entry, 9);
     // With the hashes mended too, the next checkpoint does not fit.
-    let mut entries = federation.entries.clone();
+    let mut entries = played.entries.clone();
     let first = position(&entries, 0, is_offer);
     entries.swap(first, first + 1);
     check(&find(&entries), Fault::Checkpoint, 0, None);
     // And with a checkpoint signed again, the one outside of the store.
-    let trust = Trust { checkpoint: Some(federation.checkpoint()), ..Trust::default() };
-    check(&problem_of(&mut Memory::of(&federation.sign_again(&entries)), &trust), Fault::Checkpoint, 0, None);
+    let trust = Trust { checkpoint: played.store().checkpoint(), ..Trust::default() };
+    check(&problem_of(&mut Memory::of(&played.federation.sign_again(&entries)), &trust), Fault::Checkpoint, 0, None);
 }
 
 #[test]
 fn a_swapped_offer_is_found() {
-    let federation = Federation::with_rounds();
-    let mut entries = federation.entries.clone();
+    let played = Played::with_rounds();
+    let mut entries = played.entries.clone();
     let first = position(&entries, 0, is_offer);
     let (one, other) = (offer_of(&mut entries[first]).clone(), offer_of(&mut entries[first + 1]).clone());
     (*offer_of(&mut entries[first]), *offer_of(&mut entries[first + 1])) = (other, one);
-    let problem = find(&federation.sign_again(&entries));
+    let problem = find(&played.federation.sign_again(&entries));
     check(&problem, Fault::Context, 1, Some("a"));
     assert_eq!((problem.expected.as_str(), problem.found.as_str()), ("a", "b"));
 }
 
 #[test]
 fn a_dropped_offer_is_found() {
-    let federation = Federation::with_rounds();
+    let played = Played::with_rounds();
     for skip in 0..4 {
-        let mut entries = federation.entries.clone();
+        let mut entries = played.entries.clone();
         let place = position(&entries, skip, is_offer);
         let Entry::Offered { member, .. } = entries.remove(place) else { panic!("an offer") };
         check(&find(&entries), Fault::Seal, 1, None);
         // Sealed and vouched for again without it.
-        let problem = find(&federation.sign_again(&entries));
+        let problem = find(&played.federation.sign_again(&entries));
         assert_eq!(problem.round, Some(RoundId(1)), "{member}: {problem}");
         assert!(matches!(problem.fault, Fault::Winners | Fault::Payment), "{member}: {problem}");
     }
@@ -136,58 +137,57 @@ fn a_dropped_offer_is_found() {
 
 #[test]
 fn an_offer_added_after_sealing_is_found() {
-    let mut federation = Federation::new(&["a", "b", "c"]);
-    federation.ask("a");
-    federation.offer("a", 3);
-    federation.offer("b", 4);
-    federation.pass_time();
-    let late = federation.offer_entry("c", 1);
-    for winner in federation.winners() {
-        federation.deliver(&winner);
-    }
-    check_right(&mut federation.store(), &Trust::default(), "ledger verified: 1 rounds, 2 payments, 0 problems");
-    let seal = position(&federation.entries, 0, |entry| matches!(entry, Entry::Sealed { .. }));
+    let mut played = Played::new(&["a", "b", "c"]);
+    played.ask("a");
+    played.offer("a", 3);
+    played.offer("b", 4);
+    played.pass_time();
+    let late = played.offer_entry("c", 1);
+    let winners = played.winners();
+    played.deliver_all(&winners);
+    check_right(&mut played.store(), &Trust::default(), "ledger verified: 1 rounds, 2 payments, 0 problems");
+    let seal = position(&played.entries, 0, |entry| matches!(entry, Entry::Sealed { .. }));
     for place in [seal + 1, seal + 2, seal + 3] {
-        let mut entries = federation.entries.clone();
+        let mut entries = played.entries.clone();
         entries.insert(place, late.clone());
-        let problem = find(&federation.sign_again(&entries));
+        let problem = find(&played.federation.sign_again(&entries));
         check(&problem, Fault::AfterSealing, 1, Some("c"));
         assert_eq!(problem.entry, place as u64 + 1);
     }
     // Put before the seal, the seal is another, and with it signed again the outcome is.
-    let mut entries = federation.entries.clone();
+    let mut entries = played.entries.clone();
     entries.insert(seal, late);
     check(&find(&entries), Fault::Seal, 1, None);
-    let problem = find(&federation.sign_again(&entries));
+    let problem = find(&played.federation.sign_again(&entries));
     assert!(matches!(problem.fault, Fault::Winners | Fault::Payment), "{problem}");
 }
 
 #[test]
 fn an_outcome_computed_with_another_reserve_is_found() {
-    let mut federation = Federation::deciding_by(terms(50), &["a", "b"]);
-    federation.full_round();
-    let problem = problem_of(&mut federation.store(), &Trust::default());
+    let mut played = Played::under(TermsDocument { reserve_micros: Amount::from_units(50), ..terms(2) }, &["a", "b"]);
+    played.full_round();
+    let problem = find(&played.pretending(terms(2)));
     assert_eq!((problem.fault, problem.round), (Fault::Payment, Some(RoundId(1))), "{problem}");
     assert_eq!((problem.expected.as_str(), problem.found.as_str()), ("100", "50"));
 }
 
 #[test]
 fn an_outcome_of_another_mechanism_is_found() {
-    let mut other = terms(100);
+    let mut other = terms(2);
     other.mechanism.name = "everyone".to_owned();
-    let mut federation = Federation::deciding_by(other, &["a", "b", "c"]);
-    federation.full_round();
-    let problem = problem_of(&mut federation.store(), &Trust::default());
+    let mut played = Played::under(other, &["a", "b", "c"]);
+    played.full_round();
+    let problem = find(&played.pretending(terms(2)));
     assert!(matches!(problem.fault, Fault::Winners | Fault::Payment), "{problem}");
 }
 
 #[test]
 fn terms_changed_afterwards_are_not_the_ones_that_were_signed() {
-    let federation = Federation::with_rounds();
-    let mut entries = federation.entries.clone();
+    let played = Played::with_rounds();
+    let mut entries = played.entries.clone();
     let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
     terms.reserve_micros = Amount::from_units(50);
-    check(&find(&federation.sign_again(&entries)), Fault::Context, 1, Some("a"));
+    check(&find(&played.federation.sign_again(&entries)), Fault::Context, 1, Some("a"));
     let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
     terms.norm = -1.0;
     check(&find(&entries), Fault::Terms, 0, None);
@@ -195,33 +195,32 @@ fn terms_changed_afterwards_are_not_the_ones_that_were_signed() {
 
 #[test]
 fn an_older_backup_is_found_by_the_checkpoint_outside() {
-    let federation = Federation::with_rounds();
-    let trust = Trust { checkpoint: Some(federation.checkpoint()), ..Trust::default() };
-    let end = position(&federation.entries, 1, |entry| matches!(entry, Entry::Checkpoint { .. })) + 1;
-    let mut older = Memory::of(&federation.entries[..end]);
+    let played = Played::with_rounds();
+    let trust = Trust { checkpoint: played.store().checkpoint(), ..Trust::default() };
+    let end = position(&played.entries, 1, |entry| matches!(entry, Entry::Checkpoint { .. })) + 1;
+    let mut older = Memory::of(&played.entries[..end]);
     assert!(verify(&mut older, &Trust::default()).unwrap().is_right());
     let problem = problem_of(&mut older, &trust);
     check(&problem, Fault::CheckpointAhead, 0, None);
     assert_eq!(problem.found, format!("the end at entry {end}"));
     // A checkpoint that somebody else made up says nothing.
-    let mut forged = federation.checkpoint();
+    let mut forged = played.store().checkpoint().unwrap();
     forged.entry += 1;
     let trust = Trust { checkpoint: Some(forged), ..Trust::default() };
-    check(&problem_of(&mut federation.store(), &trust), Fault::Signature, 0, None);
+    check(&problem_of(&mut played.store(), &trust), Fault::Signature, 0, None);
 }
 
 #[test]
 fn of_two_frauds_the_first_is_named_though_signatures_are_checked_later() {
-    let federation = Federation::with_rounds();
+    let played = Played::with_rounds();
     let signed = |entry: &Entry| matches!(entry, Entry::Offered { .. } | Entry::Delivered { .. });
-    let places: Vec<usize> =
-        (0..federation.entries.len()).filter(|&place| signed(&federation.entries[place])).collect();
+    let places: Vec<usize> = (0..played.entries.len()).filter(|&place| signed(&played.entries[place])).collect();
     for &forged in &places {
-        let mut entries = federation.entries.clone();
+        let mut entries = played.entries.clone();
         if let Entry::Offered { offer: signed, .. } | Entry::Delivered { delivery: signed, .. } = &mut entries[forged] {
             signed.signature.0[7] ^= 1;
         }
-        let entries = federation.sign_again(&entries);
+        let entries = played.federation.sign_again(&entries);
         for removed in 0..entries.len() - 1 {
             let mut store = Memory::of(&entries);
             store.rows.remove(removed);

@@ -1,76 +1,30 @@
 //! Stores that cannot be read, and that were changed behind our back.
 
-use truthfed::auction::ClientId;
-
 use super::*;
-use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, StoredReply};
-use crate::testing::{Database, File, Place};
+use crate::store::Batch;
+use crate::testing::{Database, Fate, File, Forwarding, Place, Step};
 
-/// A store whose rows can be read up to some entry only.
-struct Torn {
-    memory: Memory,
-    after: u64,
-}
-
-impl Store for Torn {
-    fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError> {
-        match after < self.after {
-            true => self.memory.rows(after, most.min((self.after - after) as usize)),
-            false => Err(StoreError::Damaged("torn".to_owned())),
+/// A store whose rows can be read only up to some entry.
+fn torn(entries: &[Entry], end: u64) -> Forwarding<Memory> {
+    Forwarding::with(Memory::of(entries), move |step| match step {
+        Step::Rows(after, _) if after >= end => Fate::Fail(StoreError::Damaged("torn".to_owned())),
+        Step::Rows(after, most) => {
+            *most = (*most).min((end - after) as usize);
+            Fate::Pass
         }
-    }
-
-    fn head(&mut self) -> Result<Head, StoreError> {
-        self.memory.head()
-    }
-
-    fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
-        self.memory.postings(after, most)
-    }
-
-    fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError> {
-        self.memory.acquire(lease_ms)
-    }
-
-    fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError> {
-        self.memory.renew(lease, lease_ms)
-    }
-
-    fn release(&mut self, lease: Lease) -> Result<(), StoreError> {
-        self.memory.release(lease)
-    }
-
-    fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
-        self.memory.commit(lease, batch)
-    }
-
-    fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
-        self.memory.standing()
-    }
-
-    fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError> {
-        self.memory.reply(key)
-    }
-
-    fn replies(
-        &mut self,
-        member: &ClientId,
-        kind: RequestKind,
-        after: RoundId,
-    ) -> Result<Vec<StoredReply>, StoreError> {
-        self.memory.replies(member, kind, after)
-    }
+        _ => Fate::Pass,
+    })
 }
 
 #[test]
 fn a_store_that_cannot_be_read_to_its_end_tells_so_after_the_fraud_before() {
-    let federation = Federation::with_rounds();
-    let mut entries = federation.entries.clone();
+    let played = Played::with_rounds();
+    let mut entries = played.entries.clone();
     let forged = position(&entries, 2, is_offer);
     offer_of(&mut entries[forged]).signature.0[7] ^= 1;
-    let entries = federation.sign_again(&entries);
+    let entries = played.federation.sign_again(&entries);
     for after in 0..entries.len() as u64 {
-        match verify(&mut Torn { memory: Memory::of(&entries), after }, &Trust::default()) {
+        match verify(&mut torn(&entries, after), &Trust::default()) {
             Ok(report) => {
                 assert!(after > forged as u64, "{report}");
                 assert_eq!(report.problem.unwrap().entry, forged as u64 + 1);
@@ -81,16 +35,16 @@ fn a_store_that_cannot_be_read_to_its_end_tells_so_after_the_fraud_before() {
 }
 
 /// Writes a journal into a real store.
-fn written(place: &dyn Place, federation: &Federation) {
-    let Memory { rows, postings } = federation.store();
+fn written(place: &dyn Place, played: &Played) {
+    let Memory { rows, postings, .. } = played.store();
     let mut store = place.open();
     let lease = store.acquire(0).unwrap();
     store.commit(lease, &Batch { rows, postings, ..Batch::default() }).unwrap();
 }
 
 fn check_tampered(place: &dyn Place, lift: &[&str], sql: &str, fault: Fault) {
-    let federation = Federation::with_rounds();
-    written(place, &federation);
+    let played = Played::with_rounds();
+    written(place, &played);
     let report = |place: &dyn Place| verify(place.try_open_existing().unwrap().as_mut(), &Trust::default()).unwrap();
     assert!(report(place).is_right());
     for guard in lift {

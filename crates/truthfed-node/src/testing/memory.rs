@@ -1,27 +1,27 @@
-//! A store in memory: quick, and what is in it can be changed behind its back.
+//! A store in memory: quick, and tests can change what is in it.
 
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
-use truthfed_node::journal::{Entry, Head, Row};
-use truthfed_node::ledger::{Ledger, Posting};
-use truthfed_node::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 
-/// At most so much is read at once, so that all reading is done in pieces.
-const PIECE: usize = 7;
+use crate::journal::{Entry, Head, Row};
+use crate::ledger::{Checkpoint, Ledger, Posting};
+use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 
-/// All that a store keeps.
+/// Most rows or postings read at once, so that readers read in pieces.
+const PIECE: usize = 5;
+
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Memory {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) replies: Vec<StoredReply>,
-    pub(crate) postings: Vec<Posting>,
-    pub(crate) standing: Option<StandingRow>,
+pub struct Memory {
+    pub rows: Vec<Row>,
+    pub replies: Vec<StoredReply>,
+    pub postings: Vec<Posting>,
+    pub standing: Option<StandingRow>,
     epoch: u64,
 }
 
 impl Memory {
     /// Entries, chained, with the postings that follow from them as far as a ledger can follow.
-    pub(crate) fn of(entries: &[Entry]) -> Memory {
+    pub fn of(entries: &[Entry]) -> Memory {
         let (mut head, mut ledger) = (Head::START, Ledger::default());
         let rows = entries.iter().map(|entry| head.append(entry)).collect();
         let postings = (1..).zip(entries).map_while(|(number, entry)| ledger.follow(number, entry).ok());
@@ -29,8 +29,16 @@ impl Memory {
     }
 
     /// All entries, which must be readable.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.rows.iter().map(|row| row.entry().expect("an honest journal is readable")).collect()
+    pub fn entries(&self) -> Vec<Entry> {
+        self.rows.iter().map(|row| row.entry().unwrap()).collect()
+    }
+
+    /// The last checkpoint in the journal, as it is kept beside the store.
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        self.entries().into_iter().rev().find_map(|entry| match entry {
+            Entry::Checkpoint { entry, head, signature } => Some(Checkpoint { entry, head, signature }),
+            _ => None,
+        })
     }
 
     fn check_lease(&self, lease: Lease) -> Result<(), StoreError> {
@@ -54,22 +62,14 @@ impl Store for Memory {
 
     fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
         self.check_lease(lease)?;
-        let mut head = self.head()?;
-        for row in &batch.rows {
-            head.follow(row)?;
-        }
-        for (posting, number) in batch.postings.iter().zip(self.postings.len() as u64 + 1..) {
-            assert_eq!(posting.number, number, "postings follow one another");
-        }
-        for reply in &batch.replies {
-            assert!(self.replies.iter().all(|kept| kept.key != reply.key), "a request is answered once: {reply:?}");
+        batch.check(self.head()?, self.postings.len() as u64)?;
+        for StoredReply { key, .. } in &batch.replies {
+            assert!(self.reply(key)?.is_none(), "a request is answered once: {key:?}");
         }
         self.rows.extend(batch.rows.iter().cloned());
         self.replies.extend(batch.replies.iter().cloned());
         self.postings.extend(batch.postings.iter().cloned());
-        if batch.standing.is_some() {
-            self.standing = batch.standing.clone();
-        }
+        self.standing = batch.standing.clone().or_else(|| self.standing.take());
         Ok(())
     }
 

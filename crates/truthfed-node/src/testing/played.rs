@@ -1,0 +1,227 @@
+//! Rounds of a small federation on a real engine, played by name: the journal is what an honest coordinator writes.
+
+use std::collections::BTreeMap;
+
+use truthfed::Amount;
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use super::{Data, Federation, Memory, Stepwise, id, terms};
+use crate::digest::{Digest, Nonce};
+use crate::journal::Entry;
+use crate::store::RequestKind;
+use crate::terms::{CoverageSetting, TermsDocument};
+use crate::wire::{Call, Context, DeliveryContent, Envelope, OfferContent, ReceiptKind, ReceiptReply};
+
+/// A federation with its engine. Members offer [`Data::own`].
+pub struct Played {
+    pub federation: Federation,
+    /// The journal so far.
+    pub entries: Vec<Entry>,
+    engine: Stepwise,
+    round: RoundId,
+    nonce: Nonce,
+    /// Of the last round.
+    offers: BTreeMap<ClientId, Envelope>,
+}
+
+impl Played {
+    /// # Panics
+    /// When the terms are refused.
+    pub fn new(names: &[&str]) -> Played {
+        Played::under(TermsDocument { coverage: CoverageSetting::Ratio(0.6), ..terms(2) }, names)
+    }
+
+    /// Under terms in two dimensions.
+    ///
+    /// # Panics
+    /// When the terms are refused.
+    pub fn under(terms: TermsDocument, names: &[&str]) -> Played {
+        let federation = Federation::new(terms, names);
+        let engine = Stepwise::start(federation.setup(), Memory::default()).unwrap();
+        let (entries, nonce) = (engine.store().entries(), Nonce::random());
+        Played { federation, entries, engine, round: RoundId(0), nonce, offers: BTreeMap::new() }
+    }
+
+    /// Four rounds: all deliver; one declines and one does not deliver; one is revoked after its offer; nobody offers.
+    pub fn with_rounds() -> Played {
+        let mut played = Played::new(&["a", "b", "c", "d", "e"]);
+        played.full_round();
+        played.ask("b");
+        played.offers(&[("a", 3), ("b", 4), ("c", 5), ("d", 6)]);
+        played.decline("e");
+        let winners = played.winners();
+        played.deliver_all(&winners[1..]);
+        played.pass_time();
+        played.ask("a");
+        played.offers(&[("e", 1), ("a", 3), ("b", 4), ("c", 5)]);
+        played.revoke("e");
+        played.offer("d", 6);
+        let winners = played.winners();
+        played.deliver_all(&winners);
+        played.ask("c");
+        for name in ["a", "b", "c", "d"] {
+            played.decline(name);
+        }
+        played
+    }
+
+    /// A round in which everyone offers, each for a unit more than the one before, and every winner delivers.
+    pub fn full_round(&mut self) {
+        let names: Vec<String> = self.federation.members.keys().map(ToString::to_string).collect();
+        self.ask(&names[0]);
+        names.iter().zip(3..).for_each(|(name, ask)| self.offer(name, ask));
+        let winners = self.winners();
+        self.deliver_all(&winners);
+    }
+
+    /// # Panics
+    /// When it is refused.
+    pub fn enrol(&mut self, name: &str) {
+        let signer = Federation::key(100 + self.federation.members.len() as u8);
+        self.engine.enrol(id(name), signer.public(), Federation::certificate(&id(name))).unwrap();
+        self.federation.members.insert(id(name), signer);
+        self.follow();
+    }
+
+    /// # Panics
+    /// When it is refused.
+    pub fn revoke(&mut self, name: &str) {
+        self.engine.revoke(id(name)).unwrap();
+        self.federation.members.remove(&id(name));
+        self.follow();
+    }
+
+    pub fn ask(&mut self, name: &str) {
+        self.call(name, Call::Ask);
+        let open = self.engine.published().view(&id(name)).open.expect("it opened");
+        (self.round, self.nonce) = (open.round, open.nonce);
+        self.offers.clear();
+    }
+
+    pub fn offer(&mut self, name: &str, ask: u32) {
+        let offer = self.federation.sign_offer(&self.offer_content(name, ask));
+        self.call(name, Call::Offer(self.round, offer.clone()));
+        self.offers.insert(id(name), offer);
+    }
+
+    pub fn offers(&mut self, asks: &[(&str, u32)]) {
+        asks.iter().for_each(|(name, ask)| self.offer(name, *ask));
+    }
+
+    pub fn offer_content(&self, name: &str, ask: u32) -> OfferContent {
+        Data::own(&id(name), self.round).offer(self.context(name), Amount::from_units(ask))
+    }
+
+    /// The entry of an offer that is right except for when it comes.
+    pub fn offer_entry(&self, name: &str, ask: u32) -> Entry {
+        let offer = self.federation.sign_offer(&self.offer_content(name, ask));
+        Entry::Offered { round: self.round, member: id(name), offer }
+    }
+
+    pub fn decline(&mut self, name: &str) {
+        self.call(name, Call::Decline(self.round));
+    }
+
+    pub fn deliver(&mut self, name: &str) {
+        let delivery = self.federation.sign_delivery(&self.delivery_content(name));
+        self.call(name, Call::Deliver(self.round, delivery));
+    }
+
+    pub fn deliver_all(&mut self, names: &[String]) {
+        names.iter().for_each(|name| self.deliver(name));
+    }
+
+    /// What a member that offered is to deliver.
+    pub fn delivery_content(&self, name: &str) -> DeliveryContent {
+        Data::own(&id(name), self.round).delivery(self.context(name), self.offers[&id(name)].digest())
+    }
+
+    /// The current phase runs out of time.
+    pub fn pass_time(&mut self) {
+        self.engine.pass_time();
+        self.follow();
+    }
+
+    /// Who won the open round, by name.
+    pub fn winners(&self) -> Vec<String> {
+        let awarded = self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Awarded { round, winners } if *round == self.round => Some(winners),
+            _ => None,
+        });
+        awarded.into_iter().flatten().map(|award| award.member.to_string()).collect()
+    }
+
+    pub fn store(&self) -> Memory {
+        self.engine.store()
+    }
+
+    /// All receipts that a member was given, round by round.
+    ///
+    /// # Panics
+    /// When a reply cannot be read.
+    pub fn receipts(&self, name: &str) -> Vec<Envelope> {
+        let mut replies = self.store().replies;
+        replies.retain(|reply| reply.key.member == id(name));
+        let order = |kind| match kind {
+            RequestKind::Offer => 0,
+            RequestKind::Decision => 1,
+            RequestKind::Delivery => 2,
+            RequestKind::Settlement => 3,
+        };
+        replies.sort_by_key(|reply| (reply.key.round, order(reply.key.kind)));
+        let receipt = |body: &str| match serde_json::from_str::<ReceiptReply>(body) {
+            Ok(reply) => Some(reply.receipt),
+            Err(_) => serde_json::from_str(body).ok(),
+        };
+        replies.iter().filter_map(|reply| receipt(&reply.body)).collect()
+    }
+
+    /// A receipt in the open round, whether it is true or not.
+    pub fn receipt(&self, name: &str, kind: ReceiptKind, offer: Digest, payment: Option<Amount>) -> Envelope {
+        self.federation.receipt(self.context(name), kind, offer, payment)
+    }
+
+    /// The journal of a coordinator that recorded these terms, on which members signed, and decided by its own.
+    ///
+    /// # Panics
+    /// When the terms are refused.
+    pub fn pretending(&self, recorded: TermsDocument) -> Vec<Entry> {
+        let pretended = Federation { agreement: recorded.clone().try_into().unwrap(), ..self.federation.clone() };
+        let (hash, mut offers) = (pretended.agreement.hash(), BTreeMap::new());
+        let mut entries = self.entries.clone();
+        for entry in &mut entries {
+            match entry {
+                Entry::Genesis { terms, .. } => *terms = recorded.clone(),
+                Entry::Offered { member, offer, .. } => {
+                    let mut content: OfferContent = serde_json::from_str(offer.content.get()).unwrap();
+                    content.context.terms = hash;
+                    *offer = pretended.sign_offer(&content);
+                    offers.insert(member.clone(), offer.digest());
+                }
+                Entry::Delivered { member, delivery, .. } => {
+                    let mut content: DeliveryContent = serde_json::from_str(delivery.content.get()).unwrap();
+                    (content.context.terms, content.offer) = (hash, offers[member]);
+                    *delivery = pretended.sign_delivery(&content);
+                }
+                _ => {}
+            }
+        }
+        pretended.sign_again(&entries)
+    }
+
+    fn context(&self, name: &str) -> Context {
+        self.federation.context(&id(name), self.round, self.nonce)
+    }
+
+    fn call(&mut self, name: &str, call: Call) {
+        self.engine.call(&id(name), call).expect("an honest request is taken");
+        self.follow();
+    }
+
+    fn follow(&mut self) {
+        let store = self.store();
+        let new = store.rows.iter().skip(self.entries.len());
+        self.entries.extend(new.map(|row| row.entry().unwrap()));
+    }
+}

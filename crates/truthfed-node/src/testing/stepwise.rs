@@ -1,0 +1,92 @@
+//! An engine over memory, driven by hand: one request at a time, and time passes only when a test says so.
+
+use truthfed::auction::ClientId;
+use truthfed::protocol::Time;
+
+use super::{Forwarding, Memory};
+use crate::digest::{Digest, PublicKey};
+use crate::engine::{Answer, Clock, Command, Core, EngineError, Published, Setup, Witness};
+use crate::ledger::Checkpoint;
+use crate::wire::Call;
+
+pub struct Stepwise {
+    core: Core,
+    store: Forwarding<Memory>,
+    clock: Clock,
+    published: Published,
+}
+
+impl Stepwise {
+    /// The engine of a store; of an empty one, after its first entries are written. Its clock should be simulated.
+    ///
+    /// # Errors
+    /// As [`Core::start`].
+    pub fn start(setup: Setup, store: Memory) -> Result<Stepwise, EngineError> {
+        let (store, clock) = (Forwarding::new(store), setup.clock.clone());
+        let core = Core::start(setup, Box::new(store.clone()))?;
+        Ok(Stepwise { published: core.published(), core, store, clock })
+    }
+
+    /// The store as it is now, which is also what a crash leaves.
+    pub fn store(&self) -> Memory {
+        self.store.look(|store| store.clone())
+    }
+
+    /// How many entries the journal has.
+    pub fn version(&self) -> u64 {
+        self.core.version()
+    }
+
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// Time passes until the phase of the open round ends.
+    pub fn pass_time(&mut self) {
+        let Time(now) = self.clock.now();
+        let left = self.core.until_deadline().map_or(0, |left| left.as_millis() as u64);
+        self.clock.set(Time(now + left));
+        self.work(Vec::new());
+    }
+
+    /// # Errors
+    /// Why it is refused.
+    pub fn call(&mut self, member: &ClientId, call: Call) -> Answer {
+        self.take(Command::of(&self.published, member, call)?)
+    }
+
+    /// # Errors
+    /// Why it is refused.
+    pub fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
+        self.take(Command::enrol(member, key, certificate))
+    }
+
+    /// # Errors
+    /// Why it is refused.
+    pub fn revoke(&mut self, member: ClientId) -> Answer {
+        self.take(Command::revoke(member))
+    }
+
+    fn take(&mut self, command: Command) -> Answer {
+        self.work(vec![command]).pop().unwrap()
+    }
+
+    fn work(&mut self, commands: Vec<Command>) -> Vec<Answer> {
+        let answers = self.core.work(commands, &mut |_| false).expect("memory takes every commit");
+        self.published = self.core.published();
+        answers
+    }
+}
+
+/// Keeps no checkpoint.
+pub struct Nowhere;
+
+impl Witness for Nowhere {
+    fn read(&self) -> Result<Option<Checkpoint>, EngineError> {
+        Ok(None)
+    }
+
+    fn write(&self, _: &Checkpoint) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
