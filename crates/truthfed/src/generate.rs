@@ -1,8 +1,8 @@
-//! Random rounds from a seed, for trying mechanisms out.
+//! Random rounds from a seed, for experiments and tests.
 //!
-//! The same seed gives the same round on every machine. Two kinds: [`federation`] looks like a round of a
-//! real federation of any size; [`varied`] is small and deliberately odd (equal clients, zero asks, empty
-//! data, tight reserves), to find faults.
+//! The same seed gives the same round on every machine. [`federation`] looks like a round of a real
+//! federation of any size. [`varied`] is small and deliberately odd (equal clients, zero asks, empty data, tight
+//! reserves), to find bugs.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -12,12 +12,11 @@ use crate::Amount;
 use crate::auction::{Coverage, Offer, Round, RoundSpec};
 use crate::statistics::Gram;
 
-/// A stream of random numbers: one seed has many, independent of one another.
+/// A stream of random numbers. One seed has many independent streams.
 #[derive(Debug)]
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream of that number under a seed.
     pub fn new(seed: u64, number: u64) -> Stream {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(number);
@@ -44,12 +43,11 @@ impl Stream {
         self.0.random_range(low as u64..=high as u64) as usize
     }
 
-    /// True with that probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
 
-    /// One of the items.
+    /// A uniformly drawn item; panics if there is none.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.between(0, items.len() - 1)]
     }
@@ -64,7 +62,6 @@ impl Stream {
         x.iter().map(|coordinate| coordinate / norm).collect()
     }
 
-    /// The Gram matrix of that many contexts.
     fn gram(&mut self, dimension: usize, samples: usize) -> Gram {
         let mut gram = Gram::zeros(dimension).expect("the dimension was checked");
         for _ in 0..samples {
@@ -80,7 +77,8 @@ impl Stream {
 }
 
 /// A round of a federation: every client offers the data of 1 to 50 unit contexts at an ask drawn from
-/// U(0, 100); about as much is settled already. Lambda 0.1, coverage 0.5, reserve 10000.
+/// U(0, 100). Data of 25 contexts per client is already settled, of at most 4000 clients: more would only take time.
+/// Lambda 0.1, coverage 0.5, reserve 10000.
 ///
 /// # Panics
 /// When `clients` is 0 or above ten million, or `dimension` not in `1..=512`.
@@ -113,7 +111,7 @@ pub fn varied(seed: u64) -> Round {
 /// [`varied`] with other ranges of clients and dimensions.
 ///
 /// # Panics
-/// When a range is empty or outside of what a round may have.
+/// When a range is empty or outside the bounds of a round.
 pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usize)) -> Round {
     let mut stream = Stream::new(seed, 0);
     let dimension = stream.between(dimensions.0, dimensions.1);
@@ -130,7 +128,7 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
         if i > 0 && (equal_asks || stream.chance(0.05)) {
             ask = offers[0].ask;
         }
-        // Names in another order than they are drawn.
+        // 7 i + 3 mod 101 shuffles the names, so that the order of ids differs from the order of drawing.
         let client = format!("c{:02}", (7 * i + 3) % 101).parse().expect("a short name");
         offers.push(Offer { client, ask, gram });
     }
@@ -145,7 +143,7 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
     Round::new(spec).expect("a generated round is valid")
 }
 
-/// As someone would write it down.
+/// Rounded as in a file written by hand.
 fn six_decimals(gram: &Gram) -> Gram {
     let rounded = gram.lower().iter().map(|entry| (entry * 1e6).round() / 1e6).collect();
     Gram::from_lower(gram.dimension(), rounded).expect("unit contexts stay within bounds")

@@ -2,8 +2,8 @@
 //!
 //! An ask, a payment, a reserve or a budget is an [`Amount`]: a whole number of millionths of the
 //! federation's unit, at most 10^12 units. Sums of many amounts are a [`Total`], wide enough for any
-//! round. Both are read from and written as plain decimals with at most six places; nothing is ever
-//! rounded through a float on the way.
+//! round. Both are read from and written as plain decimals with at most six places, and never pass
+//! through a float.
 //!
 //! Not here: signed ledger entries and moving funds (the service's ledger).
 
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 const MICROS_PER_UNIT: i64 = 1_000_000;
 /// Decimal places an amount can carry.
 const PLACES: i32 = 6;
-/// Longest part of a wrong text that is shown.
+/// Error messages quote at most this many characters of a wrong text.
 const MAX_EXCERPT: usize = 40;
-/// Longest decimal that is read; more digits than any valid amount needs.
+/// Longest mantissa that is parsed. A valid amount needs 19 digits; the rest leaves room for padding with zeros.
 const MAX_DIGITS: usize = 400;
 
 /// A non-negative amount of money, an exact count of micro-units (10^-6 units); serialised as that count.
@@ -54,7 +54,6 @@ pub enum AmountError {
 }
 
 impl Amount {
-    /// Nothing.
     pub const ZERO: Amount = Amount(0);
     /// The smallest step, one micro-unit.
     pub const STEP: Amount = Amount(1);
@@ -66,22 +65,20 @@ impl Amount {
         if micros >= 0 && micros <= Amount::MAX.0 { Some(Amount(micros)) } else { None }
     }
 
-    /// An amount of whole units.
     pub const fn from_units(units: u32) -> Amount {
         Amount(units as i64 * MICROS_PER_UNIT)
     }
 
-    /// The count of micro-units.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// The nearest float, for display, plots and bounds; never for deciding.
+    /// The nearest float, for display, plots and bounds. It never decides anything.
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_UNIT as f64
     }
 
-    /// The wide value cut to the range of an amount.
+    /// The nearest amount in the range `0..=Amount::MAX`.
     pub(crate) fn saturating(micros: i128) -> Amount {
         Amount(micros.clamp(0, i128::from(Amount::MAX.0)) as i64)
     }
@@ -93,7 +90,7 @@ impl From<Amount> for i64 {
     }
 }
 
-/// A count of micro-units.
+/// From a count of micro-units.
 impl TryFrom<i64> for Amount {
     type Error = AmountError;
 
@@ -142,7 +139,6 @@ impl FromStr for Amount {
 pub struct Total(i128);
 
 impl Total {
-    /// The count of micro-units.
     pub const fn micros(self) -> i128 {
         self.0
     }
@@ -197,7 +193,6 @@ impl Decimal {
     }
 }
 
-/// The text, cut where it is too long for a message.
 fn excerpt(text: &str) -> String {
     match text.char_indices().nth(MAX_EXCERPT) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -18,7 +18,6 @@ pub enum ArmLaw {
     Cube,
 }
 
-/// That many arms of a law.
 pub fn draw_arms(law: ArmLaw, count: usize, dimension: usize, stream: &mut Stream) -> Vec<Vec<f64>> {
     let mut arm = || match law {
         ArmLaw::Decaying => stream.context(dimension),
@@ -31,12 +30,11 @@ pub fn draw_arms(law: ArmLaw, count: usize, dimension: usize, stream: &mut Strea
     (0..count).map(|_| arm()).collect()
 }
 
-/// Arms from a CSV file without header: one arm a line, its coordinates separated by commas. Longer ones than 1 are
-/// scaled down together, so that the longest has length 1.
+/// Arms from a CSV file without header: one arm per line, its coordinates separated by commas. If any is longer than 1,
+/// all are scaled so that the longest has length 1.
 ///
 /// # Errors
-/// When the file cannot be read, a line has another number of coordinates than `dimension`, or one is not a finite
-/// number.
+/// When the file cannot be read, a line does not have `dimension` coordinates, or one is not a finite number.
 pub fn read_arms(path: &Path, dimension: usize) -> Result<Vec<Vec<f64>>, WorldError> {
     let name = || path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| WorldError::Io { path: name(), error })?;

@@ -2,15 +2,15 @@
 
 use truthfed::generate::Stream;
 
-/// In which order clients act.
+/// How the order of clients is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Arrivals {
-    /// One after another, round and round (the default).
+    /// One after another in turn (the default).
     #[default]
     InTurn,
-    /// Each step a client drawn uniformly.
+    /// A uniformly drawn client at each step.
     Uniform,
-    /// Each client acts at the times of a Poisson process of its own; rates differ up to fourfold.
+    /// Each client acts at the times of its own Poisson process, with a rate drawn from U(0.5, 2).
     Poisson,
 }
 
@@ -26,7 +26,6 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// The order of a law.
     pub fn new(arrivals: Arrivals, clients: usize, mut stream: Stream) -> Arrival {
         let (mut rates, mut next) = (Vec::new(), Vec::new());
         if arrivals == Arrivals::Poisson {

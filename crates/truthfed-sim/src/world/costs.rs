@@ -1,6 +1,6 @@
-//! What taking part really costs a client.
+//! The true cost of taking part in a round.
 //!
-//! A cost function of your own: implement [`Cost`] and hand it to [`crate::simulation::Simulation`].
+//! To use your own cost function, implement [`Cost`] and pass it to [`crate::simulation::Simulation`].
 
 use truthfed::Amount;
 use truthfed::generate::Stream;
@@ -8,7 +8,7 @@ use truthfed::statistics::{Factor, Statistics};
 
 /// The true cost of delivering some statistics.
 pub trait Cost {
-    /// Of that client, in units of money.
+    /// In units of money.
     fn of(&self, client: usize, unshared: &Statistics) -> f64;
 }
 
@@ -19,7 +19,7 @@ impl<F: Fn(usize, &Statistics) -> f64> Cost for F {
     }
 }
 
-/// `weight * det(gram) + base_i + per_sample * n`: the paper's cost, a constant one or one per sample, by what is 0.
+/// `weight * det(gram) + base_i + per_sample * n`. The paper's cost has `per_sample` 0.
 #[derive(Debug, Clone)]
 pub struct PaperCost {
     weight: f64,
@@ -51,12 +51,12 @@ impl Cost for PaperCost {
     }
 }
 
-/// The determinant of a Gram matrix, 0 where it is singular.
+/// The determinant of the Gram matrix; 0 if it is singular.
 fn det(statistics: &Statistics) -> f64 {
     Factor::new(statistics.gram()).map_or(0.0, |factor| libm::exp(factor.log_det()))
 }
 
-/// Money to the nearest micro-unit, within bounds.
+/// The nearest amount: rounded to micro-units and clamped to `0..=Amount::MAX`.
 pub(crate) fn to_amount(units: f64) -> Amount {
     let micros = (units.max(0.0) * 1e6).round().min(Amount::MAX.micros() as f64);
     Amount::from_micros(micros as i64).unwrap_or(Amount::MAX)

@@ -1,7 +1,7 @@
 //! Worlds: the arms a client sees and the rewards it gets.
 //!
-//! One seed fixes everything. Each client has a stream of randomness of its own for arms and for noise, drawn
-//! once per step whatever was chosen: two mechanisms under one seed see the same arms and the same noise.
+//! A seed determines everything. Each client has its own random streams for arms and noise, and draws from them once
+//! per step whatever it chooses: two mechanisms under one seed see the same arms and the same noise.
 
 mod arms;
 mod arrivals;
@@ -20,30 +20,29 @@ pub use ratings::{Audience, Liked, Log, Ratings};
 pub use source::Source;
 pub use synthetic::Synthetic;
 
-/// What the clients act in.
+/// The environment in which clients act.
 pub trait World {
     /// The arms the client may choose from at its next step, as indices of [`World::arm`].
     fn present(&mut self, client: usize) -> &[usize];
 
-    /// The context of an arm.
     fn arm(&self, index: usize) -> &[f64];
 
     /// The reward of playing an arm that was just presented to the client.
     fn play(&mut self, client: usize, index: usize) -> Played;
 }
 
-/// What came of playing an arm.
+/// The result of playing an arm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Played {
     /// What the client observes.
     pub reward: f64,
-    /// How much less it can expect than with the best arm it was shown.
+    /// The expected reward of the best arm shown, minus that of the arm played.
     pub regret: f64,
-    /// What choosing blindly among the arms shown would have given on average.
+    /// The mean expected reward of the arms shown: what a blind choice earns.
     pub blind: f64,
 }
 
-/// What a stream of randomness is for; each purpose and client has one of its own.
+/// What a random stream is for. Each pair of purpose and client has its own stream, numbered by the order below.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose {
     /// The hidden parameter.
@@ -64,7 +63,7 @@ pub enum Purpose {
     Behaviour,
 }
 
-/// The stream of a purpose, for a client where it has one.
+/// The stream of a purpose and a client; `client` is 0 for purposes that all clients share.
 pub fn stream(seed: u64, purpose: Purpose, client: usize) -> truthfed::generate::Stream {
     truthfed::generate::Stream::new(seed, ((purpose as u64 + 1) << 32) | client as u64)
 }

@@ -1,4 +1,4 @@
-//! Where a configuration's world comes from: its files, read and checked once for all seeds.
+//! The files behind a configuration's world, read and checked once for all seeds.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ enum Known {
 }
 
 impl Source {
-    /// Reads what a configuration needs.
+    /// Reads the files that a configuration names.
     ///
     /// # Errors
     /// When a file cannot be used, or is too small for the configuration.

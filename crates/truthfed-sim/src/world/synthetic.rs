@@ -4,7 +4,7 @@ use truthfed::generate::Stream;
 
 use super::{Played, Purpose, World, stream};
 
-/// A hidden unit parameter, a fixed set of arms of which each client is shown some, and Gaussian noise.
+/// A hidden parameter of unit length, fixed arms of which each step shows some, and Gaussian noise.
 #[derive(Debug)]
 pub struct Synthetic {
     arms: Vec<Vec<f64>>,
@@ -44,8 +44,8 @@ impl Synthetic {
 }
 
 impl World for Synthetic {
-    /// Drawn without replacement: the first steps of a shuffle, which goes on from where the last draw left the
-    /// arms. Who acts when does not depend on the mechanism, so neither do the arms.
+    /// Draws without replacement, by the first steps of a shuffle that continues from the order of the last draw. The
+    /// order of clients does not depend on the mechanism, so neither do the arms.
     fn present(&mut self, client: usize) -> &[usize] {
         let last = self.order.len() - 1;
         for i in 0..self.per_step {

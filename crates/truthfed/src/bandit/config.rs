@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::MAX_DIMENSION;
 
-/// Parameters as they are written down.
+/// Parameters as read, not yet checked.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RawConfig {
@@ -32,16 +32,16 @@ pub struct Config(RawConfig);
 /// Why parameters are refused.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// Caller: no such dimension.
+    /// Caller: the dimension is 0 or above 512.
     #[error("dimension is {0}: it must lie in 1..=512")]
     Dimension(usize),
-    /// Caller: the ridge must be positive.
+    /// Caller: the ridge weight is outside 1e-9..=1e9.
     #[error("lambda is {0}: it must lie between 1e-9 and 1e9")]
     Lambda(f64),
-    /// Caller: noise has a size.
+    /// Caller: the scale of the noise cannot be negative.
     #[error("sigma is {0}: it must lie between 0 and 1e9")]
     Sigma(f64),
-    /// Caller: a probability.
+    /// Caller: not a probability strictly between 0 and 1.
     #[error("delta is {0}: it must lie above 0 and below 1")]
     Delta(f64),
 }
@@ -74,22 +74,18 @@ impl TryFrom<RawConfig> for Config {
 }
 
 impl Config {
-    /// Dimension of the contexts.
     pub fn dimension(&self) -> usize {
         self.0.dimension
     }
 
-    /// Ridge weight.
     pub fn lambda(&self) -> f64 {
         self.0.lambda
     }
 
-    /// Scale of the noise.
     pub fn sigma(&self) -> f64 {
         self.0.sigma
     }
 
-    /// Probability of a wrong confidence set.
     pub fn delta(&self) -> f64 {
         self.0.delta
     }

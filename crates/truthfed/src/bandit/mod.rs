@@ -1,13 +1,13 @@
 //! LinUCB: how a client chooses an arm and learns from the reward.
 //!
-//! With `V = gram + lambda I` and `theta = V^-1 moment` over everything the client knows, the arm chosen is
-//! the one with the largest `x.theta + alpha * ||x||_{V^-1}`, where
+//! With `V = gram + lambda I` and `theta = V^-1 moment` over everything the client knows, LinUCB chooses the
+//! arm with the largest `x.theta + alpha * ||x||_{V^-1}`, where
 //! `alpha = sigma * sqrt(log(det V / det(lambda I)) + 2 log(1/delta)) + sqrt(lambda)`.
 //!
-//! The inverse of V is kept up to date by rank-1 updates: a step costs O(K d^2). It is computed anew when a new
-//! snapshot arrives, and every thousand observations, so that rounding does not pile up.
+//! Rank-1 updates keep the inverse of V current, so a step costs O(K d^2). The inverse is recomputed when a
+//! snapshot arrives and every 1024 observations, so that rounding errors do not accumulate.
 //!
-//! Not here: when to ask for a round, what is shared (the protocol).
+//! Not here: when to ask for a round, what to share ([`crate::protocol`]).
 
 mod config;
 
@@ -17,11 +17,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError};
 
-/// Observations after which the inverse is computed anew.
+/// Observations after which the inverse is recomputed. The dimension is at most 512, so its O(d^3) stays below the cost of
+/// the O(d^2) updates in between.
 const REFRESH_EVERY: u32 = 1024;
-/// Arms that are scored together, each in a lane of its own.
+/// Arms that are scored together, each in its own lane: two AVX or one AVX-512 register of doubles.
 const LANES: usize = 8;
-/// Scores that differ by less than this share count as equal: the first of them is chosen.
+/// Scores that differ by less than this fraction count as equal, and the first of them wins. It is well above the
+/// rounding of a score, so that rounding does not decide between equal arms.
 const TIE: f64 = 1e-12;
 
 /// One client's bandit: what it knows, and how it decides.
@@ -51,7 +53,7 @@ pub struct LinUcb {
     since_refresh: u32,
 }
 
-/// A bandit as it is read back, not yet checked.
+/// A bandit as read back, not yet checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -63,7 +65,7 @@ struct Saved {
     since_refresh: u32,
 }
 
-/// The parts of a saved bandit do not belong together.
+/// Caller: the parts of a saved bandit have different dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a saved bandit of dimension {0} has parts of other sizes")]
 pub struct SavedSizeError(usize);
@@ -84,58 +86,48 @@ impl TryFrom<Saved> for LinUcb {
 /// Why no arm could be chosen.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChooseError {
-    /// Application: there must be at least one arm.
+    /// Application: the list of arms is empty.
     #[error("arms is empty: there is nothing to choose from")]
     NoArms,
-    /// Application: an arm has another size than the bandit.
+    /// Application: an arm has a different dimension from the bandit.
     #[error("arm {index} has dimension {got}, expected {expected}")]
     WrongDimension {
-        /// Position of the arm.
         index: usize,
-        /// Its size.
         got: usize,
-        /// The size it must have.
         expected: usize,
     },
     /// Application: an arm has a NaN, infinite or absurdly large coordinate.
     #[error("arm {index} gives no finite score: its coordinates must be finite and below 1e100 in size")]
     NotFinite {
-        /// Position of the arm.
         index: usize,
     },
 }
 
-/// Why a snapshot of statistics could not be taken over.
+/// Why a bandit cannot use a snapshot of statistics.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RefreshError {
-    /// Sender: the snapshot has another size than the bandit.
+    /// Sender: the snapshot has a different dimension from the bandit.
     #[error("snapshot has dimension {got}, expected {expected}")]
     WrongDimension {
-        /// Its size.
         got: usize,
-        /// The size it must have.
         expected: usize,
     },
-    /// Caller: in floats, the ridge no longer shows beside so much or so long data.
+    /// Caller: rounding swallows the ridge beside so much data.
     #[error("lambda is {lambda}: beside this much data it must be at least {least:e}")]
     RidgeDrowned {
-        /// The ridge weight.
         lambda: f64,
-        /// The least that is safe.
+        /// The smallest safe ridge weight.
         least: f64,
     },
-    /// Sender: no data gives such a Gram matrix.
+    /// Sender: no data can produce such a Gram matrix.
     #[error("snapshot with ridge {lambda}: {error}")]
     NotPositive {
-        /// The ridge weight.
         lambda: f64,
-        /// Where the factorisation failed.
         error: NotPositive,
     },
 }
 
 impl LinUcb {
-    /// A bandit that knows nothing yet.
     pub fn new(config: Config) -> LinUcb {
         let nothing = Statistics::new(config.dimension()).expect("a checked configuration has a valid dimension");
         LinUcb::knowing(config, nothing).expect("the ridge alone is positive definite")
@@ -144,14 +136,15 @@ impl LinUcb {
     /// A bandit that starts from statistics.
     ///
     /// # Errors
-    /// When the dimensions differ, the Gram matrix with the ridge is not positive definite, or so large that
-    /// the ridge is lost in rounding.
+    /// When the dimensions differ, or the Gram matrix with the ridge is not positive definite or so large that
+    /// rounding swallows the ridge.
     pub fn knowing(config: Config, known: Statistics) -> Result<LinUcb, RefreshError> {
         let (got, expected) = (known.dimension(), config.dimension());
         if got != expected {
             return Err(RefreshError::WrongDimension { got, expected });
         }
         let lambda = config.lambda();
+        // A Cholesky factorization errs by about d eps trace; 16 times that keeps every pivot well above zero.
         let least = 16.0 * expected as f64 * f64::EPSILON * known.gram().trace();
         if lambda < least {
             return Err(RefreshError::RidgeDrowned { lambda, least });
@@ -163,19 +156,19 @@ impl LinUcb {
         Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh: 0 })
     }
 
-    /// Replaces what is known, as after a new global snapshot.
+    /// Replaces everything this client knows, for example by a new global snapshot.
     ///
     /// # Errors
-    /// As [`LinUcb::knowing`]; nothing is changed then.
+    /// As [`LinUcb::knowing`]; then nothing changes.
     pub fn refresh(&mut self, known: Statistics) -> Result<(), RefreshError> {
         *self = LinUcb::knowing(self.config, known)?;
         Ok(())
     }
 
-    /// The arm to play: the largest optimistic estimate, the first of equals.
+    /// The arm to play: the one with the largest optimistic estimate; of equals, the first.
     ///
     /// # Errors
-    /// When there is no arm, or one is of another size or not finite.
+    /// When there is no arm, or one has another dimension or is not finite.
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         let alpha = self.exploration();
         let mut scores = Vec::with_capacity(arms.len());
@@ -195,17 +188,17 @@ impl LinUcb {
         Ok(scores.iter().position(|&score| score >= enough).expect("the best is among them"))
     }
 
-    /// Takes in the reward of an arm that was played.
+    /// Learns the reward of an arm that was played.
     ///
     /// # Errors
-    /// When the arm has another size or anything is not finite; nothing is changed then.
+    /// When the arm has another dimension or a number is not finite; then nothing changes.
     pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
         self.known.observe(arm, reward)?;
         self.update(arm);
         self.since_refresh += 1;
         if self.since_refresh >= REFRESH_EVERY {
             self.since_refresh = 0;
-            // Data so long that it drowns the ridge has no safe factor; the updated inverse serves on.
+            // If rounding swallows the ridge there is no safe factor: keep the updated inverse.
             if let Ok(anew) = LinUcb::knowing(self.config, self.known.clone()) {
                 *self = anew;
             }
@@ -223,7 +216,7 @@ impl LinUcb {
         &self.known
     }
 
-    /// log(det V / det(lambda I)): how much is known, in nats.
+    /// log(det V / det(lambda I)): the information this client has, in nats.
     pub fn log_det_ratio(&self) -> f64 {
         self.log_det_ratio
     }
@@ -234,7 +227,7 @@ impl LinUcb {
         self.config.sigma() * confidence.sqrt() + self.config.lambda().sqrt()
     }
 
-    /// Coordinates of a block of arms, each coordinate of all of them side by side; missing arms are zero.
+    /// A block of arms by coordinate: entry i holds coordinate i of every arm, and zero for missing arms.
     fn lanes<A: AsRef<[f64]>>(&self, block: &[A], first: usize) -> Result<Vec<[f64; LANES]>, ChooseError> {
         let expected = self.config.dimension();
         let mut lanes = vec![[0.0; LANES]; expected];
@@ -278,7 +271,7 @@ impl LinUcb {
         let mut image = vec![0.0; d];
         multiply(&self.inverse, x, &mut image);
         let growth = 1.0 + dot(x, &image);
-        // Rounding alone can make the form negative, where nothing is left to learn: leave the inverse alone.
+        // Rounding alone can make the form negative. There is nothing left to learn then: keep the inverse.
         if growth <= 1.0 {
             return;
         }
@@ -293,14 +286,14 @@ impl LinUcb {
     }
 }
 
-/// Lane by lane: every sum keeps its own order, whatever the width of the CPU's registers.
+/// Adds lane by lane: the order within each sum does not depend on the width of the CPU's registers.
 fn add_scaled(sums: &mut [f64; LANES], factor: f64, x: &[f64; LANES]) {
     for (sum, x) in sums.iter_mut().zip(x) {
         *sum += factor * x;
     }
 }
 
-/// A symmetric matrix times a vector: row by row scaled and added, so that each sum keeps its order.
+/// A symmetric matrix times a vector, as a sum of scaled rows: the order within each sum is fixed.
 fn multiply(matrix: &[f64], x: &[f64], product: &mut [f64]) {
     product.fill(0.0);
     for (row, xi) in matrix.chunks_exact(x.len()).zip(x) {

@@ -1,9 +1,8 @@
 //! Cholesky factors of positive definite matrices, with every sum in a fixed order.
 //!
-//! All loops update entries one by one in an order that does not depend on the CPU: a compiler may put
-//! neighbouring entries into one vector register, but never splits a sum. Multiplications and
-//! additions stay apart (no fused multiply-add) and logarithms come from `libm`, so a log determinant
-//! has the same bits on every machine.
+//! All loops update entries one by one in an order that does not depend on the CPU. A compiler may put
+//! neighbouring entries into one vector register, but never splits a sum. There is no fused multiply-add, and
+//! logarithms come from `libm`, so a log determinant has the same bits on every machine.
 
 use super::gram::{Gram, packed_len};
 
@@ -11,9 +10,7 @@ use super::gram::{Gram, packed_len};
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("matrix is not positive definite: pivot {pivot} at row {row}")]
 pub struct NotPositive {
-    /// Row of the first bad pivot.
     pub row: usize,
-    /// The pivot.
     pub pivot: f64,
 }
 
@@ -61,7 +58,6 @@ impl Factor {
         Ok(Factor { dimension, lower })
     }
 
-    /// The number of rows.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -71,7 +67,7 @@ impl Factor {
         (0..self.dimension).map(|i| 2.0 * libm::log(self.diagonal(i))).sum()
     }
 
-    /// Turns the factor of `V` into that of `V + x x'` in O(d^2).
+    /// Updates the factor of `V` to that of `V + x x'` in O(d^2).
     ///
     /// # Panics
     /// When `x` has another dimension.
@@ -145,7 +141,7 @@ impl Factor {
         trace
     }
 
-    /// The rows of `V^-1`, whole and symmetric, one after another.
+    /// The rows of `V^-1`, one after another; exactly symmetric.
     pub(crate) fn inverse(&self) -> Vec<f64> {
         let d = self.dimension;
         let mut inverse = vec![0.0; d * d];
@@ -169,7 +165,7 @@ impl Factor {
 /// The log determinant of a packed matrix, which is overwritten; `None` when a pivot is not above zero.
 ///
 /// Square-root free elimination, column by column: the innermost loop runs along a row, so it
-/// vectorises without regrouping any sum. `column` is scratch space of at least the dimension.
+/// vectorizes without regrouping any sum. `column` is scratch space whose length is the dimension.
 pub(crate) fn log_det_in_place(matrix: &mut [f64], column: &mut [f64]) -> Option<f64> {
     let dimension = column.len();
     let (mut product, mut sum) = (1.0_f64, 0.0);
@@ -179,6 +175,7 @@ pub(crate) fn log_det_in_place(matrix: &mut [f64], column: &mut [f64]) -> Option
             return None;
         }
         product *= pivot;
+        // One logarithm serves many pivots. One more pivot between 1e-168 and 1e168 cannot leave the range of floats.
         if !(1e-140..1e140).contains(&product) {
             sum += libm::log(product);
             product = 1.0;

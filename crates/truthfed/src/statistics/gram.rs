@@ -1,19 +1,21 @@
 //! Gram matrices: symmetric, positive semi-definite, stored as a packed lower triangle.
 //!
 //! Row `i` of the triangle holds columns `0..=i`, rows one after another. A [`Gram`] is always finite,
-//! and within [`MAX_ENTRY`] unless it is the sum of many; whether it is positive semi-definite is asked for with
-//! [`Gram::negativity`], because a matrix written with few decimals is so only up to rounding.
+//! and within [`MAX_ENTRY`] unless it is the sum of many. [`Gram::negativity`] checks whether it is positive
+//! semi-definite: a matrix written with few decimals is so only up to rounding.
 
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_DIMENSION, factor::log_det_in_place};
 
-/// Largest absolute value of an entry that is taken from outside.
+/// Largest absolute value of an entry from outside. Sums of 10^7 such matrices and their products stay far from overflow,
+/// and the spacing of floats there is still below 1.
 pub const MAX_ENTRY: f64 = 1e15;
-/// Relative difference of mirrored entries that is taken for rounding.
+/// Relative difference of mirrored entries that counts as rounding: ten significant digits pass.
 const ASYMMETRY: f64 = 1e-9;
-/// Products of numbers below 1e-154 underflow, each an absolute error of up to 1e-323: a share of this is far above any
-/// number of those, and this itself is lost in any trace above 1e-280.
+/// Added to the trace when errors are measured against it. Products of numbers below 1e-154 underflow, each with an
+/// absolute error of up to 1e-323. A small fraction of this constant exceeds any number of such errors, and the constant
+/// itself vanishes beside any trace above 1e-280.
 const UNDERFLOW: f64 = 1e-296;
 
 /// A symmetric matrix, the sum of outer products x x'. Serialised as its packed lower triangle.
@@ -41,33 +43,24 @@ pub enum GramError {
     /// Caller: a row, or the packed triangle, has the wrong number of entries.
     #[error("row {row} has {got} entries, expected {expected}")]
     WrongSize {
-        /// Row index; the number of rows when the packed triangle itself is too short or long.
+        /// Row index; the number of rows if the packed triangle itself is too short or long.
         row: usize,
-        /// Entries found.
         got: usize,
-        /// Entries needed.
         expected: usize,
     },
     /// Caller: an entry is NaN, infinite or above 10^15.
     #[error("entry ({row}, {column}) is {value}: it must be finite and at most 1e15 in size")]
     OutOfRange {
-        /// Row index.
         row: usize,
-        /// Column index.
         column: usize,
-        /// The entry.
         value: f64,
     },
-    /// Caller: mirrored entries differ by more than 1e-9 of their size.
+    /// Caller: mirrored entries differ by more than 1e-9 (relative).
     #[error("not symmetric: entry ({row}, {column}) is {value}, its mirror is {mirror}")]
     NotSymmetric {
-        /// Row index.
         row: usize,
-        /// Column index.
         column: usize,
-        /// The entry.
         value: f64,
-        /// The entry at (column, row).
         mirror: f64,
     },
 }
@@ -85,8 +78,8 @@ impl Gram {
     /// Reads all rows of a symmetric matrix.
     ///
     /// # Errors
-    /// When it is not square, not of dimension `1..=512`, has an entry that is not finite or above
-    /// 10^15, or is not symmetric within 1e-9 (relative).
+    /// When the matrix is not square or symmetric within 1e-9 (relative), its dimension is not in `1..=512`, or an
+    /// entry is not finite or above 10^15.
     pub fn from_rows<R: AsRef<[f64]>>(rows: &[R]) -> Result<Gram, GramError> {
         let dimension = rows.len();
         check_dimension(dimension)?;
@@ -130,7 +123,7 @@ impl Gram {
         Ok(Gram { dimension, lower })
     }
 
-    /// Reads back the packed triangle of a sum, which may have left the range that single matrices must keep.
+    /// Reads back the packed triangle of a sum, whose entries may exceed [`MAX_ENTRY`].
     pub(crate) fn from_sums(lower: Vec<f64>) -> Result<Gram, GramError> {
         let dimension = fitting_dimension(&lower);
         check_len(dimension, &lower)?;
@@ -142,7 +135,6 @@ impl Gram {
         Ok(Gram { dimension, lower })
     }
 
-    /// The number of rows.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -163,7 +155,7 @@ impl Gram {
         (0..self.dimension).map(|i| self.lower[packed_len(i) + i]).sum()
     }
 
-    /// Adds x x'. The size must fit.
+    /// Adds x x'; `x` must have this dimension.
     pub(crate) fn add_outer(&mut self, x: &[f64]) {
         let mut start = 0;
         for (i, xi) in x.iter().enumerate() {
@@ -174,14 +166,12 @@ impl Gram {
         }
     }
 
-    /// Adds another matrix of the same size.
     pub(crate) fn add(&mut self, other: &Gram) {
         for (entry, x) in self.lower.iter_mut().zip(&other.lower) {
             *entry += x;
         }
     }
 
-    /// Subtracts another matrix of the same size.
     pub(crate) fn subtract(&mut self, other: &Gram) {
         for (entry, x) in self.lower.iter_mut().zip(&other.lower) {
             *entry -= x;
@@ -197,14 +187,16 @@ impl Gram {
         sum
     }
 
-    /// The size against which errors of this matrix are held: its trace, kept above 0.
+    /// The scale against which errors of this matrix are measured: its trace, kept above 0.
     pub(crate) fn scale(&self) -> f64 {
         self.trace().max(0.0) + UNDERFLOW
     }
 
-    /// How far below zero an eigenvalue may lie, as a bound: 0 for the zero matrix, about rounding
-    /// for a sum of outer products, and `None` when more than `tolerance` times the trace, which is when the
-    /// matrix is not positive semi-definite.
+    /// A bound on how far below zero an eigenvalue may lie: 0 for the zero matrix, about rounding for a sum of outer
+    /// products. `None` if it exceeds `tolerance` times the trace: then the matrix is not positive semi-definite.
+    ///
+    /// It searches between 1e-14, which is about the rounding of a factorization, and the tolerance, for the smallest
+    /// ridge that makes all pivots positive, to within a factor of 1.5.
     pub fn negativity(&self, tolerance: f64) -> Option<f64> {
         if self.lower.iter().all(|&entry| entry == 0.0) {
             return Some(0.0);
@@ -226,13 +218,13 @@ impl Gram {
         Some(high * scale)
     }
 
-    /// Whether the rank of this positive semi-definite matrix exceeds `most`: whether an elimination that always takes
-    /// the largest pivot still finds one above `least` after so many.
+    /// Whether the rank of this positive semi-definite matrix exceeds `most`: whether elimination with the largest pivot
+    /// first still finds a pivot above `least` after `most` steps.
     pub(crate) fn exceeds_rank(&self, most: usize, least: f64) -> bool {
         let mut rows = self.rows();
         for _ in 0..most {
             let Some(at) = (0..rows.len()).max_by(|&a, &b| rows[a][a].total_cmp(&rows[b][b])) else { break };
-            // The last row and column take the place of the pivot's.
+            // The last row and column replace the pivot's.
             let mut chosen = rows.swap_remove(at);
             let pivot = chosen.swap_remove(at);
             if pivot <= least {
@@ -272,7 +264,7 @@ fn packed_rows(lower: &[f64], dimension: usize) -> impl Iterator<Item = &[f64]> 
     (0..dimension).map(move |i| &lower[packed_len(i)..packed_len(i + 1)])
 }
 
-/// The dimension whose triangle has so many entries, or the nearest below.
+/// The largest dimension whose triangle has at most this many entries.
 fn fitting_dimension(lower: &[f64]) -> usize {
     (1..=MAX_DIMENSION).take_while(|&d| packed_len(d) <= lower.len()).last().unwrap_or(1)
 }

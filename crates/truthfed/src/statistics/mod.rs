@@ -1,10 +1,10 @@
-//! Sufficient statistics of a linear bandit: what clients collect, deliver and share.
+//! Sufficient statistics of a linear bandit: the data that clients collect, deliver and share.
 //!
 //! [`Statistics`] is the triple (sum of x x', sum of x y, number of observations), without the ridge
-//! term. Statistics of disjoint observations merge by addition, in the order the caller chooses:
-//! the same order gives the same bits. [`Gram`] is the matrix part, [`Factor`] its Cholesky factor.
+//! term. Statistics of disjoint observations merge by addition. The caller chooses the order,
+//! and the same order gives the same bits. [`Gram`] is the matrix part, [`Factor`] its Cholesky factor.
 //!
-//! Not here: choosing arms ([`crate::bandit`]), the worth of a client's data ([`crate::auction`]).
+//! Not here: choosing arms ([`crate::bandit`]), the value of a client's data ([`crate::auction`]).
 
 mod factor;
 mod gram;
@@ -16,9 +16,10 @@ pub use factor::{Factor, NotPositive};
 pub(crate) use gram::packed_len;
 pub use gram::{Gram, GramError, MAX_ENTRY};
 
-/// Largest dimension of contexts that is taken.
+/// Largest dimension of contexts. At 512 a packed Gram matrix takes 1 MiB.
 pub const MAX_DIMENSION: usize = 512;
-/// Largest size of a coordinate or a reward that is taken.
+/// Largest magnitude of a coordinate or a reward: products stay below 10^12, so that 1000 of them stay within
+/// [`MAX_ENTRY`].
 pub const MAX_OBSERVATION: f64 = 1e6;
 
 /// The sufficient statistics of a set of observations `(x, y)`.
@@ -30,7 +31,7 @@ pub struct Statistics {
     samples: u64,
 }
 
-/// Statistics as they are read, not yet checked.
+/// Statistics as read, not yet checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parts {
@@ -47,44 +48,35 @@ impl TryFrom<Parts> for Statistics {
     }
 }
 
-/// Why an observation or other statistics could not be taken in.
+/// Why statistics refuse an observation or other statistics.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StatisticsError {
-    /// Caller: sizes differ.
+    /// Caller: the dimensions differ.
     #[error("{what} has dimension {got}, expected {expected}")]
     WrongDimension {
-        /// What was handed in.
         what: &'static str,
-        /// Its size.
         got: usize,
-        /// The size of these statistics.
         expected: usize,
     },
     /// Caller: a coordinate or the reward is NaN, infinite or too large.
     #[error("{what} has the value {value}: it must be finite and at most 1e6 in size")]
     OutOfRange {
-        /// What was handed in.
         what: &'static str,
-        /// The value.
         value: f64,
     },
-    /// Caller: the matrix is none.
+    /// Caller: the numbers are not a Gram matrix.
     #[error(transparent)]
     Gram(#[from] GramError),
     /// Caller: the moment has an entry that is NaN or infinite.
     #[error("entry {index} of the moment is {value}: it must be finite")]
     NotFinite {
-        /// Which.
         index: usize,
-        /// Its value.
         value: f64,
     },
-    /// Caller: more would be taken away than there is.
-    #[error("cannot take {got} samples away from {held}")]
+    /// Caller: the subtracted statistics have more samples.
+    #[error("cannot subtract {got} samples from {held}")]
     TooFewSamples {
-        /// Samples to take away.
         got: u64,
-        /// Samples held.
         held: u64,
     },
 }
@@ -98,10 +90,8 @@ impl Statistics {
         Ok(Statistics { gram: Gram::zeros(dimension)?, moment: vec![0.0; dimension], samples: 0 })
     }
 
-    /// Statistics of which the parts are known.
-    ///
     /// # Errors
-    /// When the moment has another size than the Gram matrix, or is not finite.
+    /// When the moment does not have the dimension of the Gram matrix, or is not finite.
     pub fn from_parts(gram: Gram, moment: Vec<f64>, samples: u64) -> Result<Statistics, StatisticsError> {
         let (got, expected) = (moment.len(), gram.dimension());
         if got != expected {
@@ -113,7 +103,6 @@ impl Statistics {
         Ok(Statistics { gram, moment, samples })
     }
 
-    /// The dimension of the contexts.
     pub fn dimension(&self) -> usize {
         self.gram.dimension()
     }
@@ -128,7 +117,6 @@ impl Statistics {
         &self.moment
     }
 
-    /// The number of observations.
     pub fn samples(&self) -> u64 {
         self.samples
     }
@@ -136,7 +124,7 @@ impl Statistics {
     /// Adds one observation.
     ///
     /// # Errors
-    /// When the context has another size, or anything is not finite or above 10^6; nothing is changed then.
+    /// When the context has another dimension, or a number is not finite or above 10^6; then nothing changes.
     pub fn observe(&mut self, context: &[f64], reward: f64) -> Result<(), StatisticsError> {
         self.check_dimension("context", context.len())?;
         check_range("context", context)?;
@@ -163,10 +151,10 @@ impl Statistics {
         Ok(())
     }
 
-    /// Takes away statistics that were merged before.
+    /// Subtracts statistics that were merged before.
     ///
     /// # Errors
-    /// When the dimensions differ or more samples would go than are held.
+    /// When the dimensions differ or `other` has more samples.
     pub fn subtract(&mut self, other: &Statistics) -> Result<(), StatisticsError> {
         self.check_dimension("subtracted statistics", other.dimension())?;
         let (got, held) = (other.samples, self.samples);
