@@ -1,7 +1,7 @@
-//! Refusals: everything a coordinator says no with, each under a name that does not change.
+//! Refusals: every reason for which a coordinator rejects a request, each under a name that never changes.
 //!
-//! A refusal travels as `{"error": {"code": "...", "message": "..."}}` with the HTTP status of its [`Code`]. Programs go by
-//! the code; the message is for people. Every code has an entry in `docs/errors.md`.
+//! A refusal travels as `{"error": {"code": "...", "message": "..."}}` with the HTTP status of its [`Code`]. Programs act
+//! on the code; the message is for people. Every code has an entry in `docs/errors.md`.
 //!
 //! Not here: errors that stay inside one process (each verb has its own enum).
 
@@ -13,18 +13,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-/// Who can mend a refusal.
+/// Who can fix the cause of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// The member that sent the request, or whoever wrote its agent.
     Member,
     /// The operator of the federation.
     Operator,
-    /// Nobody needs to: the same request is taken later.
+    /// Nobody needs to: the same request succeeds later.
     Time,
 }
 
-/// Defines [`Code`] by one row for each: variant, name, HTTP status, who mends it, what to do.
+/// Defines [`Code`] by one row for each: variant, name, HTTP status, who fixes it, what to do.
 macro_rules! codes {
     ($($variant:ident $name:literal $status:literal $whose:ident $advice:literal)*) => {
         /// Why a request is refused.
@@ -38,17 +38,15 @@ macro_rules! codes {
             /// All of them, in the order of `docs/errors.md`.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
-            /// As it is sent: lower-case words with hyphens. It never changes.
+            /// The name on the wire: lower-case words with hyphens. It never changes.
             pub const fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name),* }
             }
 
-            /// The HTTP status it is sent with.
             pub const fn status(self) -> u16 {
                 match self { $(Code::$variant => $status),* }
             }
 
-            /// Who can mend it.
             pub const fn whose(self) -> Whose {
                 match self { $(Code::$variant => Whose::$whose),* }
             }
@@ -63,67 +61,67 @@ macro_rules! codes {
 
 codes! {
     // The form of a message.
-    Malformed "malformed" 400 Member "The body is not JSON: write one JSON value."
-    Truncated "truncated" 400 Member "The body ends before its JSON value does: send all of it."
-    TrailingBytes "trailing-bytes" 400 Member "Something follows the JSON value: send one value only."
-    WrongType "wrong-type" 400 Member "A field has another type or form than the protocol says: look up the field."
-    UnknownField "unknown-field" 400 Member "The message has a field the protocol does not know: remove it."
+    Malformed "malformed" 400 Member "The body is not JSON: send one JSON object."
+    Truncated "truncated" 400 Member "The body ends before its JSON value does: send the whole body."
+    TrailingBytes "trailing-bytes" 400 Member "Something follows the JSON value: send one value."
+    WrongType "wrong-type" 400 Member "A field has the wrong type or form: fix the field that the message names."
+    UnknownField "unknown-field" 400 Member "The message has a field that the protocol does not define: remove it."
     MissingField "missing-field" 400 Member "The message lacks a field of the protocol: add it."
-    UnknownVersion "unknown-version" 400 Member "The schema is of another version: use an agent of the coordinator's version."
-    TooLarge "too-large" 413 Member "The body is larger than any honest message of this dimension: send less."
-    TooSlow "too-slow" 408 Member "The body did not arrive in time: send it again, faster."
-    NotFound "not-found" 404 Member "There is no such path, round or receipt: look up the path."
-    MethodNotAllowed "method-not-allowed" 405 Member "The path does not take this HTTP method: use the one in the protocol."
+    UnknownVersion "unknown-version" 400 Member "The coordinator does not read this schema: use an agent of the coordinator's version."
+    TooLarge "too-large" 413 Member "The body is larger than any honest message of this dimension: write numbers without padding."
+    TooSlow "too-slow" 408 Member "The body did not arrive in time: send it again."
+    NotFound "not-found" 404 Member "There is no such path, round or receipt: check the path."
+    MethodNotAllowed "method-not-allowed" 405 Member "The path does not accept this HTTP method: use the one in the protocol."
 
     // Numbers of an offer or a delivery.
-    WrongDimension "wrong-dimension" 422 Member "Gram or moment has another dimension than the terms: use the terms' dimension."
-    NotFinite "not-finite" 422 Member "A number is not finite: repair the statistics it comes from."
-    OutOfRange "out-of-range" 422 Member "A number is larger than the protocol admits: scale contexts and rewards to the terms."
-    NotPositive "not-positive" 422 Member "No data has this gram, it is not positive semi-definite: repair the statistics."
-    TraceTooLarge "trace-too-large" 422 Member "The gram is larger than so many contexts of admitted length give: scale the contexts."
-    RankTooHigh "rank-too-high" 422 Member "The gram has more directions than samples: count every sample."
-    DataWithoutSamples "data-without-samples" 422 Member "The gram is not zero and the number of samples is: count every sample."
-    TooManySamples "too-many-samples" 422 Member "More samples than the terms allow in one offer: offer them over several rounds."
-    MomentOutOfRange "moment-out-of-range" 422 Member "The moment has a part that no data with the offered gram gives: deliver what was offered."
-    MomentEnergy "moment-energy" 422 Member "The moment needs rewards beyond the terms: scale the rewards."
-    MomentNotCommitted "moment-not-committed" 422 Member "Moment and salt are not what the offer committed to: deliver what was offered."
+    WrongDimension "wrong-dimension" 422 Member "The gram or the moment has a different dimension from the terms: use the terms' dimension."
+    NotFinite "not-finite" 422 Member "A number is not finite: fix the statistics it comes from."
+    OutOfRange "out-of-range" 422 Member "A number is larger than the protocol allows: scale contexts and rewards to the terms."
+    NotPositive "not-positive" 422 Member "The gram is not positive semi-definite, so no data can produce it: recompute it."
+    TraceTooLarge "trace-too-large" 422 Member "That many contexts of allowed length cannot produce this gram: scale the contexts."
+    RankTooHigh "rank-too-high" 422 Member "The gram has more independent directions than samples: count every sample."
+    DataWithoutSamples "data-without-samples" 422 Member "The number of samples is 0 but the gram is not: count every sample."
+    TooManySamples "too-many-samples" 422 Member "The offer has more samples than the terms allow: spread them over several rounds."
+    MomentOutOfRange "moment-out-of-range" 422 Member "No rewards produce this moment with the offered gram: deliver what you offered."
+    MomentEnergy "moment-energy" 422 Member "The moment would need rewards beyond the terms: scale the rewards."
+    MomentNotCommitted "moment-not-committed" 422 Member "Moment and salt do not match the commitment in the offer: deliver what you offered."
     AskNegative "ask-negative" 422 Member "The ask is below zero: ask zero or more."
     AskFractional "ask-fractional" 422 Member "The ask is not a whole number of micro-units: round it."
-    AskAboveCap "ask-above-cap" 422 Member "The ask is above the largest amount of money, 10^12 units: ask less."
+    AskAboveCap "ask-above-cap" 422 Member "The ask exceeds the largest amount of money, 10^12 units: ask less."
 
     // Where a signed content counts.
     OtherFederation "other-federation" 409 Member "The content is signed for another federation: use this federation's bundle."
-    OtherTerms "other-terms" 409 Member "The content is signed under other terms: fetch the terms and decide anew."
-    OtherMember "other-member" 403 Member "The content names another member than the certificate: send one's own only."
-    BadSignature "bad-signature" 403 Member "The signature does not belong to the content and the member's key: sign the very bytes sent."
-    BadNonce "bad-nonce" 409 Member "The content is signed with another nonce than the round's: sign for the open round."
-    StaleRound "stale-round" 409 Member "The round is over or was never opened: ask for the present view."
-    WrongPhase "wrong-phase" 409 Member "The round does not wait for this now: ask for the present view."
-    OtherOffer "other-offer" 409 Member "The delivery belongs to another offer than the one that won: deliver for that one."
-    ConflictingRetry "conflicting-retry" 409 Member "Another message of this kind was taken in this round, and it stands: send no second one."
+    OtherTerms "other-terms" 409 Member "The content is signed under other terms: get the current bundle and decide again."
+    OtherMember "other-member" 403 Member "The content names a different member from the certificate: send only your own messages."
+    BadSignature "bad-signature" 403 Member "The signature does not match the content and the member's key: sign the exact bytes sent."
+    BadNonce "bad-nonce" 409 Member "The content is signed with a nonce that is not the round's: sign the nonce of the current view."
+    StaleRound "stale-round" 409 Member "The round is over or was never opened: fetch the current view."
+    WrongPhase "wrong-phase" 409 Member "The round does not accept this message now: fetch the current view."
+    OtherOffer "other-offer" 409 Member "The delivery names a different offer from the one recorded: deliver for the offer in the receipt."
+    ConflictingRetry "conflicting-retry" 409 Member "A message of this kind with other bytes is already recorded in this round: repeat only the same bytes."
 
     // Who asks.
     NotAMember "not-a-member" 403 Operator "The certificate is genuine but not enrolled: the operator adds the member."
-    MemberRevoked "member-revoked" 403 Operator "The member was revoked: the operator issues a new bundle if it may come back."
-    NotOperator "not-operator" 403 Member "Only the operator's certificate may do this: use the operator's folder."
+    MemberRevoked "member-revoked" 403 Operator "The member was revoked: the operator issues a new bundle to let it return."
+    NotOperator "not-operator" 403 Member "Only the operator's certificate may do this: use the one in the operator folder."
 
     // What only the operator sees.
-    BadName "bad-name" 422 Operator "Not a name of a member: letters, digits, dot, underscore and hyphen, at most 64."
-    MemberExists "member-exists" 409 Operator "A member of this name or certificate is enrolled already: choose another name."
+    BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
+    MemberExists "member-exists" 409 Operator "A member with this name or certificate was enrolled before: choose another name."
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
 
     // The state of the coordinator.
-    RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait as long as Retry-After says."
+    RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait the number of seconds in Retry-After."
     TooManyConnections "too-many-connections" 429 Time "The member has too many connections open: reuse one, or wait."
-    Busy "busy" 503 Time "The coordinator or its database has too much to do: try again."
-    StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator makes room, then try again."
-    NotLeader "not-leader" 503 Time "Another coordinator has taken over: try again."
-    ShuttingDown "shutting-down" 503 Time "The coordinator is about to stop: try again when it is back."
-    Internal "internal" 500 Operator "The coordinator found an error of its own: its log says more."
+    Busy "busy" 503 Time "The coordinator or its database is overloaded: retry."
+    StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator frees space, then retry."
+    NotLeader "not-leader" 503 Time "Another coordinator has taken over: retry."
+    ShuttingDown "shutting-down" 503 Time "The coordinator is stopping: retry when it is back."
+    Internal "internal" 500 Operator "The coordinator found a bug in itself: the operator reads its log."
 }
 
 impl Code {
-    /// Whether the same request may be taken later, unchanged.
+    /// Whether the same request, unchanged, may succeed later.
     pub const fn is_passing(self) -> bool {
         matches!(self.status(), 408 | 429 | 503 | 507)
     }
@@ -135,7 +133,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A text is not the name of a refusal: the other side speaks a newer version.
+/// Peer: the text is not a known code; the other side runs a newer version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a code of this version")]
 pub struct UnknownCode(String);
@@ -163,25 +161,22 @@ impl From<Code> for String {
     }
 }
 
-/// A refusal as it is sent.
+/// A refusal, as JSON on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(into = "Wire", from = "Wire")]
 #[error("{code}: {message}")]
 pub struct Refusal {
-    /// Which.
     pub code: Code,
-    /// What exactly, for people.
     pub message: String,
 }
 
 impl Refusal {
-    /// A refusal that says what exactly is wrong.
     pub fn new(code: Code, message: impl Into<String>) -> Refusal {
         Refusal { code, message: message.into() }
     }
 }
 
-/// A refusal that says no more than its code.
+/// The advice of the code is the message.
 impl From<Code> for Refusal {
     fn from(code: Code) -> Refusal {
         Refusal::new(code, code.advice())
