@@ -1,4 +1,4 @@
-//! Beyond the paper: what a client that knows the mechanism gains over a whole run.
+//! Beyond the paper: what a client gains over a whole run by a strategy.
 
 use truthfed::auction::catalog::{self, Claim};
 use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
@@ -10,12 +10,12 @@ use truthfed_sim::world::WorldError;
 use super::Part;
 use super::lab::{Lab, label, plus_minus, refuted_if};
 
-/// The settings: in one a sale costs the same however much is sold, in the other each sample costs the same.
+/// Two settings: in one every sale costs the same however much is sold, in the other every sample costs the same.
 const SETTINGS: [(&str, &[&str]); 2] =
     [("A cost per sale", &[]), ("A cost per sample", &["costs.base_high=0", "costs.per_sample=1"])];
-/// Clients that manipulate, one at a time, in a first look.
+/// Clients that manipulate, one at a time, with `--quick`.
 const QUICK_MANIPULATORS: usize = 2;
-/// Seeds under which parameters are chosen, apart from those of the measurement.
+/// Seeds under which parameters are chosen; the measurement uses others.
 const CHOOSING_SEEDS: u64 = 3;
 
 pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
@@ -24,21 +24,28 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
         SETTINGS.iter().map(|(_, changes)| plan(lab, changes).run(|| {})).collect::<Result<_, _>>()?;
     let mut items = vec![Item::Figure(figure(&found))];
     items.extend(SETTINGS.iter().zip(&found).map(|((title, _), found)| Item::Table(table(title, found))));
-    let section = Section::new("across-rounds", "Across rounds", [format!(
-                "Truthfulness is a promise about one round. Here one client after another ({} of 8) follows a strategy \
-                 over a whole run, while the others tell the truth: it asks a multiple of its cost in every round, or \
-                 the reserve, which sells only when it is essential; it withholds its data for some rounds and sells \
-                 from then on; or it enrols twice and gives each identity half of its data. Each gain is against the \
-                 same client's truth in the same world. Parameters were chosen under {} other seeds than those of the \
-                 measurement.",
+    let section = Section::new(
+        "across-rounds",
+        "Across rounds",
+        [
+            format!(
+                "Truthfulness is a promise about one round. Here one client after another ({} of 8) follows a strategy over a \
+                 whole run while the others tell the truth. It asks a multiple of its cost in every round; it asks the \
+                 reserve, so that it sells only when it is essential; it withholds its data for some rounds and then \
+                 sells; or it enrols twice and gives each identity half of its data. Each gain compares with the same \
+                 client telling the truth in the same world. The parameters were chosen under {} seeds that the \
+                 measurement does not use.",
                 found[0].manipulators, found[0].choosing_seeds
             ),
-            "What a client does not sell now it can sell later. Where a sale costs the same however much is sold (as \
-             nearly with the paper's cost), a higher ask sells less often, more at a time, for nearly as much money: the truth is the \
-             best ask of each round, and yet not the best plan. Where every sample costs the same, waiting saves \
-             nothing. What it can still win is a monopoly: who holds out has more data, and where the target is strict \
-             it is essential more often."
-                .to_owned()], items);
+            "A client can sell later what it does not sell now. Where every sale costs the same however much is sold \
+             (nearly so with the paper's cost), a higher ask sells less often and more at a time, for nearly as much \
+             money: the truth is the best ask of each round, but not the best plan. Where every sample costs the same, \
+             waiting saves nothing. It can still win a monopoly: a client that holds out has more data, and where the \
+             target is strict it is essential more often."
+                .to_owned(),
+        ],
+        items,
+    );
     Ok(Part { section, claims: vec![best_response_claim(&found[0])] })
 }
 
@@ -53,8 +60,8 @@ fn figure(found: &[Findings]) -> Figure {
     Figure::new(
         "across-rounds",
         "What one client gains over a whole run",
-        "Gain of the best strategy of each kind, over the utility of telling the truth. Under `inc-feducb` the \
-                  truth earns nothing: its gains are in the tables.",
+        "Gain of the best strategy of each kind, relative to the utility of telling the truth. Under `inc-feducb` \
+                  the truth earns nothing; the tables show its gains.",
         SETTINGS.iter().zip(found).map(|((title, _), found)| chart(title, found)),
     )
 }
@@ -68,7 +75,7 @@ fn chart(title: &str, found: &Findings) -> Chart {
     Chart::bars(title, Axis::linear("gain over truth, %"), found.mechanisms().into_iter().filter_map(group))
 }
 
-/// In percent of what the truth earns; nothing where it earns nothing.
+/// In percent of the utility of the truth; `None` if the truth earns nothing.
 fn bar(finding: &Finding) -> Option<Bar> {
     let height = 100.0 * finding.relative_gain?;
     let sd = 100.0 * finding.gain.sd / finding.truthful.mean;
@@ -92,12 +99,12 @@ fn table(title: &str, found: &Findings) -> Table {
     header.extend(Family::ALL.map(|family| short(family).to_owned()));
     header.push("what pays".to_owned());
     Table::new(format!(
-            "{title}: gain over truth in units of money, with the best parameter of each kind (in brackets: factor, first \
-             round of selling). What pays: gains above three standard errors; among so many cells one may be chance."
+            "{title}: gain over the truth in units of money, with the best parameter of each kind in brackets (factor, or \
+             first round of selling). The last column lists gains above three standard errors; among so many cells one may \
+             be chance."
         ), header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + Family::ALL.len())
 }
 
-/// A family in the head of a column.
 fn short(family: Family) -> &'static str {
     match family {
         Family::Multiple => "multiple",
@@ -126,7 +133,7 @@ fn best_response_claim(found: &Findings) -> Verdict {
     let most_by_holding_out = best.iter().map(holding_out).fold(f64::NEG_INFINITY, f64::max);
     Verdict::new(
         "across-rounds",
-        "Beyond the paper: where the truth is a client's best ask in every single round, it is so over a whole run too.",
+        "Beyond the paper: if the truth is the best ask in every single round, it is also the best over a whole run.",
         format!(
             "the best strategy and its gain, {} clients, dimension 3: {}; asking the reserve until essential changes the \
              utility by {most_by_holding_out:.1} at best",

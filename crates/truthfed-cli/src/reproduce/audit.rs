@@ -12,7 +12,7 @@ use super::lab::{Lab, label, refuted_if};
 /// Clients and dimensions of the random rounds.
 const CLIENTS: (usize, usize) = (3, 12);
 const DIMENSIONS: (usize, usize) = (1, 5);
-/// Counterexamples that are told: what the paper claims of its algorithm.
+/// Counterexamples on the page: against what the paper claims of its algorithm, and a group under pay-as-ask.
 const TOLD: [(&str, Property); 4] = [
     ("truth-fedban", Property::Monotone),
     ("truth-fedban", Property::Truthful),
@@ -31,9 +31,11 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
         "audit",
         "Audit",
         [format!(
-            "{} random rounds of 3 to 12 clients, most of them odd on purpose. Of every client all kinds of asks are tried, and \
-             of groups all kinds of joint lies; a change between two asks is narrowed down to the micro-unit. A cell says in \
-             how many of the cases (clients, winners, groups or rounds) the property is broken; what the mechanism claims is marked. Nothing found is no proof; the proofs are in the documentation.",
+            "The audit tries to refute eight properties of every mechanism on {} random rounds of 3 to 12 clients, most of them \
+             odd on purpose. It tries many asks of every client and many joint lies of groups, and narrows a change between \
+             two asks down to the micro-unit. A cell says in how many cases (clients, winners, groups or rounds) the \
+             property is broken, and whether the mechanism claims it. Finding nothing is not a proof; the proofs are in the \
+             documentation.",
             rounds.len()
         )],
         [verdicts(&entries, &findings).into(), counterexamples(&entries, &findings).into()],
@@ -56,9 +58,10 @@ fn verdicts(entries: &[Entry], findings: &Findings) -> Table {
     };
     let header = std::iter::once("mechanism".to_owned()).chain(Property::ALL.map(|property| property.to_string()));
     Table::new(
-        "Verdicts. monotone: asking less keeps winning; ir: no winner is paid below its ask; truthful: no lie pays; \
-                  certified: the payment is the largest winning ask; collusion: no group gains member by member, \
-                  collusion-total: nor in sum; coverage: the target is met; optimum: at the least cost.",
+        "Verdicts. monotone: asking less keeps winning. ir: no winner is paid below its ask. truthful: no lie pays. \
+                  certified: the payment is the largest winning ask. collusion: no group can lie so that each member \
+                  gains. collusion-total: no group gains in total. coverage: the target is met. optimum: no cheaper set \
+                  meets it.",
         header,
         entries.iter().map(row),
     )
@@ -76,7 +79,7 @@ fn counterexamples(entries: &[Entry], findings: &Findings) -> Table {
         Some(vec![label(name), property.to_string(), size, clients.join(", "), replay.to_string()])
     };
     Table::new(
-        "Counterexamples, made as small as they go. `truthfed audit --out DIR` writes them, and `truthfed audit \
+        "Counterexamples, shrunk as far as possible. `truthfed audit --out DIR` writes them, and `truthfed audit \
                   --replay FILE` explains one.",
         ["mechanism", "property", "clients in dimensions", "true costs", "what happens"],
         TOLD.iter().filter_map(row),
@@ -94,7 +97,7 @@ fn claims_hold(entries: &[Entry], findings: &Findings) -> Verdict {
     }
     Verdict::new(
         "audit",
-        "Beyond the paper: what the mechanisms here claim survives an audit.",
+        "Beyond the paper: the claims of all mechanisms here survive an audit.",
         format!("{count} claims of {} mechanisms, {cases} cases: {broken} broken", entries.len()),
         refuted_if(broken > 0),
         "truthfed audit",

@@ -18,13 +18,13 @@ pub(super) fn run(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> Result<Part, Wo
     let section = Section::new(
         "beyond",
         "Beyond the paper",
-        ["What a group can gain together, and what the parameters do."],
+        ["This section shows what a group can gain together, and the effect of the parameters."],
         [groups.into(), parameters(lab)?.into(), scaling(lab).into()],
     );
     Ok(Part { section, claims: vec![groups_claim] })
 }
 
-/// Effect of coverage, epsilon and reserve on what is paid and what it costs.
+/// The effect of coverage, epsilon and reserve on payments and social cost.
 fn parameters(lab: &Lab<'_>) -> Result<Figure, WorldError> {
     let sweep = |method: &str, key: &str, values: &[&str]| -> Result<[Vec<(f64, Spread)>; 2], WorldError> {
         let mut lines = [Vec::new(), Vec::new()];
@@ -48,7 +48,7 @@ fn parameters(lab: &Lab<'_>) -> Result<Figure, WorldError> {
     Ok(Figure::new(
         "parameters",
         "Effect of coverage, epsilon and reserve",
-        "What is paid and what it costs, when one parameter is changed and the others stay.",
+        "Payments and social cost when one parameter changes and the others stay.",
         [
             chart(
                 "Coverage",
@@ -89,8 +89,8 @@ fn scaling(lab: &Lab<'_>) -> Figure {
     Figure::new(
         "scaling",
         "Clock on large federations",
-        "Log determinants per client for one round of clock with all exact payments: nearly flat in N, so the \
-                  whole is nearly linear.",
+        "Log determinants per client for one round of clock with all exact payments. The count is nearly flat \
+                  in N, so the total is nearly linear.",
         [Chart::lines(
             "Log determinants per client",
             Axis::log("clients N"),

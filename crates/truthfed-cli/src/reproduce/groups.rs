@@ -12,7 +12,7 @@ use truthfed_sim::simulation::Run;
 
 use super::lab::{Lab, series};
 
-/// Tries growing groups; returns the figure and the claim.
+/// Tries groups of growing size.
 pub(super) fn run(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> (Figure, Verdict) {
     let groups = collusion(lab, runs);
     (group_figure(&groups), collusion_claim(&groups))
@@ -45,7 +45,7 @@ fn collusion(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> Vec<Groups> {
     vec![try_all("greedy", &Greedy), try_all("clock", &Clock)]
 }
 
-/// The rounds that the clock ran in the comparison.
+/// The rounds that `clock` ran in the comparison.
 fn recorded(runs: &[(String, Vec<Run>)]) -> Vec<Round> {
     let clock = runs.iter().find(|(name, _)| name == "clock").map(|(_, runs)| runs.as_slice()).unwrap_or_default();
     let records = clock.iter().flat_map(|run| &run.rounds);
@@ -56,7 +56,7 @@ fn recorded(runs: &[(String, Vec<Run>)]) -> Vec<Round> {
     specs.filter_map(|spec| Round::new(spec).ok()).filter(|round| round.admitted() >= 2).collect()
 }
 
-/// What a random group gains in all by doubling its asks, over its costs, and whether each member gains.
+/// What a random group gains in total by doubling its asks, relative to its costs, and whether each member gains.
 fn group_gain(mechanism: &dyn Mechanism, round: &Round, size: usize, seed: u64) -> (f64, bool) {
     let mut stream = Stream::new(seed, 77);
     let mut seats: Vec<Seat> = round.seats().collect();
@@ -96,8 +96,8 @@ fn group_figure(groups: &[Groups]) -> Figure {
     Figure::new(
         "collusion",
         "Groups that double their asks together",
-        "Random groups in the rounds that clock ran in the comparison. A group can gain in total under any of \
-                  these mechanisms; under clock never every single member of it.",
+        "Random groups in the rounds that clock ran in the comparison. Under both mechanisms a group can gain in \
+                  total; under clock it is impossible that each of its members gains.",
         [
             chart("Total gain of the group", "gain over the group's costs", gains.collect()),
             chart("Every member gains", "groups, %", shares.collect()),
@@ -113,10 +113,10 @@ fn collusion_claim(groups: &[Groups]) -> Verdict {
     };
     Verdict::new(
         "clock-groups",
-        "Beyond the paper: under clock no group can lie so that every member gains.",
+        "Beyond the paper: under clock no group can lie so that each of its members gains.",
         format!(
-            "groups of 2 to 25 that double their asks: under clock every member gains in {:.1} % at most, under greedy in \
-             {:.1} %",
+            "of random groups of 2 to 25 clients that double their asks, every member gains in at most {:.1} % under clock \
+             and {:.1} % under greedy",
             100.0 * shares("clock"),
             100.0 * shares("greedy")
         ),

@@ -1,4 +1,4 @@
-//! How regret and rounds grow, what monopoly-free coverage does, and the two triggers.
+//! Growth of regret and rounds, monopoly-free coverage, and the two triggers.
 
 use truthfed_report::chart::{Axis, Chart, Figure};
 use truthfed_report::page::{Section, Verdict};
@@ -18,12 +18,12 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
     let triggers = triggers(lab)?;
     let monopoly = lab.runs(&[("rounds.coverage", "monopoly-free")])?;
     let everyone = lab.runs(&[("rounds.mechanism", "everyone"), ("rounds.threshold", "2.62")])?;
-    let section = Section::new("growth", "Growth over time, and triggers", ["Regret and rounds for horizons of 1,000 to 100,000 steps (clock), rounds for 10 to 100 clients, and the two \
-             readings of when a client asks for a round: since the last round it took part in, or since the last round it \
-             won, as the pseudo-code has it."
+    let section = Section::new("growth", "Growth over time, and triggers", ["This section measures regret and rounds for horizons of 1,000 to 100,000 steps (clock), rounds for 10 to 100 \
+             clients, and two readings of the trigger: a client measures what it has learned since the last round it took \
+             part in, or since the last round it won, as in the pseudo-code."
                 .to_owned(),
             format!(
-                "With a threshold of 2.62 and everyone taking part there are {} rounds.",
+                "With a threshold of 2.62 and the mechanism everyone there are {} rounds.",
                 measured(&everyone, ROUNDS)
             )], [growth_figure(&horizons, &sizes).into(), trigger_figure(&triggers).into()]);
     let claims = vec![
@@ -35,7 +35,7 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
     Ok(Part { section, claims })
 }
 
-/// Runs at a size.
+/// The runs at one horizon or number of clients.
 struct At {
     x: f64,
     /// The bound N d log T.
@@ -111,8 +111,8 @@ fn trigger_figure([round, delivery]: &[Vec<Run>; 2]) -> Figure {
     Figure::new(
         "triggers",
         "Two readings of the trigger",
-        "Since the last round a client took part in, or since the last it won: a client that loses then asks \
-                  again at every step.",
+        "A client measures since the last round it took part in, or since the last round it won. In the second \
+                  reading a client that loses asks again at every step.",
         [chart("Regret", "cumulative regret", false, REGRET), chart("Communication", "scalars sent", true, SCALARS)],
     )
     .in_columns(2)
@@ -136,7 +136,7 @@ fn rounds_bounded(horizons: &[At], sizes: &[At]) -> Verdict {
     let most = horizons.iter().chain(sizes).map(share).fold(0.0, f64::max);
     Verdict::new(
         "rounds",
-        "There are O(N d log T) rounds of communication.",
+        "The number of communication rounds is O(N d log T).",
         format!("at most {most:.3} N d log T rounds over all horizons and sizes tried"),
         reproduced_if(most <= 1.0),
         "truthfed simulate --set world.clients=100",
@@ -161,7 +161,7 @@ fn trigger_claim([round, delivery]: &[Vec<Run>; 2]) -> Verdict {
     let tenth = scalars(round).mean < scalars(delivery).mean / 10.0;
     Verdict::new(
         "triggers",
-        "Beyond the paper: counting since the last round instead of the last delivery saves nine tenths of the \
+        "Beyond the paper: measuring since the last round instead of the last delivery saves nine tenths of the \
          communication at the same regret.",
         format!(
             "scalars {} against {}, regret {} against {}",

@@ -1,4 +1,4 @@
-//! Where experiments are run: configurations, seeds, progress.
+//! Runs the experiments: configurations, seeds, progress.
 
 use rayon::prelude::*;
 use truthfed_report::chart::{Point, Series};
@@ -11,21 +11,20 @@ use truthfed_sim::world::WorldError;
 
 use crate::progress::Progress;
 
-/// How much is run.
+/// How much to run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
     /// Seeds of each experiment.
     pub(super) seeds: u64,
-    /// Fewer steps and rounds: a first look.
+    /// Fewer steps and rounds, for `--quick`.
     pub(super) quick: bool,
 }
 
 /// The steps of the paper's experiments.
 const STEPS: u64 = 6250;
-/// The steps of a first look.
+/// The steps with `--quick`.
 const QUICK_STEPS: u64 = 1500;
 
-/// Runs experiments.
 pub(super) struct Lab<'p> {
     options: Options,
     progress: &'p Progress,
@@ -40,12 +39,12 @@ impl<'p> Lab<'p> {
         self.options
     }
 
-    /// Says which group of experiments begins.
+    /// Announces the next group of experiments.
     pub(super) fn stage(&self, name: &str) {
         self.progress.note(name);
     }
 
-    /// That many, or a tenth of it for a first look.
+    /// `count`, or a tenth of it with `--quick`.
     pub(super) fn many(&self, count: u64) -> u64 {
         if self.options.quick { count.div_ceil(10) } else { count }
     }
@@ -62,12 +61,12 @@ impl<'p> Lab<'p> {
         Config::read("", &all).expect("the experiments are configured correctly")
     }
 
-    /// All seeds of a configuration.
+    /// Runs the paper's setting with these changes under all seeds.
     pub(super) fn runs(&self, changes: &[(&str, &str)]) -> Result<Vec<Run>, WorldError> {
         run_seeds(&self.config(changes), self.options.seeds, || {})
     }
 
-    /// All seeds of many configurations.
+    /// [`Lab::runs`] for many sets of changes, in parallel.
     pub(super) fn runs_of(&self, configurations: &[Vec<(&str, String)>]) -> Result<Vec<Vec<Run>>, WorldError> {
         let run = |changes: &Vec<(&str, String)>| {
             let changes: Vec<(&str, &str)> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
@@ -87,7 +86,6 @@ pub(super) fn label(mechanism: &str) -> String {
     }
 }
 
-/// A series of spreads.
 pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Spread)>) -> Series {
     let point = |(x, spread): (f64, Spread)| Point { x, mean: spread.mean, sd: spread.sd };
     Series::new(name, points.into_iter().map(point))
@@ -100,7 +98,7 @@ pub(super) const INCENTIVE: fn(&Totals) -> f64 = |totals| totals.incentive;
 pub(super) const SOCIAL_COST: fn(&Totals) -> f64 = |totals| totals.social_cost;
 pub(super) const ROUNDS: fn(&Totals) -> f64 = |totals| totals.rounds as f64;
 
-/// Mean and deviation in words.
+/// Mean ± standard deviation, with more decimals the smaller the mean.
 pub(super) fn plus_minus(spread: Spread) -> String {
     let digits = if spread.mean.abs() >= 1000.0 {
         0
@@ -112,17 +110,15 @@ pub(super) fn plus_minus(spread: Spread) -> String {
     format!("{:.digits$} ± {:.digits$}", spread.mean, spread.sd)
 }
 
-/// A figure of the totals, over the seeds, in words.
+/// One of the totals over the seeds, as [`plus_minus`] prints it.
 pub(super) fn measured(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> String {
     plus_minus(Spread::over(runs, figure))
 }
 
-/// Reproduced if it holds.
 pub(super) fn reproduced_if(holds: bool) -> VerdictKind {
     if holds { VerdictKind::Reproduced } else { VerdictKind::NotReproduced }
 }
 
-/// Refuted if there is a counterexample, else reproduced.
 pub(super) fn refuted_if(counterexample: bool) -> VerdictKind {
     if counterexample { VerdictKind::Refuted } else { VerdictKind::Reproduced }
 }

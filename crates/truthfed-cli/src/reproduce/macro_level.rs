@@ -1,4 +1,4 @@
-//! Figure 2: what misreporting by many does to the whole.
+//! Figure 2: the effect of many clients misreporting on the whole federation.
 
 use truthfed_report::chart::{Axis, Chart, Figure};
 use truthfed_report::page::{Section, Verdict};
@@ -17,7 +17,7 @@ const REPORTS: [(&str, &str, &str); 2] = [("over ×2", "over", "2"), ("under ×0
 struct Line {
     method: &'static str,
     report: &'static str,
-    /// Percent of clients, and the runs.
+    /// Percentage of misreporting clients, and the runs.
     points: Vec<(f64, Vec<Run>)>,
 }
 
@@ -80,9 +80,9 @@ fn figure(lines: &[Line]) -> Figure {
     .in_columns(2)
 }
 
-/// All shares at once, out of a file beside the page.
+/// Runs all shares at once, from a file beside the page.
 const COMMAND: &str = "truthfed sweep misreport.toml";
-/// What that file holds.
+/// The content of that file.
 pub(super) const SWEEP: &str = "\
 # Figure 2: from none to all of the clients over-report; set kind to under and factor to 0.5 for the other half.
 [rounds]
@@ -115,7 +115,10 @@ fn flat_regret(over: &Line, under: &Line) -> Verdict {
     Verdict::new(
         "flat-regret",
         "However many clients misreport, the regret stays the same.",
-        format!("regret {} without misreports, at most {farthest:.2} away from that with any", plus_minus(start)),
+        format!(
+            "regret {} without misreports; with misreports the mean differs by at most {farthest:.2}",
+            plus_minus(start)
+        ),
         reproduced_if(farthest <= start.sd),
         COMMAND,
     )
@@ -146,7 +149,7 @@ fn collusion(over: &Line) -> Verdict {
     let (start, end) = (over.at(0.0, INCENTIVE), over.at(100.0, INCENTIVE));
     Verdict::new(
         "collusion",
-        "When all over-report together, the coordinator pays more.",
+        "If all clients over-report together, the coordinator pays more.",
         format!(
             "incentive {} when all are truthful, {} when all ask twice their cost",
             plus_minus(start),
@@ -169,7 +172,7 @@ fn division(over: &Line, under: &Line, clock: &Line) -> Verdict {
     let near_half = |percent: f64| (30.0..=70.0).contains(&percent);
     Verdict::new(
         "division",
-        "The social cost is highest when about half of the clients misreport, and back where it was when all do.",
+        "Social cost is highest when about half of the clients misreport, and back at its start when all do.",
         format!(
             "over-reporting: highest at {} %, {} at 0 % and {} at 100 %; under-reporting: highest at {} %, {} and {}; \
              under clock over-reporting is highest at {} %",

@@ -10,10 +10,9 @@ use truthfed_sim::world::WorldError;
 use super::Part;
 use super::lab::{INCENTIVE, Lab, REGRET, ROUNDS, SCALARS, SOCIAL_COST, label, measured, reproduced_if, series};
 
-/// The mechanisms compared: the paper's three, and ours beside them.
+/// The mechanisms compared: the paper's three, and three of ours.
 const METHODS: [&str; 6] = ["everyone", "truth-fedban", "greedy", "inc-feducb", "ratchet", "clock"];
 
-/// What the comparison gave.
 pub(super) struct Methods {
     pub(super) part: Part,
     pub(super) summary: Vec<Vec<String>>,
@@ -29,9 +28,9 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Methods, WorldError> {
         "mechanisms",
         "Mechanisms compared",
         [format!(
-            "All mechanisms in the paper's setting: 25 clients in turn, dimension 5, {} steps, 25 of 1000 arms at each, \
-             costs 1e-4 det(gram) + U(0, 100), coverage 0.5. Under one seed all see the same arms and the same noise. \
-             Bands and error bars are standard deviations over the seeds.",
+            "This section compares mechanisms in the paper's setting: 25 clients that act in turn, dimension 5, {} steps, 25 of \
+             1000 arms at each step, costs 1e-4 det(gram) + U(0, 100), coverage 0.5. Under one seed all mechanisms see the \
+             same arms and the same noise. Bands and error bars show the standard deviation over the seeds.",
             lab.steps()
         )],
         [regret_and_communication(&runs).into(), money(&runs).into(), table(&runs).into()],
@@ -49,8 +48,8 @@ fn regret_and_communication(runs: &[(String, Vec<Run>)]) -> Figure {
     Figure::new(
         "figure-1a",
         "Regret and communication over time",
-        "Figure 1a of the paper, with three more mechanisms. Communication is counted in scalars: all clients \
-                  send a matrix up and get matrix and moment down in each round, winners send a moment.",
+        "Figure 1a of the paper, with three more mechanisms. Communication is counted in scalars: in each round \
+                  every client sends a matrix and receives a matrix and a moment, and every winner sends a moment.",
         [chart("Regret", "cumulative regret", REGRET), chart("Communication", "scalars sent", SCALARS)],
     )
     .in_columns(2)
@@ -67,8 +66,8 @@ fn money(runs: &[(String, Vec<Run>)]) -> Figure {
     Figure::new(
         "figure-1b",
         "Incentive and social cost",
-        "Figure 1b of the paper, with three more mechanisms: what the coordinator pays in all, and what taking \
-                  part really costs those who do.",
+        "Figure 1b of the paper, with three more mechanisms. Incentive is what the coordinator pays in total, \
+                  social cost the true cost of those who take part.",
         [chart("Incentive", INCENTIVE), chart("Social cost", SOCIAL_COST)],
     )
     .in_columns(2)
@@ -127,7 +126,7 @@ fn claims(runs: &[(String, Vec<Run>)]) -> Vec<Verdict> {
         ),
         Verdict::new(
             "cheaper-than-greedy",
-            "Truth-FedBan pays less and has a lower social cost than the vanilla greedy.",
+            "Truth-FedBan pays less and has a lower social cost than plain greedy.",
             format!(
                 "incentive {} against {}; social cost {} against {}",
                 measured(printed, INCENTIVE),

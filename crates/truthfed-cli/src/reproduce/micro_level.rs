@@ -1,4 +1,4 @@
-//! Figures 1c and 1d: what one client gains by misreporting, all others being truthful.
+//! Figures 1c and 1d: what one client gains by misreporting while all others are truthful.
 
 use rayon::prelude::*;
 use truthfed::Amount;
@@ -14,10 +14,10 @@ use super::Part;
 use super::lab::{Lab, label, plus_minus, refuted_if, reproduced_if};
 
 const METHODS: [&str; 3] = ["truth-fedban", "greedy", "clock"];
-/// The paper gives no factors.
+/// Name, behaviour and factor. The paper gives no factors; 2 and 0.5 are ours.
 const REPORTS: [(&str, &str, &str); 3] =
     [("truth", "truthful", "1"), ("over ×2", "over", "2"), ("under ×0.5", "under", "0.5")];
-/// Where Algorithm 1 as printed rewards a lie.
+/// A round in which Algorithm 1 as printed rewards a lie.
 pub(super) const COUNTEREXAMPLE: &str = include_str!("counterexamples/printed-grid.json");
 
 /// The one client's totals under each report, seed by seed, for one mechanism.
@@ -27,12 +27,11 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// A figure of the client under each report.
     fn spreads(&self, figure: fn(&ClientTotals) -> f64) -> Vec<Spread> {
         self.reports.iter().map(|totals| Spread::of(totals.iter().map(figure))).collect()
     }
 
-    /// What a report gains the client against the truth, seed by seed.
+    /// The gain of a report over the truth, seed by seed.
     fn gain(&self, report: usize) -> Spread {
         let pairs = self.reports[report].iter().zip(&self.reports[0]);
         Spread::of(pairs.map(|(lie, truth)| lie.utility() - truth.utility()))
@@ -46,8 +45,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
         "micro",
         "One client misreports",
         ["One client, drawn by the seed, reports twice or half its true cost in every round; the others tell the \
-             truth. The paper does not give its factors. Heights are relative to telling the truth; the numbers are \
-             the values themselves."],
+             truth. The paper does not state its factors. The height of a bar is relative to telling the truth; its \
+             label is the absolute value."],
         [figure(&outcomes).into()],
     );
     Ok(Part { section, claims: claims(&outcomes) })
@@ -58,7 +57,7 @@ fn outcome(lab: &Lab<'_>, method: &'static str) -> Result<Outcome, WorldError> {
     Ok(Outcome { method, reports: reports.collect::<Result<_, _>>()? })
 }
 
-/// What becomes of the client that each seed draws, when it behaves in some way.
+/// The totals of the client that each seed draws, if it behaves this way.
 fn one_client(lab: &Lab<'_>, method: &str, kind: &str, factor: &str) -> Result<Vec<ClientTotals>, WorldError> {
     let method = ("rounds.mechanism", method);
     let config = lab.config(&[method, ("behaviour.kind", kind), ("behaviour.factor", factor)]);
@@ -108,8 +107,7 @@ fn short(value: f64) -> String {
     if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
-/// The gain of the client of the counterexample, in units: what it gets by asking 6.4 instead of its cost, less what
-/// it gets by asking its cost.
+/// The gain of the client of the counterexample, in units: its utility when it asks 6.4, minus that when it asks its cost.
 fn gain_of_the_lie() -> f64 {
     let round = RoundDocument::read_round(COUNTEREXAMPLE).expect("a valid round");
     let liar = "c01".parse().expect("a client");
@@ -132,7 +130,7 @@ fn claims(outcomes: &[Outcome]) -> Vec<Verdict> {
     let (printed, greedy) = (of("truth-fedban"), of("greedy"));
     let gain = gain_of_the_lie();
     let over = greedy.gain(1);
-    // More than the standard error of the mean gain.
+    // A gain counts if it exceeds the standard error of its mean.
     let over_pays = over.mean > over.sd / (greedy.reports[0].len() as f64).sqrt();
     vec![
         Verdict::new(
@@ -148,8 +146,8 @@ fn claims(outcomes: &[Outcome]) -> Vec<Verdict> {
         ),
         Verdict::new(
             "greedy-over-reporting",
-            "Under the vanilla greedy a client that over-reports ends with a slightly higher utility.",
-            format!("{}; seed by seed over-reporting gains {}", words(greedy), plus_minus(over)),
+            "Under plain greedy a client that over-reports ends with a slightly higher utility.",
+            format!("{}; compared seed by seed, over-reporting gains {}", words(greedy), plus_minus(over)),
             reproduced_if(over_pays),
             "truthfed simulate --set rounds.mechanism=greedy --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04 --out one  # see one/clients.csv",
         ),

@@ -1,8 +1,8 @@
-//! `truthfed reproduce`: every figure of the paper, every checkable claim with a verdict, and what lies beyond.
+//! `truthfed reproduce`: every figure of the paper, a verdict on every checkable claim, and experiments beyond it.
 //!
-//! Each module measures one group of questions and returns a [`Part`]: a section of the report and its claims. Verdicts
-//! are computed from what was measured, by rules that stand beside the measurement. Wall-clock time appears nowhere, so
-//! the same seeds give the same bytes.
+//! Each module measures one group of questions and returns a [`Part`]: a section of the report and its claims. The code
+//! beside each measurement computes the verdict. The report contains no wall-clock time, so the same seeds give the same
+//! bytes.
 
 mod across_rounds;
 mod audit;
@@ -31,7 +31,7 @@ use crate::report::{Report, table};
 /// How many groups of experiments [`measure`] runs.
 const STAGES: u64 = 9;
 
-/// What a module found out.
+/// The result of one module.
 struct Part {
     section: Section,
     claims: Vec<Verdict>,
@@ -60,8 +60,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> anyhow::Result<Report> {
     }
     let header = ["method", "regret", "communication", "social cost", "incentive"];
     let methods = table(&header, &[1, 2, 3, 4], reproduction.summary);
+    let verdicts = output::verdicts(&reproduction.claims);
     let claims = claims(&reproduction.claims);
-    Ok(Report::done(format!("{methods}\n{claims}\nreport: {}\n", page.display())))
+    Ok(Report::done(format!("{methods}\n{claims}\n{verdicts}\nreport: {}\n", page.display())))
 }
 
 fn measure(options: Options, progress: &Progress) -> Result<Reproduction, WorldError> {

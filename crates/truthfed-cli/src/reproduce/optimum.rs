@@ -33,8 +33,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
         "optimum",
         "Against the optimum",
         [format!(
-            "{} random rounds of 25 clients in dimension 5, solved exactly by branch and bound. All mechanisms at the same \
-             target of 0.645 (the printed algorithm gets there from coverage 0.5).",
+            "{} random rounds of 25 clients in dimension 5, solved exactly by branch and bound. All mechanisms have the same \
+             target, 0.645, which the printed algorithm derives from coverage 0.5.",
             rounds.len()
         )],
         [figure(&same_target).into(), table(&same_target).into()],
@@ -90,7 +90,7 @@ fn figure(ratios: &[Ratios]) -> Figure {
     Figure::new(
         "optimum",
         "Social cost and payments over the optimum",
-        "Mean and standard deviation over the rounds. vcg is the optimum; what it pays is above its cost.",
+        "Mean and standard deviation over the rounds. vcg is the optimum; its payments exceed its cost.",
         [chart("Social cost", |ratios| &ratios.social), chart("Payments", |ratios| &ratios.paid)],
     )
     .in_columns(2)
@@ -112,7 +112,7 @@ fn table(ratios: &[Ratios]) -> Table {
         ]
     };
     let header = ["mechanism", "social cost, mean", "worst", "payments, mean", "worst"];
-    Table::new("Over the social cost of the cheapest set at the same target.", header, ratios.iter().map(row))
+    Table::new("Ratios to the social cost of the cheapest set at the same target.", header, ratios.iter().map(row))
         .with_numeric(1..header.len())
 }
 

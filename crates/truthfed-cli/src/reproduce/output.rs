@@ -23,28 +23,36 @@ use crate::report::json;
 /// The page: claims on top, then the sections, settings at the end.
 fn page(reproduction: &Reproduction) -> Page {
     let Reproduction { options, sections, claims, .. } = reproduction;
-    let count = |kind: VerdictKind| claims.iter().filter(|claim| claim.verdict == kind).count();
     let lead = format!(
         "A reproduction of Incentivized Truthful Communication for Federated Bandits (Wei, Li, Ren, Xu and Wang, ICLR \
-         2024). {} claims were tried: {} reproduced, {} not reproduced, {} refuted by a counterexample.",
-        claims.len(),
-        count(VerdictKind::Reproduced),
-        count(VerdictKind::NotReproduced),
-        count(VerdictKind::Refuted),
+         2024). {}",
+        verdicts(claims)
     );
-    let text = "Each claim in our words, what was measured, and a command that shows it; files of the commands lie beside \
-                this page.";
+    let text = "Each row states a claim in our words, the measurement, and a command that repeats it. Run the commands in \
+                the folder of this page: it holds the files they read.";
     let claims = Section::new("claims", "Claims", [text], [Item::Verdicts(claims.clone())]);
     let sections = std::iter::once(claims).chain(sections.iter().cloned()).collect();
     Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(*options) }
 }
 
-fn footer(options: Options) -> String {
-    let look = if options.quick { " A first look: fewer steps and rounds than the paper." } else { "" };
+/// How many claims have which verdict.
+pub(super) fn verdicts(claims: &[Verdict]) -> String {
+    let count = |kind: VerdictKind| claims.iter().filter(|claim| claim.verdict == kind).count();
     format!(
-        "truthfed {}. Seeds 1 to {}.{look} Mean and standard deviation over the seeds throughout. inc-feducb is \
-         reconstructed from its outline. The configuration stands in `config.toml` beside this page, the rounds of the \
-         comparison in `rounds/`.",
+        "{} claims: {} reproduced, {} not reproduced, {} refuted by a counterexample.",
+        claims.len(),
+        count(VerdictKind::Reproduced),
+        count(VerdictKind::NotReproduced),
+        count(VerdictKind::Refuted),
+    )
+}
+
+fn footer(options: Options) -> String {
+    let look = if options.quick { " Run with --quick: fewer steps and rounds than the paper." } else { "" };
+    format!(
+        "truthfed {}. Seeds 1 to {}.{look} All figures are mean and standard deviation over the seeds. inc-feducb is \
+         reconstructed from its outline. `config.toml` beside this page has the configuration, `rounds/` the rounds of \
+         the comparison.",
         env!("CARGO_PKG_VERSION"),
         options.seeds
     )

@@ -1,4 +1,4 @@
-//! Claims about a single auction: monotonicity, V2 against greedy, and work.
+//! Claims about a single auction: monotonicity, V2 against greedy, and the work of selecting.
 
 use rayon::prelude::*;
 use truthfed::Amount;
@@ -15,7 +15,7 @@ use super::Part;
 use super::lab::{Lab, refuted_if, reproduced_if, series};
 use super::micro_level::COUNTEREXAMPLE;
 
-/// Where a fixed grid of budgets does not mend Algorithm 1.
+/// A round in which Algorithm 1 is not monotone even with a fixed grid of budgets.
 pub(super) const FIXED_GRID: &str = include_str!("counterexamples/fixed-grid.json");
 
 pub(super) fn run(lab: &Lab<'_>) -> Part {
@@ -26,15 +26,16 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
     let section = Section::new(
         "rounds",
         "Single rounds",
-        ["A mechanism can be truthful only if it is monotone: who wins with an ask wins with any lower one. Random \
-             small rounds (3 to 11 clients, dimension 1 to 4) are searched for a client that wins with some ask and \
-             loses with a lower one."],
+        [
+            "A mechanism can be truthful only if it is monotone: a client that wins with an ask also wins with any lower \
+             one. This search looks through random small rounds (3 to 11 clients, dimension 1 to 4) for a client that \
+             wins with some ask and loses with a lower one.",
+        ],
         [monotone_table(&searched).into(), growth_figure(&growth).into()],
     );
     Part { section, claims }
 }
 
-/// What the search for non-monotone clients found.
 struct Searched {
     mechanism: String,
     rounds: u64,
@@ -63,7 +64,7 @@ fn search_monotone(lab: &Lab<'_>) -> Vec<Searched> {
         .collect()
 }
 
-/// Asks from a hundredth of the highest to the reserve, rising.
+/// 40 rising asks, up to twice the highest ask of the round or the reserve.
 fn asks(round: &Round) -> Vec<Amount> {
     let highest = round.seats().map(|seat| round.ask(seat).micros()).max().unwrap_or(0).max(1_000_000);
     let top = (2 * highest).min(round.reserve().micros());
@@ -83,7 +84,7 @@ fn breaks_monotonicity(mechanism: &dyn Mechanism, round: &Round) -> bool {
     })
 }
 
-/// The most a client can gain by asking half, twice or ten times its cost, over its cost.
+/// The largest gain of a client that asks 0.5, 1.1, 1.5 or 2 times its cost, relative to its cost.
 fn best_gain(mechanism: &dyn Mechanism, round: &Round) -> f64 {
     let Ok(honest) = mechanism.run(round) else { return 0.0 };
     let gain = |seat: Seat| {
@@ -160,7 +161,7 @@ fn strict(round: &Round) -> f64 {
     libm::exp(round.coverage().log() * (1.0 - 1.0 / std::f64::consts::E))
 }
 
-/// Algorithm 2: the best value that is affordable, until none is.
+/// Algorithm 2: buys the best affordable value until nothing is affordable.
 fn budgeted(round: &Round, budget: i64) -> Vec<Seat> {
     let (mut bought, mut left) = (Vec::new(), budget);
     loop {
@@ -199,7 +200,7 @@ fn v2_claim(lab: &Lab<'_>) -> Verdict {
         .count();
     Verdict::new(
         "v2-equals-greedy",
-        "Greedy V2 (Algorithms 4 and 5) at coverage c decides as the vanilla greedy at c^(1-1/e).",
+        "Greedy V2 (Algorithms 4 and 5) at coverage c decides like plain greedy at c^(1-1/e).",
         format!("the same winners in {equal} of {} random rounds with asks above 0", rounds.len()),
         reproduced_if(equal == rounds.len()),
         "truthfed auction counterexamples/printed-grid.json --mechanism greedy-v2",
@@ -241,7 +242,7 @@ fn growth_figure(growth: &[Growth]) -> Figure {
         "selection-work",
         "Work of the selection",
         "Log determinants evaluated to choose the winners of one round of N clients in dimension 5. Lazy \
-                  evaluation keeps all three close to linear; evaluating everyone at every step would be quadratic.",
+                  evaluation keeps all three nearly linear; evaluating every client at every step would be quadratic.",
         [Chart::lines(
             "Log determinants to select",
             Axis::log("clients N"),
@@ -255,8 +256,8 @@ fn growth_claim(growth: &[Growth]) -> Verdict {
     let found = exponent(&growth[0].points);
     Verdict::new(
         "selection-time",
-        "Selecting takes a number of evaluations at most quadratic in N for each budget tried.",
-        format!("log determinants of the whole selection grow as N^{found:.2} with lazy evaluation"),
+        "For each budget, the number of evaluations is at most quadratic in N.",
+        format!("with lazy evaluation, the log determinants of the whole selection grow as N^{found:.2}"),
         reproduced_if(found <= 2.0),
         "truthfed auction --generate 400,5 --mechanism truth-fedban",
     )

@@ -6,10 +6,7 @@ use truthfed::statistics::MAX_ENTRY;
 pub enum WorldError {
     /// User: the file is missing or cannot be read.
     #[error("cannot read {path}: {error}")]
-    Io {
-        path: String,
-        error: std::io::Error,
-    },
+    Io { path: String, error: std::io::Error },
     /// User: fix that line of the file.
     #[error("{path}, line {line}: {problem}")]
     Line {
@@ -20,32 +17,16 @@ pub enum WorldError {
     },
     /// User: the file holds no usable line.
     #[error("{path} has no {what}")]
-    Empty {
-        path: String,
-        what: &'static str,
-    },
+    Empty { path: String, what: &'static str },
     /// User: lower `world.clients`; every client needs at least one user.
     #[error("{path} has {users} users, world.clients is {clients}: every client needs one")]
-    FewUsers {
-        path: String,
-        users: usize,
-        clients: usize,
-    },
+    FewUsers { path: String, users: usize, clients: usize },
     /// User: lower `world.arms_per_step`; the items of a step are distinct.
     #[error("{path} has {items} items, world.arms_per_step is {per_step}: the items shown in a step are distinct")]
-    FewItems {
-        path: String,
-        items: usize,
-        per_step: usize,
-    },
+    FewItems { path: String, items: usize, per_step: usize },
     /// User: lower `world.dimension`; a matrix of users and items has no more singular vectors than either.
     #[error("{path} has {users} users and {items} items, world.dimension is {dimension}: it is at most the smaller")]
-    Dimension {
-        path: String,
-        users: usize,
-        items: usize,
-        dimension: usize,
-    },
+    Dimension { path: String, users: usize, items: usize, dimension: usize },
     /// User: lower `world.liked`, `world.arms_per_step` or `world.clients`.
     #[error(
         "{path}: none of the {users} users of client {client} has both an item of value {threshold} or more and {others} others"
@@ -69,49 +50,26 @@ pub enum LineProblem {
     NotUtf8,
     /// Longer than any rating.
     #[error("longer than {most} bytes")]
-    TooLong {
-        most: usize,
-    },
+    TooLong { most: usize },
     #[error("a log has at most {most} lines")]
-    TooMany {
-        most: usize,
-    },
+    TooMany { most: usize },
     #[error("{got} fields, at least 3 are needed: user, item, value")]
-    FewFields {
-        got: usize,
-    },
+    FewFields { got: usize },
     /// The number of coordinates must be `world.dimension`.
     #[error("{got} coordinates, expected {expected}")]
-    Coordinates {
-        got: usize,
-        expected: usize,
-    },
+    Coordinates { got: usize, expected: usize },
     #[error("{field} is empty")]
-    EmptyField {
-        field: &'static str,
-    },
+    EmptyField { field: &'static str },
     /// A quoted field contains the separator, so the line cannot be split into fields.
     #[error("{field} `{text}` has an open quote")]
-    OpenQuote {
-        field: &'static str,
-        text: String,
-    },
+    OpenQuote { field: &'static str, text: String },
     #[error("{field} `{text}` is not a number")]
-    NotANumber {
-        field: &'static str,
-        text: String,
-    },
+    NotANumber { field: &'static str, text: String },
     #[error("{field} `{text}` is not finite")]
-    NotFinite {
-        field: &'static str,
-        text: String,
-    },
+    NotFinite { field: &'static str, text: String },
     /// The square of the number would overflow later.
     #[error("{field} `{text}` is beyond {MAX_ENTRY:e}")]
-    TooLarge {
-        field: &'static str,
-        text: String,
-    },
+    TooLarge { field: &'static str, text: String },
 }
 
 /// A number within [`MAX_ENTRY`], or what is wrong with it.

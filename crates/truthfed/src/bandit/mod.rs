@@ -91,16 +91,10 @@ pub enum ChooseError {
     NoArms,
     /// Application: an arm has a different dimension from the bandit.
     #[error("arm {index} has dimension {got}, expected {expected}")]
-    WrongDimension {
-        index: usize,
-        got: usize,
-        expected: usize,
-    },
+    WrongDimension { index: usize, got: usize, expected: usize },
     /// Application: an arm has a NaN, infinite or absurdly large coordinate.
     #[error("arm {index} gives no finite score: its coordinates must be finite and below 1e100 in size")]
-    NotFinite {
-        index: usize,
-    },
+    NotFinite { index: usize },
 }
 
 /// Why a bandit cannot use a snapshot of statistics.
@@ -108,10 +102,7 @@ pub enum ChooseError {
 pub enum RefreshError {
     /// Sender: the snapshot has a different dimension from the bandit.
     #[error("snapshot has dimension {got}, expected {expected}")]
-    WrongDimension {
-        got: usize,
-        expected: usize,
-    },
+    WrongDimension { got: usize, expected: usize },
     /// Caller: rounding swallows the ridge beside so much data.
     #[error("lambda is {lambda}: beside this much data it must be at least {least:e}")]
     RidgeDrowned {
@@ -121,10 +112,7 @@ pub enum RefreshError {
     },
     /// Sender: no data can produce such a Gram matrix.
     #[error("snapshot with ridge {lambda}: {error}")]
-    NotPositive {
-        lambda: f64,
-        error: NotPositive,
-    },
+    NotPositive { lambda: f64, error: NotPositive },
 }
 
 impl LinUcb {

@@ -50,19 +50,10 @@ pub enum GramError {
     },
     /// Caller: an entry is NaN, infinite or above 10^15.
     #[error("entry ({row}, {column}) is {value}: it must be finite and at most 1e15 in size")]
-    OutOfRange {
-        row: usize,
-        column: usize,
-        value: f64,
-    },
+    OutOfRange { row: usize, column: usize, value: f64 },
     /// Caller: mirrored entries differ by more than 1e-9 (relative).
     #[error("not symmetric: entry ({row}, {column}) is {value}, its mirror is {mirror}")]
-    NotSymmetric {
-        row: usize,
-        column: usize,
-        value: f64,
-        mirror: f64,
-    },
+    NotSymmetric { row: usize, column: usize, value: f64, mirror: f64 },
 }
 
 impl Gram {

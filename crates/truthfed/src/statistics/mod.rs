@@ -53,32 +53,19 @@ impl TryFrom<Parts> for Statistics {
 pub enum StatisticsError {
     /// Caller: the dimensions differ.
     #[error("{what} has dimension {got}, expected {expected}")]
-    WrongDimension {
-        what: &'static str,
-        got: usize,
-        expected: usize,
-    },
+    WrongDimension { what: &'static str, got: usize, expected: usize },
     /// Caller: a coordinate or the reward is NaN, infinite or too large.
     #[error("{what} has the value {value}: it must be finite and at most 1e6 in size")]
-    OutOfRange {
-        what: &'static str,
-        value: f64,
-    },
+    OutOfRange { what: &'static str, value: f64 },
     /// Caller: the numbers are not a Gram matrix.
     #[error(transparent)]
     Gram(#[from] GramError),
     /// Caller: the moment has an entry that is NaN or infinite.
     #[error("entry {index} of the moment is {value}: it must be finite")]
-    NotFinite {
-        index: usize,
-        value: f64,
-    },
+    NotFinite { index: usize, value: f64 },
     /// Caller: the subtracted statistics have more samples.
     #[error("cannot subtract {got} samples from {held}")]
-    TooFewSamples {
-        got: u64,
-        held: u64,
-    },
+    TooFewSamples { got: u64, held: u64 },
 }
 
 impl Statistics {
