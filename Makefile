@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test figures fuzz soak mutants load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -31,6 +31,9 @@ test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	bash scripts/postgres.sh run cargo test --workspace --locked
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) fuzz
+
+figures: ## Write what the commands in README.md and docs/ print into these pages, and copy the pictures
+	TRUTHFED_DOCUMENTS=write cargo test --release --locked -p truthfed-cli --test documents
 
 fuzz: $(TOOLS)/bin/cargo-fuzz ## Fuzz every target, FUZZ_SECONDS=5 each
 	bash scripts/fuzz.sh $(FUZZ_SECONDS)
