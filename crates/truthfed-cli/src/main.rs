@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Memory is often given back by another thread than took it, for which the system's allocator takes locks: without them
-/// a ledger is verified in two thirds of the time.
+/// One thread often frees what another allocated, for which the system's allocator takes locks. Without them `ledger
+/// verify` takes two thirds of the time (docs/performance.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

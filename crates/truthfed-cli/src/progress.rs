@@ -1,6 +1,6 @@
-//! How far a long command is: a bar on a terminal, a line every tenth elsewhere. Always on standard error.
+//! Progress of a long command on standard error: a bar on a terminal, otherwise a line for every tenth.
 //!
-//! What is done within a second is not worth a line.
+//! Work of less than a second prints no line.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long lines are held back.
+/// Print no line before this much time has passed.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Counts the parts of a piece of work that are done; can be told from any thread.
+/// Counts the finished parts of some work; usable from any thread.
 pub struct Progress {
     what: &'static str,
     total: u64,
@@ -21,19 +21,19 @@ pub struct Progress {
 
 struct Count {
     done: u64,
-    /// Parts that took no time, as they were there before.
+    /// Parts that an earlier run had finished; they took no time.
     kept: u64,
     start: Instant,
 }
 
 impl Progress {
-    /// Of `total` parts, which are called `what`.
+    /// For `total` parts, called `what` in messages.
     pub fn new(what: &'static str, total: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| bar(what, total));
         Progress { what, total, count: Mutex::new(Count { done: 0, kept: 0, start: Instant::now() }), bar }
     }
 
-    /// Begins to count time, with some parts there already.
+    /// Starts the clock, with some parts already done.
     pub fn start(&self, kept: u64) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) = Count { done: kept, kept, start: Instant::now() };
         if let Some(bar) = &self.bar {
@@ -42,7 +42,6 @@ impl Progress {
         }
     }
 
-    /// One more part is done.
     pub fn step(&self) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         count.done += 1;
@@ -55,7 +54,7 @@ impl Progress {
         }
     }
 
-    /// Says something without disturbing the bar.
+    /// Prints a line without disturbing the bar.
     pub fn note(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say(text)),
@@ -63,7 +62,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -95,7 +94,7 @@ fn bar(what: &'static str, total: u64) -> ProgressBar {
 
 /// One line on standard error.
 pub fn say(line: &str) {
-    // Nobody is left to be told when standard error is closed.
+    // If standard error is closed there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

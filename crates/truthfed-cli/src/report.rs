@@ -1,4 +1,4 @@
-//! What a verb has to say, and how it looks.
+//! The output of a verb: text, JSON, tables.
 
 use std::process::ExitCode;
 
@@ -14,12 +14,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// All is well.
+    /// Exit code 0.
     pub fn done(text: String) -> Report {
         Report { text, code: ExitCode::SUCCESS }
     }
 
-    /// All was done, and the answer is no.
+    /// Exit code 1: the work is done and the answer is no.
     pub fn refuted(text: String) -> Report {
         Report { text, code: ExitCode::from(1) }
     }
@@ -37,7 +37,7 @@ pub fn decimal(amount: &impl ToString) -> Box<RawValue> {
     RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
 }
 
-/// A line under the header, and nothing else.
+/// Tables have a rule under the header and no other lines.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table whose columns named in `right` are aligned to the right.
@@ -54,7 +54,7 @@ pub fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String
     lines.join("\n") + "\n"
 }
 
-/// A duration a human can read.
+/// A duration with a unit that suits its size.
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.2} s"),

@@ -1,4 +1,4 @@
-//! `truthfed simulate`: one configuration under some seeds.
+//! `truthfed simulate`: runs one configuration under some seeds.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::report::{Report, json, table};
 use crate::source;
 
-/// Seeds that get a column of their own.
+/// Up to this many seeds get their own column.
 const FEW: usize = 5;
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
         return Ok(Report::done(json(&schemars::schema_for!(RawConfig))));
     }
     let config = configuration(args)?;
-    // Before the runs: nobody should wait for results that cannot be written.
+    // Open the folder first, so that nobody waits for results that cannot be written.
     let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SIMULATION)).transpose()?;
     let progress = Progress::new("runs", args.seeds);
     let runs = run_seeds(&config, args.seeds, || progress.step());
@@ -51,7 +51,7 @@ fn configuration(args: &SimulateArgs) -> anyhow::Result<Config> {
     })
 }
 
-/// No line of the file is at fault.
+/// Removes the line: a `--set` is at fault, not the file.
 fn without_line(error: ConfigError) -> ConfigError {
     match error {
         ConfigError::Value { key, problem, .. } => ConfigError::Value { key, problem, line: None },
@@ -59,7 +59,7 @@ fn without_line(error: ConfigError) -> ConfigError {
     }
 }
 
-/// The change that made a valid configuration invalid; none when it was before.
+/// The `--set` that made a valid configuration invalid; `None` if the file itself is invalid.
 fn culprit<'a>(text: &str, changes: &'a [String]) -> Option<&'a str> {
     let is_valid = |count: usize| Config::read(text, &changes[..count]).is_ok();
     (0..changes.len()).rev().find(|&count| is_valid(count)).map(|count| changes[count].as_str())

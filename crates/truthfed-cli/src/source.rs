@@ -1,21 +1,21 @@
-//! Texts that are read whole: rounds, configurations and sweeps, from a file or from standard input.
+//! Reads whole texts (rounds, configurations, sweeps) from a file or standard input.
 
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
 
-/// Largest configuration that is read, in bytes.
+/// Largest configuration, in bytes: far more than any grid needs.
 pub(crate) const MAX_CONFIG: u64 = 16 << 20;
-/// Largest round that is read, in bytes.
+/// Largest round, in bytes: millions of clients in five dimensions.
 pub(crate) const MAX_ROUND: u64 = 4 << 30;
 
-/// What errors call it.
+/// The name of a source in errors.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// The whole text, of at most that many bytes; `-` is standard input.
+/// Reads a text of at most `most` bytes; `-` is standard input.
 pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<String> {
     read_text(path, most).with_context(|| format!("cannot read {}", name(path)))
 }
@@ -27,6 +27,6 @@ fn read_text(path: &Path, most: u64) -> anyhow::Result<String> {
         false => Box::new(std::fs::File::open(path)?),
     };
     let bytes = source.take(most + 1).read_to_string(&mut text)?;
-    anyhow::ensure!(bytes as u64 <= most, "it has more than {most} bytes");
+    anyhow::ensure!(bytes as u64 <= most, "it is larger than {most} bytes");
     Ok(text)
 }

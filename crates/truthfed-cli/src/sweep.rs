@@ -1,4 +1,4 @@
-//! `truthfed sweep`: a grid of configurations, each under some seeds.
+//! `truthfed sweep`: runs a grid of configurations, each under some seeds.
 
 use anyhow::Context;
 use serde::{Serialize, Serializer};
@@ -14,10 +14,10 @@ use crate::report::{Report, json, table};
 use crate::simulate::average;
 use crate::source;
 
-/// Points listed by name; of more, the first and how many there are.
+/// Most rows of the table; the rest is counted.
 const SHOWN: usize = 40;
 
-/// Figures of the table for humans.
+/// The columns of the table.
 const LISTED: [&str; 6] = ["regret", "rounds", "scalars", "participations", "social_cost", "incentive"];
 
 pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
 
 fn tell(progress: &Progress, event: Event<'_>) {
     match event {
-        Event::Unfit { name, problem } => progress.note(&format!("cells/{name} is computed again: {problem}")),
+        Event::Unfit { name, problem } => progress.note(&format!("computing cells/{name} again: {problem}")),
         Event::Unknown { cells } => {
-            progress.note(&format!("cells in the folder of no point of this sweep, to be removed: {cells}"));
+            progress.note(&format!("cells on disk that belong to no point of this sweep, removed at the end: {cells}"));
         }
         Event::Started { kept, cells } => {
             progress.start(kept as u64);
             if kept > 0 {
-                progress.note(&format!("{kept} of {cells} cells are there already"));
+                progress.note(&format!("{kept} of {cells} cells are already done"));
             }
         }
         Event::Done => progress.step(),
@@ -81,7 +81,7 @@ fn as_table(sweep: &Sweep, totals: &[SeedTotals]) -> String {
         table(&header, &right, rows),
     );
     if let Some(more @ 1..) = sweep.points().len().checked_sub(SHOWN) {
-        text.push_str(&format!("and {more} more points (--out and --json have all)\n"));
+        text.push_str(&format!("and {more} more points (all with --out or --json)\n"));
     }
     text
 }

@@ -106,7 +106,11 @@ fn audit_rows(shell: &mut Shell) -> Vec<String> {
     let verdicts = audit["verdicts"].as_array().unwrap().chunks(PROPERTIES.len());
     let cell = |(verdict, property): (&Value, &str)| {
         assert_eq!(verdict["property"], property);
-        if verdict["claimed"] == true { format!("**{}**", verdict["violations"]) } else { verdict["violations"].to_string() }
+        if verdict["claimed"] == true {
+            format!("**{}**", verdict["violations"])
+        } else {
+            verdict["violations"].to_string()
+        }
     };
     let row = |verdicts: &[Value]| {
         let cells: Vec<String> = verdicts.iter().zip(PROPERTIES).map(cell).collect();

@@ -122,7 +122,7 @@ fn a_sweep_that_was_killed_goes_on_to_the_same_bytes() {
     }
     let kept = cells(&killed);
     let resumed = sweep(folder.path(), &["--out", "killed", "--json"]);
-    assert!(resumed.err.contains(&format!("{} of 30 cells are there already", kept.len())), "{}", resumed.err);
+    assert!(resumed.err.contains(&format!("{} of 30 cells are already done", kept.len())), "{}", resumed.err);
     let whole = sweep(folder.path(), &["--out", "whole", "--json"]);
     assert_eq!(resumed.done(), whole.done());
     check_same(&killed, &folder.path().join("whole"));
@@ -147,10 +147,10 @@ fn cells_that_do_not_fit_are_computed_again() {
         (1, "it cannot be read"),
         (2, "it belongs to another configuration"),
     ] {
-        let notice = format!("cells/{} is computed again: {problem}\n", names[index]);
+        let notice = format!("computing cells/{} again: {problem}\n", names[index]);
         assert!(again.err.contains(&notice), "`{notice}` is not in: {}", again.err);
     }
-    assert!(again.err.contains("5 of 8 cells are there already"), "{}", again.err);
+    assert!(again.err.contains("5 of 8 cells are already done"), "{}", again.err);
     check_same(&run, &folder.path().join("whole"));
 }
 
@@ -160,13 +160,13 @@ fn a_grid_that_grew_takes_its_cells_over() {
     sweep(folder.path(), &["--out", "run"]).done();
     std::fs::write(folder.path().join("sweep.toml"), SMALL.replace("[4, 6]", "[6, 5, 4]")).unwrap();
     let grown = sweep(folder.path(), &["--out", "run"]);
-    assert!(grown.err.contains("8 of 12 cells are there already"), "{}", grown.err);
+    assert!(grown.err.contains("8 of 12 cells are already done"), "{}", grown.err);
     sweep(folder.path(), &["--out", "fresh"]).done();
     check_same(&folder.path().join("run"), &folder.path().join("fresh"));
     // Of a sweep over something else nothing is left.
     std::fs::write(folder.path().join("sweep.toml"), SMALL.replace("steps = 300", "steps = 200")).unwrap();
     let other = sweep(folder.path(), &["--out", "run"]);
-    assert!(other.err.contains("of no point of this sweep, to be removed: 12\n"), "{}", other.err);
+    assert!(other.err.contains("no point of this sweep, removed at the end: 12\n"), "{}", other.err);
     assert_eq!(cells(&folder.path().join("run")).len(), 8);
     check_manifest(&folder.path().join("run"));
 }
@@ -198,7 +198,7 @@ fn the_table_has_a_row_for_every_point() {
     let values: Vec<String> = (1..=50).map(|value| value.to_string()).collect();
     let many = SMALL.replace("[4, 6]", &format!("[{}]", values.join(", "))).replace("seeds = 2", "seeds = 1");
     let many = truthfed(folder.path(), &["sweep", "-"], &many).done();
-    assert!(many.ends_with("and 60 more points (--out and --json have all)\n"), "{many}");
+    assert!(many.ends_with("and 60 more points (all with --out or --json)\n"), "{many}");
 }
 
 #[test]

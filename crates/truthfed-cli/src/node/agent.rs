@@ -1,4 +1,4 @@
-//! `truthfed agent`: beside a member's application, until it is told to stop.
+//! `truthfed agent`: runs a member's agent until it receives a signal.
 
 use anyhow::Context;
 use tokio::sync::watch;
@@ -11,7 +11,7 @@ use super::{block_on, serve, told_to_stop};
 use crate::report::Report;
 use crate::source;
 
-/// Where an agent keeps what it learned, in its bundle.
+/// The agent's file in the bundle.
 pub(super) const DATA: &str = "agent.db";
 
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {

@@ -7,19 +7,19 @@ use clap::{Args, Subcommand, ValueEnum, value_parser};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeCommand {
-    /// Make the folder of a new federation: settings, certificates, a bundle for each member
+    /// Create the folder of a new federation: settings, certificates, a bundle for each member
     Init(InitArgs),
     /// Run the coordinator of a federation
     Serve(ServeArgs),
-    /// Run the agent of a member, beside its application
+    /// Run a member's agent beside its application
     Agent(AgentArgs),
-    /// Run a whole federation on this machine for half a minute, and verify its ledger
+    /// Run a whole federation on this machine for twenty seconds and verify its ledger
     Demo(DemoArgs),
     /// List, add and revoke members
     Members(MembersArgs),
     /// Read and verify the ledger
     Ledger(LedgerArgs),
-    /// Look at rounds
+    /// List rounds, or show one
     Round(RoundArgs),
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct InitArgs {
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// Make members m1 to mN
+    /// Create members m1 to mN
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u16).range(0..=10_000))]
     pub(crate) members: u16,
 
-    /// Make a member of that name instead; can be repeated
+    /// Create a member with this name instead; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "members")]
     pub(crate) member: Vec<String>,
 
-    /// The name of the federation [default: that of the folder]
+    /// The name of the federation [default: the folder's name]
     #[arg(long)]
     pub(crate) name: Option<String>,
 
@@ -59,45 +59,45 @@ pub(crate) struct InitArgs {
     pub(crate) json: bool,
 }
 
-/// How logs look.
+/// The format of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people
     Text,
-    /// One JSON object on each line
+    /// One JSON object per line
     Json,
 }
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
   truthfed serve fed                       until Ctrl-C
-  truthfed serve fed --log json            logs for machines, on standard error
-  curl -s http://127.0.0.1:7480/healthz    is it well? (/metrics: for Prometheus)
+  truthfed serve fed --log json            logs as JSON, on standard error
+  curl -s http://127.0.0.1:7480/healthz    check its health (/metrics: for Prometheus)
 
-A second one on the same store stands by, and takes over when the first is gone. It needs a copy of the folder, on the
-same machine with another listen and admin address.";
+A second coordinator on the same store waits as a standby and takes over when the first one dies. It needs a copy of the
+folder; on the same machine, change listen and admin.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// The folder that `truthfed init` made
+    /// The folder that `truthfed init` created
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// How logs look, on standard error
+    /// Format of the logs on standard error
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) log: LogFormat,
 
-    /// How long another coordinator waits before it takes over, in milliseconds
+    /// How long a standby waits before it takes over, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = value_parser!(u64).range(500..=600_000))]
     pub(crate) lease_ms: u64,
 }
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
-  truthfed agent fed/members/m1                                        a hundredth of a unit for each sample
+  truthfed agent fed/members/m1                                        ask a hundredth of a unit per sample
   truthfed agent fed/members/m1 --ask policy.toml --listen 127.0.0.1:7501
-  curl -s 127.0.0.1:7501/choose -d '{\"arms\": [[1, 0], [0, 1]]}'        which arm?
+  curl -s 127.0.0.1:7501/choose -d '{\"arms\": [[1, 0], [0, 1]]}'        choose an arm
   curl -s 127.0.0.1:7501/learn -d '{\"decision\": \"...\", \"reward\": 0.5}'
   curl -s 127.0.0.1:7501/status
 
@@ -114,19 +114,19 @@ pub(crate) struct AgentArgs {
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
 
-    /// What it asks for its data, a TOML file
+    /// The policy that sets its asks, a TOML file
     #[arg(long, value_name = "POLICY.toml")]
     pub(crate) ask: Option<PathBuf>,
 
-    /// Where the application reaches it: on this machine only
+    /// Address for the application; loopback only
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500")]
     pub(crate) listen: SocketAddr,
 
-    /// Where it keeps what it learned [default: agent.db in the bundle]
+    /// File for what it learns [default: agent.db in the bundle]
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
 
-    /// How logs look, on standard error
+    /// Format of the logs on standard error
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) log: LogFormat,
 }
@@ -134,21 +134,21 @@ pub(crate) struct AgentArgs {
 const DEMO_EXAMPLES: &str = "\
 Examples:
   truthfed demo                       five members for twenty seconds
-  truthfed demo --members 10 --json   ten, as one JSON object
-  truthfed demo --out fed             keep it, to look at: truthfed round list fed";
+  truthfed demo --members 10 --json   ten members, as one JSON object
+  truthfed demo --out fed             keep the folder and inspect it: truthfed round list fed";
 
 #[derive(Debug, Args)]
 #[command(after_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// How many members
+    /// Number of members
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u16).range(2..=50))]
     pub(crate) members: u16,
 
-    /// How long they work
+    /// Seconds of work
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = value_parser!(u64).range(1..=3600))]
     pub(crate) seconds: u64,
 
-    /// Keep the federation in this folder, which must not exist [default: a temporary one]
+    /// Keep the federation in this folder, which must not exist [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -161,7 +161,7 @@ const MEMBERS_EXAMPLES: &str = "\
 Examples:
   truthfed members list fed
   truthfed members add fed zoe       then move fed/members/zoe to zoe
-  truthfed members revoke fed zoe    refused from now on, on open connections too";
+  truthfed members revoke fed zoe    takes effect at once, also on open connections";
 
 #[derive(Debug, Args)]
 #[command(after_help = MEMBERS_EXAMPLES)]
@@ -174,9 +174,9 @@ pub(crate) struct MembersArgs {
 pub(crate) enum MembersCommand {
     /// List all members, present and past
     List(FolderArgs),
-    /// Issue a bundle for a new member and enrol it
+    /// Issue a bundle for a new member and enrol the member
     Add(MemberArgs),
-    /// Revoke a member, at once
+    /// Revoke a member at once
     Revoke(MemberArgs),
 }
 
@@ -214,19 +214,18 @@ pub(crate) struct LedgerArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LedgerCommand {
-    /// What a member offered, won and was paid: from the ledger, or from a bundle's own receipts
+    /// Show what a member offered, won and was paid, from the ledger or from its own receipts
     Statement(StatementArgs),
     /// Recompute everything: chain, signatures, winners, payments, sums
     Verify(FolderArgs),
-    /// Print the journal, one JSON object on each line
+    /// Print the journal, one JSON object per line
     Export(ExportArgs),
 }
 
 const STATEMENT_EXAMPLES: &str = "\
 Examples:
-  truthfed ledger statement fed m1           what the ledger says of m1
-  truthfed ledger statement fed/members/m1   what m1's own receipts say, without the coordinator; its agent must be
-                                             stopped meanwhile";
+  truthfed ledger statement fed m1           m1 in the ledger
+  truthfed ledger statement fed/members/m1   m1's own receipts, without the coordinator; stop its agent first";
 
 #[derive(Debug, Args)]
 #[command(after_help = STATEMENT_EXAMPLES)]
@@ -235,7 +234,7 @@ pub(crate) struct StatementArgs {
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// The member, when the folder is the federation's
+    /// The member, if the folder is the federation's
     #[arg(value_name = "NAME")]
     pub(crate) member: Option<String>,
 
@@ -277,7 +276,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// The number of the round
+    /// The round's number
     #[arg(value_name = "ROUND", value_parser = value_parser!(u64).range(1..))]
     pub(crate) round: u64,
 

@@ -1,7 +1,7 @@
-//! `truthfed demo`: a whole federation on this machine, with a workload made up for it.
+//! `truthfed demo`: a whole federation on this machine, with a synthetic workload.
 //!
-//! Everything is real but the workload: certificates, TLS on loopback, agents with files of their own, a ledger. Beside each
-//! member its twin learns alone from the same arms and the same noise: what is the federation worth to it?
+//! Everything but the workload is real: certificates, TLS on loopback, agents with their own files, a ledger. Beside each
+//! member a twin learns alone from the same arms and the same noise, to show what the federation is worth.
 
 mod workload;
 
@@ -27,13 +27,13 @@ use super::{block_on, existing_store, ledger};
 use crate::progress::Progress;
 use crate::report::{Report, json, table};
 
-/// How long the last round may take once nobody acts any more.
+/// How long the last round may take after the workload: twice `offers_ms` and `deliveries_ms` of [`make`].
 const AFTERWARDS: Duration = Duration::from_secs(8);
 /// Periods over which regret is shown.
 pub(super) const SLICES: usize = 5;
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Report> {
-    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let folder = args.out.clone().unwrap_or_else(|| scratch.path().join("demo"));
     make(&folder, usize::from(args.members))?;
     let slices = block_on(work(&folder, args))?;
@@ -60,13 +60,13 @@ fn make(folder: &Path, members: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An address that nobody else has at this moment.
+/// A loopback address that is free right now.
 fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port on loopback")?;
     Ok(listener.local_addr()?)
 }
 
-/// Runs coordinator, agents and workload; gives the regret of each period.
+/// Runs coordinator, agents and workload; returns the regret of each period.
 async fn work(folder: &Path, args: &DemoArgs) -> anyhow::Result<Slices> {
     let coordinator = start(Config::of(&open(folder)?, 10_000)).await?;
     let (stop, stopped) = watch::channel(false);
@@ -88,13 +88,13 @@ async fn work(folder: &Path, args: &DemoArgs) -> anyhow::Result<Slices> {
     Ok(slices)
 }
 
-/// What a member asks: each has costs of its own.
+/// What a member asks; the base differs between members.
 fn price(number: usize) -> anyhow::Result<Policy> {
     let base = 2 + 3 * ((number * 7) % 5);
     Ok(Policy::from_toml(&format!("kind = \"per-sample\"\nprice = \"0.01\"\nbase = \"{base}\"\n"))?)
 }
 
-/// All members act at once, until the time is over.
+/// All members act concurrently until the time is over.
 async fn play(players: Vec<Player>, time: Duration) -> anyhow::Result<Slices> {
     let progress = Progress::new("seconds", time.as_secs());
     let begin = Instant::now();
@@ -128,7 +128,7 @@ async fn finish(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What the demonstration came to.
+/// The result of the demonstration.
 #[derive(Serialize)]
 struct Demo {
     regret: Vec<workload::Slice>,

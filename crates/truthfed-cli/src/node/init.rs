@@ -1,4 +1,4 @@
-//! `truthfed init`: the folder of a new federation.
+//! `truthfed init`: creates the folder of a new federation.
 
 use serde::Serialize;
 use truthfed_node::federation::{InitOptions, init};
@@ -32,14 +32,14 @@ fn words(Made { folder, federation, members }: &Made) -> String {
     let bundles = match members.as_slice() {
         [] => format!("No members yet: truthfed members add {folder} NAME\n"),
         [first, ..] => format!(
-            "{} members. Move each folder of {folder}/members to its member; there:\n  truthfed agent {folder}/members/{first}\n",
+            "{} members. Move each folder of {folder}/members to its member, who runs:\n  truthfed agent {folder}/members/{first}\n",
             members.len()
         ),
     };
     format!(
-        "Made the federation {federation} in {folder}.\n\
+        "Created the federation {federation} in {folder}.\n\
          {bundles}\
-         Settings and terms are in {folder}/federation.toml. Terms and address are in every bundle too: to have others, \
-         make it\nanew with --set. Then:\n  truthfed serve {folder}\n"
+         Settings and terms are in {folder}/federation.toml. Every bundle has a copy of terms and address: to change them, \
+         create\na new folder with --set. Then:\n  truthfed serve {folder}\n"
     )
 }

@@ -1,4 +1,4 @@
-//! `truthfed ledger`: what was paid, and whether all of it is right.
+//! `truthfed ledger`: statements, verification and export.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
     let Some(member) = &args.member else {
         return match is_bundle {
             true => from_receipts(&args.folder, args.json),
-            false => bail!("whose statement? Name a member: truthfed ledger statement {} NAME", args.folder.display()),
+            false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
     let federation = open(&args.folder)?;
@@ -62,7 +62,8 @@ pub(super) fn words(statement: &Statement) -> String {
     );
     if totals.pending_micros + totals.voided_micros > 0 {
         let (pending, voided) = (units(totals.pending_micros), units(totals.voided_micros));
-        writeln!(text, "Pending: {pending}. Void, as nothing was delivered in time: {voided}.").expect("text grows");
+        writeln!(text, "Pending: {pending}. Void because nothing was delivered in time: {voided}.")
+            .expect("text grows");
     }
     if !statement.lines.is_empty() {
         text.push_str(&table(&["round", "asked", "", "payment"], &[0, 1, 3], rows));
@@ -90,7 +91,7 @@ pub(super) fn units(micros: i128) -> String {
     }
 }
 
-/// What a member's own receipts say, and that they are genuine.
+/// Checks and sums up a member's own receipts.
 fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
     let bundle = open_bundle(folder)?;
     let data = folder.join(DATA);

@@ -1,7 +1,7 @@
-//! `truthfed members`: who takes part.
+//! `truthfed members`: lists, adds and revokes members.
 //!
-//! A running coordinator is asked over its own door, with the operator's certificate. Where none runs, the change is made by
-//! an engine that is started just for it: the lease keeps the two apart.
+//! The command asks a running coordinator over the network, with the operator's certificate. If none runs, it starts an
+//! engine just for the change; the lease keeps the two apart.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::args::{FolderArgs, MemberArgs, MembersArgs, MembersCommand};
 use super::block_on;
 use crate::report::{Report, json, table};
 
-/// The lease of an engine that makes one change.
+/// The lease of an engine that makes one change: long enough for it, short enough to wait for after a crash.
 const LEASE_MS: u64 = 10_000;
 
 pub(crate) fn run(args: &MembersArgs) -> anyhow::Result<Report> {
@@ -63,11 +63,14 @@ fn add(args: &MemberArgs) -> anyhow::Result<Report> {
     let added = Added { member: member.to_string(), bundle };
     Ok(Report::done(match args.json {
         true => json(&added),
-        false => format!("{member} is a member. Move {} to it; there: truthfed agent {}\n", added.bundle, added.bundle),
+        false => format!(
+            "{member} is a member. Move {} to the member, who runs: truthfed agent {}\n",
+            added.bundle, added.bundle
+        ),
     }))
 }
 
-/// A member that has a bundle and is not enrolled: an earlier attempt got no further.
+/// The enrolment of a member that has a bundle but is not enrolled, because an earlier attempt failed in between.
 fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrolment> {
     let members = block_on(change(federation, None))?.members;
     let on_roster = federation.roster().iter().find(|enrolment| enrolment.member == member);
@@ -88,7 +91,7 @@ fn revoke(args: &MemberArgs) -> anyhow::Result<Report> {
     block_on(change(&federation, Some(Change::Revoke(member.to_string()))))?;
     Ok(Report::done(match args.json {
         true => json(&Revoked { revoked: member.to_string() }),
-        false => format!("{member} is revoked: its certificate is refused from now on.\n"),
+        false => format!("{member} is revoked; the coordinator refuses its certificate.\n"),
     }))
 }
 
@@ -97,7 +100,7 @@ enum Change {
     Revoke(String),
 }
 
-/// Makes a change, and says who the members are.
+/// Makes a change and returns all members.
 async fn change(federation: &Federation, change: Option<Change>) -> anyhow::Result<MembersReply> {
     match over_the_network(federation, &change).await {
         Err(error) if is_away(&error) => with_an_engine(federation, change).await,
@@ -145,7 +148,7 @@ async fn with_an_engine(federation: &Federation, change: Option<Change>) -> anyh
     let handle = running.handle();
     let changed = match change {
         None => Ok(String::new()),
-        // Of a federation that begins now, the roster is enrolled already.
+        // The first start of a federation enrols its whole roster.
         Some(Change::Enrol(request)) if is_enrolled(&handle, &request)? => Ok(String::new()),
         Some(Change::Enrol(EnrolRequest { member, key, certificate })) => {
             handle.enrol(check_name(&member)?, key, certificate).await

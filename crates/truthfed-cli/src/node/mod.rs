@@ -28,13 +28,12 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
     }
 }
 
-/// What is done over the network, and until it is done.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.context("cannot start the network's threads")?.block_on(work)
 }
 
-/// The store of a federation that has begun, to be read only.
+/// The store of a federation whose coordinator has run, for reading.
 fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
     let store = federation.store();
     if let Some(path) = store.path() {
@@ -43,7 +42,7 @@ fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
     store.open_existing().with_context(|| store.to_string())
 }
 
-/// Until somebody presses Ctrl-C, or the system says that it is time.
+/// Waits for Ctrl-C or SIGTERM.
 async fn told_to_stop() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
@@ -56,7 +55,7 @@ async fn told_to_stop() {
                     _ = terminate.recv() => {}
                 }
             }
-            // Without the one signal there is still the other.
+            // SIGTERM cannot be watched: wait for Ctrl-C alone.
             Err(_) => drop(interrupt.await),
         }
     }

@@ -1,4 +1,4 @@
-//! `truthfed round`: rounds as the journal has them.
+//! `truthfed round`: rounds as recorded in the journal.
 
 use anyhow::bail;
 use serde::Serialize;
@@ -48,8 +48,8 @@ fn in_lines(rounds: &[RoundSummary]) -> String {
 
 fn state(round: &RoundSummary) -> String {
     match (&round.state, &round.reason) {
-        (RoundState::Offers, _) => "takes offers".to_owned(),
-        (RoundState::Deliveries, _) => "waits for deliveries".to_owned(),
+        (RoundState::Offers, _) => "open for offers".to_owned(),
+        (RoundState::Deliveries, _) => "waiting for deliveries".to_owned(),
         (RoundState::Settled, _) => "settled".to_owned(),
         (RoundState::Aborted, reason) => format!("aborted: {}", reason.as_deref().unwrap_or("no reason is recorded")),
     }
@@ -59,7 +59,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<Report> {
     let mut store = existing_store(&open(&args.folder)?)?;
     let rounds = read_rounds(store.as_mut())?;
     let Some(round) = rounds.into_iter().find(|round| round.summary.round.0 == args.round) else {
-        bail!("there was no round {}: truthfed round list {}", args.round, args.folder.display());
+        bail!("there is no round {}: see truthfed round list {}", args.round, args.folder.display());
     };
     Ok(Report::done(if args.json { json(&round) } else { in_words(&round) }))
 }

@@ -1,4 +1,4 @@
-//! `truthfed serve`: the coordinator, until it is told to stop.
+//! `truthfed serve`: runs the coordinator until it receives a signal.
 
 use truthfed_node::coordinator::logging::{self, Format, Level};
 use truthfed_node::coordinator::{self, Config};
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Report> {
     Ok(Report::done(String::new()))
 }
 
-/// Logs go to standard error from now on.
+/// Starts logging to standard error.
 pub(super) fn log(format: LogFormat) {
     let format = match format {
         LogFormat::Text => Format::Text,

@@ -1,27 +1,25 @@
-//! What came of manipulating, in numbers that a table, a chart or a program reads.
+//! The results of manipulation, as numbers for tables, charts and programs.
 
 use serde::Serialize;
 
 use super::{Family, Strategy};
 use crate::experiment::Spread;
 
-/// Units of money over a whole run that are nothing: asks are rounded to micro-units.
+/// Gains up to this many units over a whole run count as nothing: asks are rounded to micro-units, and a
+/// thousand such errors add up to this.
 const NOTHING: f64 = 1e-3;
 
-/// All that was found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Findings {
-    /// Clients of the federation.
     pub clients: usize,
-    /// How many of them manipulated, one at a time.
+    /// Clients that manipulated, one at a time.
     pub manipulators: usize,
-    /// Seeds of the measurement.
     pub seeds: u64,
-    /// Other seeds, under which parameters were chosen.
+    /// Seeds under which parameters were chosen; the measurement uses others.
     pub choosing_seeds: u64,
     /// The best of each family, mechanism by mechanism, as measured.
     pub best: Vec<Finding>,
-    /// Everything that was tried, under the seeds of the choice.
+    /// Every strategy, under the seeds of the choice.
     pub trials: Vec<Finding>,
 }
 
@@ -29,9 +27,7 @@ pub struct Findings {
 /// and standard deviation over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The mechanism.
     pub mechanism: String,
-    /// What kind of strategy it is.
     pub family: Family,
     /// Its parameter: a factor, or the number of a round.
     pub parameter: Option<f64>,
@@ -43,11 +39,10 @@ pub struct Finding {
     pub truthful: Spread,
     /// The difference, seed by seed.
     pub gain: Spread,
-    /// Mean gain over mean truthful utility, where the truth earns anything.
+    /// Mean gain divided by mean truthful utility; `None` if the truth earns nothing.
     pub relative_gain: Option<f64>,
     /// Standard error of the mean gain: its deviation over the root of the number of seeds.
     pub standard_error: f64,
-    /// Number of seeds.
     pub seeds: u64,
 }
 
@@ -70,7 +65,7 @@ impl Finding {
         }
     }
 
-    /// Whether it gains more than chance explains: its mean gain is above three times its standard error.
+    /// Whether the mean gain exceeds three standard errors, which chance rarely does (about once in 700 for a normal gain).
     pub fn pays(&self) -> bool {
         self.gain.mean > NOTHING.max(3.0 * self.standard_error)
     }
@@ -89,7 +84,7 @@ impl Findings {
         self.best.iter().find(|found| found.mechanism == mechanism && found.family == family)
     }
 
-    /// The best response under a mechanism: the best strategy under the seeds of the choice, as measured under the others.
+    /// The best strategy under the seeds of the choice, as measured under the other seeds.
     pub fn best_response(&self, mechanism: &str) -> Option<&Finding> {
         let trials = self.trials.iter().filter(|trial| trial.mechanism == mechanism);
         let best = trials.max_by(|a, b| a.utility.mean.total_cmp(&b.utility.mean))?;
@@ -97,11 +92,11 @@ impl Findings {
     }
 }
 
-/// The best strategy of each family by mean utility; the first of equals.
+/// The best strategy of each family by mean utility; of equals, the first.
 pub(super) fn choose(trials: &[(Strategy, Finding)]) -> Vec<Strategy> {
     let best = |family: Family| {
         let of_family = trials.iter().filter(|(strategy, _)| strategy.family() == family);
-        // From the back, because the last of equals is taken.
+        // Reversed, because `max_by` returns the last of equals.
         let best = of_family.rev().max_by(|(_, a), (_, b)| a.utility.mean.total_cmp(&b.utility.mean));
         best.map(|(strategy, _)| *strategy)
     };

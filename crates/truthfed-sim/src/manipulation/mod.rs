@@ -1,17 +1,15 @@
-//! What a client that knows the mechanism can gain over a whole run, all others being truthful.
+//! What one client gains over a whole run by a strategy, while all others are truthful.
 //!
-//! Truthfulness is a promise about one round. Over many rounds, what a client does now changes what it has to sell
-//! later, what the others have sold by then, and when rounds happen. Here one client after another follows each
-//! [`Strategy`] from start to end, in the same worlds (arms, noise, costs) in which it also told the truth; a gain is
-//! the difference of its two utilities, payments less true costs, in the same seed. The regret of the client is not
-//! part of its utility.
+//! Truthfulness is a promise about one round. Over many rounds, an action changes what the client has to sell later, what
+//! the others have sold by then, and when rounds happen. Here one client after another follows each [`Strategy`] from
+//! start to end, in the same worlds (arms, noise, costs) in which it also told the truth. A gain is the difference of its
+//! two utilities (payments minus true costs) under the same seed. Regret is not part of the utility.
 //!
-//! A strategy knows what a client may know: the terms, its own data, its own rounds. The best parameter of each family
-//! is chosen by mean utility under some seeds, and its gain is measured under others: measured where it was chosen, the
-//! best of many strategies that do nothing would seem to pay. [`Finding::pays`] asks for more than three standard errors
-//! besides.
+//! A strategy uses only what a client can know: the terms, its own data, its own rounds. The best parameter of each family
+//! is chosen by mean utility under some seeds and its gain is measured under others. Measured where it was chosen, the
+//! best of many useless strategies would seem to pay. [`Finding::pays`] also demands more than three standard errors.
 //!
-//! Not here: lies within one round (every ask of one client is an audit's, and needs no simulator), groups.
+//! Not here: lies within one round ([`truthfed::audit`] tries those without a simulator), groups.
 
 mod finding;
 mod strategy;
@@ -29,11 +27,11 @@ use crate::experiment::Spread;
 use crate::simulation::{ClientTotals, Simulation};
 use crate::world::{Source, WorldError};
 
-/// The setting for which strategies are tried unless another is given: a federation small enough for every mechanism,
-/// in which rounds are many, prices follow from competition, and being essential is worth a lot but rare.
+/// The default setting: a federation small enough for every mechanism, with many rounds, prices set by competition, and
+/// essential clients that are rare but paid a lot.
 pub const SETTING: &str = include_str!("setting.toml");
 
-/// Mechanisms, strategies, clients and seeds to be tried.
+/// The mechanisms, strategies, clients and seeds to try.
 #[derive(Debug, Clone)]
 pub struct Plan {
     config: Config,
@@ -45,7 +43,7 @@ pub struct Plan {
     choosing_seeds: u64,
 }
 
-/// One run: who follows which strategy, if anyone, under which mechanism.
+/// One run: a mechanism, a seed, and a client with its strategy, if any.
 #[derive(Debug, Clone, Copy)]
 struct Task<'p> {
     setting: &'p Config,
@@ -54,8 +52,8 @@ struct Task<'p> {
 }
 
 impl Plan {
-    /// All strategies, of every client in turn, for all mechanisms that pay: gains under seeds 1 to 10, parameters chosen
-    /// under the five after them. The configuration's own mechanism and `behaviour` do not matter.
+    /// All strategies of every client in turn, for all mechanisms that pay. Gains are measured under seeds 1 to 10, and
+    /// parameters chosen under the next five. The plan ignores the configuration's mechanism and `behaviour`.
     pub fn new(config: Config) -> Plan {
         let manipulators = config.raw().world.clients;
         let settings = Vec::new();
@@ -64,7 +62,7 @@ impl Plan {
         plan.with_mechanisms(&paying).expect("the catalog has its own mechanisms")
     }
 
-    /// The same for these mechanisms.
+    /// Restricts the plan to these mechanisms.
     ///
     /// # Errors
     /// When the catalog does not have one of them.
@@ -78,31 +76,31 @@ impl Plan {
         Ok(Plan { settings: names.iter().map(setting).collect::<Result<_, _>>()?, ..self })
     }
 
-    /// The same for these strategies.
+    /// Restricts the plan to these strategies.
     #[must_use]
     pub fn with_strategies(self, strategies: &[Strategy]) -> Plan {
         Plan { strategies: strategies.to_vec(), ..self }
     }
 
-    /// The same for the first so many clients: at least one, at most all.
+    /// Lets only the first `manipulators` clients manipulate: at least one, at most all.
     #[must_use]
     pub fn with_manipulators(self, manipulators: usize) -> Plan {
         Plan { manipulators: manipulators.clamp(1, self.config.raw().world.clients), ..self }
     }
 
-    /// The same with gains measured under seeds `1..=seeds`, at least one.
+    /// Measures gains under seeds `1..=seeds`, at least one.
     #[must_use]
     pub fn with_seeds(self, seeds: u64) -> Plan {
         Plan { seeds: seeds.max(1), ..self }
     }
 
-    /// The same with parameters chosen under so many seeds, at least one: those after the seeds of the measurement.
+    /// Chooses parameters under this many seeds, at least one: those after the seeds of the measurement.
     #[must_use]
     pub fn with_choosing_seeds(self, choosing_seeds: u64) -> Plan {
         Plan { choosing_seeds: choosing_seeds.max(1), ..self }
     }
 
-    /// How many runs there will be.
+    /// The number of runs of the plan.
     pub fn runs(&self) -> u64 {
         let families = Family::ALL.iter().filter(|family| self.strategies.iter().any(|one| one.family() == **family));
         let per_seed = |strategies: usize| (1 + strategies * self.manipulators) as u64;
@@ -111,8 +109,8 @@ impl Plan {
         self.settings.len() as u64 * of_setting
     }
 
-    /// Runs everything, in parallel; the result does not depend on the number of threads. `done` is called after each
-    /// run, from any thread.
+    /// Runs everything in parallel. The result does not depend on the number of threads. Calls `done` after each run, from
+    /// any thread.
     ///
     /// # Errors
     /// When a file of the configuration cannot be used.
@@ -157,7 +155,7 @@ impl Plan {
         tasks
     }
 
-    /// What the utilities of the tasks come to, by mechanism and strategy.
+    /// Sums up the utilities of the tasks by mechanism and strategy.
     fn findings(
         &self,
         strategies: &[Vec<Strategy>],
@@ -184,7 +182,7 @@ impl Plan {
 }
 
 impl Task<'_> {
-    /// The utility of the manipulator, or that of all who might be one.
+    /// The utility of the manipulator; if nobody manipulates, that of every client that might.
     fn run(self, source: &Source, manipulators: usize) -> Vec<f64> {
         let truthful = Simulation::from_source(self.setting, source, self.seed);
         match self.manipulation {

@@ -1,4 +1,4 @@
-//! What a manipulator may do over a whole run.
+//! Strategies of a manipulator over a whole run.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::simulation::Simulation;
 pub enum Strategy {
     /// Asks its true cost times this, in every round. 1 is the truth.
     Multiple(f64),
-    /// Asks the reserve in every round: it sells only when it is essential, and is paid the reserve then.
+    /// Asks the reserve in every round: it sells only when it is essential, and is then paid the reserve.
     UntilEssential,
-    /// Sells nothing until its round of this number, from 1, by asking more than the reserve; from then on it asks its
-    /// true cost, in that round for all it has collected.
+    /// Asks more than the reserve before its round of this number (from 1), so that it sells nothing. From then on it asks
+    /// its true cost, first for everything it has collected.
     Sandbag(u64),
     /// Enrols twice: its observations go to its two members in turn, and each asks its true cost. Each bears half of the
-    /// client's base cost, so that selling both halves costs what selling the whole would, where the cost does not
-    /// depend on a determinant (`costs.weight` 0). See [`Simulation::with_split`].
+    /// client's base cost. So selling both halves costs as much as selling the whole, if the cost does not depend on a
+    /// determinant (`costs.weight` 0). See [`Simulation::with_split`].
     Split,
 }
 
@@ -38,17 +38,15 @@ pub enum Family {
 }
 
 impl Strategy {
-    /// The truth.
     pub const TRUTH: Strategy = Strategy::Multiple(1.0);
 
-    /// All that are tried.
+    /// All strategies that a plan tries.
     pub fn all() -> Vec<Strategy> {
         let multiples = [0.25, 0.5, 0.8, 1.25, 1.5, 2.0, 4.0].map(Strategy::Multiple);
         let sandbags = [2, 4, 8].map(Strategy::Sandbag);
         [&multiples[..], &[Strategy::UntilEssential], &sandbags, &[Strategy::Split]].concat()
     }
 
-    /// What it is a case of.
     pub fn family(self) -> Family {
         match self {
             Strategy::Multiple(_) => Family::Multiple,
@@ -58,7 +56,7 @@ impl Strategy {
         }
     }
 
-    /// Its parameter within its family.
+    /// The parameter within its family.
     pub fn parameter(self) -> Option<f64> {
         match self {
             Strategy::Multiple(factor) => Some(factor),
@@ -67,7 +65,7 @@ impl Strategy {
         }
     }
 
-    /// The simulation in which the client follows it.
+    /// Makes the client of a simulation follow the strategy.
     pub fn follow(self, simulation: Simulation<'_>, client: usize) -> Simulation<'_> {
         match self {
             Strategy::Multiple(factor) => simulation.with_pricing(client, Pricing::Multiple(factor)),
@@ -78,7 +76,6 @@ impl Strategy {
     }
 }
 
-/// What it does, in words.
 impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,11 +88,10 @@ impl fmt::Display for Strategy {
 }
 
 impl Family {
-    /// All of them, in the order of reports.
+    /// In the order of reports.
     pub const ALL: [Family; 4] = [Family::Multiple, Family::UntilEssential, Family::Sandbag, Family::Split];
 }
 
-/// What its strategies do, in words.
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
