@@ -42,10 +42,10 @@ pub fn counterexample(bytes: &[u8]) -> bool {
     let Ok(counterexample) = Counterexample::read(text) else { return false };
     let written = counterexample.to_string();
     same(&written, &written, |text| Counterexample::read(text).map(|again| again.to_string()));
-    let Ok(entry) = counterexample.entry() else { return false };
+    let Ok(setting) = counterexample.setting() else { return false };
     if is_small(&counterexample.round) {
-        let replay = counterexample.replay(entry.mechanism.as_ref());
-        let is_claimed = counterexample.property.claim_of(&entry) == Claim::Yes;
+        let replay = counterexample.replay(setting.mechanism().as_ref());
+        let is_claimed = counterexample.property.claim_of(&setting.claims()) == Claim::Yes;
         let is_refuted = is_claimed && replay.as_ref().is_ok_and(|replay| replay.reproduces);
         assert!(!is_refuted, "a claim is refuted: {written}");
     }
@@ -111,22 +111,17 @@ fn check_document(round: &Round) {
 }
 
 fn check_decided(round: &Round) {
-    let decided: Vec<(Entry, Option<Outcome>)> = catalog::all()
-        .into_iter()
-        .map(|entry| {
-            let outcome = entry.mechanism.run(round).ok();
-            (entry, outcome)
-        })
-        .collect();
+    let decided: Vec<(&'static Entry, Option<Outcome>)> =
+        catalog::entries().iter().map(|entry| (entry, entry.mechanism().run(round).ok())).collect();
     let mut cheapest = None;
     for (entry, outcome) in &decided {
         let Some(outcome) = outcome else { continue };
         check_outcome(round, entry, outcome);
-        if entry.optimal == Claim::Yes {
+        if entry.claims().optimal == Claim::Yes {
             cheapest = Some(cost(outcome));
         }
     }
-    let covering = decided.iter().filter(|(entry, _)| entry.truthful == Claim::Yes).flat_map(|(_, outcome)| outcome);
+    let covering = decided.iter().filter(|(entry, _)| entry.claims().truthful == Claim::Yes).flat_map(|(_, outcome)| outcome);
     for outcome in covering {
         assert!(cheapest.is_none_or(|cheapest| cheapest <= cost(outcome)), "cheaper than the optimum: {outcome:?}");
     }
@@ -136,17 +131,17 @@ fn cost(outcome: &Outcome) -> i128 {
     outcome.winners().iter().map(|winner| i128::from(winner.ask.micros())).sum()
 }
 
-fn check_outcome(round: &Round, entry: &Entry, outcome: &Outcome) {
-    let name = entry.mechanism.name();
+fn check_outcome(round: &Round, entry: &'static Entry, outcome: &Outcome) {
+    let (name, mechanism, claims) = (entry.name, entry.mechanism(), entry.claims());
     let seats: Vec<Seat> = outcome.winners().iter().map(|winner| winner.seat).collect();
-    assert_eq!(entry.mechanism.select(round).as_ref(), Ok(&seats), "{name} selects others than it pays");
+    assert_eq!(mechanism.select(round).as_ref(), Ok(&seats), "{name} selects others than it pays");
     for winner in outcome.winners() {
         assert!(winner.payment <= round.reserve(), "{name} pays above the reserve: {winner:?}");
-        let is_rational = entry.individually_rational != Claim::Yes || winner.ask <= winner.payment;
+        let is_rational = claims.individually_rational != Claim::Yes || winner.ask <= winner.payment;
         assert!(is_rational, "{name} pays below the ask: {winner:?}");
     }
-    if entry.truthful == Claim::Yes {
-        assert_eq!(certify(round, entry.mechanism.as_ref(), outcome), Ok(()), "{name}");
+    if claims.truthful == Claim::Yes {
+        assert_eq!(certify(round, mechanism.as_ref(), outcome), Ok(()), "{name}");
         assert!(round.level(&seats) >= round.required(round.coverage()), "{name} misses the target: {outcome:?}");
     }
 }
@@ -156,7 +151,8 @@ fn check_reversed(mut spec: RoundSpec, round: &Round) {
     spec.offers.reverse();
     let reversed = Round::new(spec);
     let Ok(reversed) = reversed else { panic!("refused in another order: {reversed:?}") };
-    for entry in catalog::all() {
-        assert_eq!(entry.mechanism.run(&reversed), entry.mechanism.run(round), "{}", entry.mechanism.name());
+    for entry in catalog::entries() {
+        let mechanism = entry.mechanism();
+        assert_eq!(mechanism.run(&reversed), mechanism.run(round), "{}", entry.name);
     }
 }

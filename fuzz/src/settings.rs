@@ -36,5 +36,5 @@ fn check_agreement(agreement: &Agreement) {
     assert_eq!((again.document(), again.hash()), (agreement.document(), agreement.hash()));
     assert_eq!(again.terms(), agreement.terms());
     assert_eq!(agreement.terms().checked(), Ok(agreement.terms()));
-    assert_eq!(agreement.mechanism().name(), agreement.document().mechanism.name);
+    assert_eq!(agreement.mechanism().name(), agreement.document().mechanism.name());
 }

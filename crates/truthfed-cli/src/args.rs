@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, value_parser};
 use truthfed::Amount;
-use truthfed::auction::{Coverage, Ratchet, TruthFedBan, catalog};
+use truthfed::auction::{Coverage, catalog};
 
 use crate::node::args::NodeCommand;
+use crate::parameters::ParameterArgs;
 
 /// Most threads; to start many more would take longer than any round.
 const MAX_THREADS: i64 = 1024;
@@ -116,31 +117,6 @@ pub(crate) struct AuctionArgs {
     // Last: its heading holds for all that follow.
     #[command(flatten)]
     pub(crate) parameters: ParameterArgs,
-}
-
-/// Parameters that only some mechanisms have.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Parameters of single mechanisms")]
-pub(crate) struct ParameterArgs {
-    /// truth-fedban and ratchet: budgets grow by 1 + epsilon
-    #[arg(long, default_value_t = 1.0, value_parser = epsilon, allow_negative_numbers = true)]
-    pub(crate) epsilon: f64,
-
-    /// ratchet: the first budget
-    #[arg(long, value_name = "AMOUNT", default_value = "0.01", value_parser = first_budget, allow_negative_numbers = true)]
-    pub(crate) first_budget: Amount,
-
-    /// truth-fedban: the bisection of a payment stops within this
-    #[arg(long, value_name = "AMOUNT", default_value = "1", value_parser = gamma, allow_negative_numbers = true)]
-    pub(crate) gamma: Amount,
-
-    /// inc-feducb: count the data a client receives as part of its payment
-    #[arg(long)]
-    pub(crate) data_incentive: bool,
-
-    /// vcg: most nodes a search may visit
-    #[arg(long, value_name = "NODES", default_value_t = truthfed::auction::Vcg::default().node_limit)]
-    pub(crate) node_limit: u64,
 }
 
 const AUDIT_EXAMPLES: &str = "\
@@ -392,24 +368,6 @@ fn number(text: &str) -> Result<f64, String> {
 
 fn coverage(text: &str) -> Result<Coverage, String> {
     Coverage::ratio(number(text)?).map_err(|error| error.to_string())
-}
-
-fn epsilon(text: &str) -> Result<f64, String> {
-    let epsilon = number(text)?;
-    Ratchet::new(Amount::STEP, epsilon).map_err(|error| error.to_string())?;
-    Ok(epsilon)
-}
-
-fn first_budget(text: &str) -> Result<Amount, String> {
-    let first = text.parse().map_err(|error: truthfed::AmountError| error.to_string())?;
-    Ratchet::new(first, 1.0).map_err(|error| error.to_string())?;
-    Ok(first)
-}
-
-fn gamma(text: &str) -> Result<Amount, String> {
-    let gamma = text.parse().map_err(|error: truthfed::AmountError| error.to_string())?;
-    TruthFedBan::new(1.0, gamma).map_err(|error| error.to_string())?;
-    Ok(gamma)
 }
 
 #[cfg(test)]

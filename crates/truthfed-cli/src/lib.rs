@@ -12,6 +12,7 @@ mod auction;
 mod audit;
 mod mechanisms;
 mod node;
+mod parameters;
 pub mod progress;
 pub mod report;
 mod reproduce;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use truthfed_sim::config::{Config, ConfigError, DEFAULT_TOML, RawConfig};
+use truthfed_sim::config::{Config, ConfigError, RawConfig, default_toml};
 use truthfed_sim::experiment::{Spread, run_seeds};
 use truthfed_sim::output::{OutputFolder, SIMULATION, write_simulation};
 use truthfed_sim::totals::{ByName, Figure, SeedTotals, Summary};
@@ -18,7 +18,7 @@ const FEW: usize = 5;
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
     if args.print_config {
-        return Ok(Report::done(DEFAULT_TOML.to_owned()));
+        return Ok(Report::done(default_toml()));
     }
     if args.print_schema {
         return Ok(Report::done(json(&schemars::schema_for!(RawConfig))));

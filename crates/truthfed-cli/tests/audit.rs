@@ -26,8 +26,7 @@ fn verdict<'v>(object: &'v Value, mechanism: &str, property: &str) -> &'v Value 
 }
 
 /// Whoever is paid what it asks, asks more.
-const OVERSTATED: &str = r#"{"schema": "truthfed.counterexample/1", "mechanism": "inc-feducb",
- "parameters": {"epsilon":1.0,"first_budget":0.01,"gamma":1,"data_incentive":false,"node_limit":300000},
+const OVERSTATED: &str = r#"{"schema": "truthfed.counterexample/2", "mechanism": {"name":"inc-feducb"},
  "property": "truthful", "lies": [{"client":"bob","ask":50}],
  "round": {"schema": "truthfed.round/1", "lambda": 0.1, "coverage": 0.5, "reserve": 100, "base": [[0.0]],
   "offers": [{"client":"ann","ask":3,"gram":[[4.0]]}, {"client":"bob","ask":5,"gram":[[6.0]]}]}}"#;
@@ -163,7 +162,7 @@ fn what_is_wrong_is_named() {
     let replay = |from: &str, to: &str, expected: &str| {
         truthfed(folder.path(), &["audit", "--replay", "-"], &OVERSTATED.replace(from, to)).refused(expected);
     };
-    replay("inc-feducb", "own", "standard input: mechanism: `own` is not known");
+    replay("inc-feducb", "own", "standard input: mechanism.name is `own`: it must be one of everyone");
     replay(
         "\"bob\",\"ask\":50",
         "\"eve\",\"ask\":50",

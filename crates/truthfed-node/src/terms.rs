@@ -6,15 +6,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
-use truthfed::auction::catalog::{self, Claim, Parameters};
-use truthfed::auction::{
-    Coverage, CoverageError, IncFedUcb, Mechanism, Ratchet, RatchetError, TruthFedBan, TruthFedBanError, Vcg,
-};
+use truthfed::auction::catalog::Claim;
+use truthfed::auction::{Coverage, CoverageError, Mechanism};
 use truthfed::bandit::{self, ConfigError, RawConfig};
 use truthfed::protocol::{CoverageRule, Terms, TermsError, Trigger};
 
 use crate::digest::Digest;
 use crate::schema;
+
+pub use truthfed::auction::MechanismSetting;
 
 /// The terms as they are written down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,7 @@ pub struct TermsDocument {
     /// How long deliveries are taken.
     pub deliveries_ms: u64,
     /// Who wins, and what they are paid.
+    #[schemars(with = "schema::MechanismSetting")]
     pub mechanism: MechanismSetting,
 }
 
@@ -53,39 +54,6 @@ pub enum CoverageSetting {
     Ratio(f64),
     /// `monopoly-free`.
     Rule(String),
-}
-
-/// A mechanism by its name, with all parameters that any of them has.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MechanismSetting {
-    /// As `truthfed mechanisms` lists it.
-    pub name: String,
-    /// truth-fedban and ratchet: budgets grow by 1 + epsilon.
-    pub epsilon: f64,
-    /// ratchet: the first budget.
-    #[schemars(with = "schema::Micros")]
-    pub first_budget_micros: Amount,
-    /// truth-fedban: tolerance of the bisection.
-    #[schemars(with = "schema::Micros")]
-    pub gamma_micros: Amount,
-    /// inc-feducb: count received data as payment.
-    pub data_incentive: bool,
-    /// vcg: most nodes a search may visit.
-    pub node_limit: u64,
-}
-
-impl Default for MechanismSetting {
-    fn default() -> MechanismSetting {
-        MechanismSetting {
-            name: catalog::DEFAULT.to_owned(),
-            epsilon: 1.0,
-            first_budget_micros: Amount::from_micros(10_000).expect("a hundredth of a unit"),
-            gamma_micros: Amount::from_units(1),
-            data_incentive: false,
-            node_limit: Vcg::default().node_limit,
-        }
-    }
 }
 
 /// Why terms are refused. All are the operator's to mend.
@@ -103,15 +71,6 @@ pub enum AgreementError {
     /// Another word for the coverage.
     #[error("coverage is `{0}`: it must be a number above 0 and at most 1, or `monopoly-free`")]
     CoverageRule(String),
-    /// No such mechanism.
-    #[error("mechanism.name is `{0}`: it must be one of {names}", names = catalog::names().join(", "))]
-    Mechanism(String),
-    /// A parameter of a mechanism.
-    #[error("mechanism.{0}")]
-    Ratchet(#[from] RatchetError),
-    /// A parameter of a mechanism.
-    #[error("mechanism.{0}")]
-    TruthFedBan(#[from] TruthFedBanError),
     /// The trigger.
     #[error("trigger.threshold is {0}: it must be finite and at least 0")]
     Threshold(f64),
@@ -131,7 +90,6 @@ pub struct Agreement {
     document: TermsDocument,
     terms: Terms,
     bandit: bandit::Config,
-    parameters: Parameters,
 }
 
 /// Longest phase: a day.
@@ -168,21 +126,7 @@ impl TryFrom<TermsDocument> for Agreement {
             deliveries_ms: document.deliveries_ms,
         }
         .checked()?;
-        let parameters = document.mechanism.parameters()?;
-        let name = &document.mechanism.name;
-        catalog::find(name, parameters).ok_or_else(|| AgreementError::Mechanism(name.clone()))?;
-        Ok(Agreement { document, terms, bandit, parameters })
-    }
-}
-
-impl MechanismSetting {
-    fn parameters(&self) -> Result<Parameters, AgreementError> {
-        Ok(Parameters {
-            ratchet: Ratchet::new(self.first_budget_micros, self.epsilon)?,
-            truth_fedban: TruthFedBan::new(self.epsilon, self.gamma_micros)?,
-            inc_feducb: IncFedUcb { data_incentive: self.data_incentive },
-            vcg: Vcg { node_limit: self.node_limit },
-        })
+        Ok(Agreement { document, terms, bandit })
     }
 }
 
@@ -219,13 +163,11 @@ impl Agreement {
 
     /// Whether whoever wins is paid at least what it asked.
     pub fn pays_the_ask(&self) -> bool {
-        let entry = catalog::find(&self.document.mechanism.name, self.parameters);
-        entry.expect("the name was checked").individually_rational == Claim::Yes
+        self.document.mechanism.claims().individually_rational == Claim::Yes
     }
 
     /// Who wins and what they are paid.
     pub fn mechanism(&self) -> Box<dyn Mechanism> {
-        let entry = catalog::find(&self.document.mechanism.name, self.parameters);
-        entry.expect("the name was checked").mechanism
+        self.document.mechanism.mechanism()
     }
 }

@@ -12,7 +12,7 @@ use truthfed_proof::disk::{Disk, Fault, Plan as DiskPlan};
 /// The plan of a seed without faults, with another mechanism.
 fn with_mechanism(seed: u64, name: &str) -> Plan {
     let plan = Plan::of(seed);
-    let mechanism = MechanismSetting { name: name.to_owned(), ..MechanismSetting::default() };
+    let mechanism = MechanismSetting::named(name).unwrap();
     let document = TermsDocument { mechanism, ..plan.agreement.document().clone() };
     Plan { agreement: Agreement::try_from(document).unwrap(), weather: Weather::CALM, ..plan }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use divan::Bencher;
-use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::catalog::{self, Claim, Entry};
 use truthfed::auction::{Evaluations, Outcome};
 use truthfed::generate;
 
@@ -36,7 +36,7 @@ fn main() {
 #[divan::bench(args = cases(), max_time = 1)]
 fn run(bencher: Bencher, case: &Case) {
     let round = generate::federation(case.size.clients, case.size.dimension, SEED);
-    let mechanism = catalog::find(case.mechanism, Parameters::default()).expect("the name is of the catalog").mechanism;
+    let mechanism = case.mechanism.mechanism();
     let mut count = None;
     bencher.bench_local(|| {
         let outcome = mechanism.run(&round).expect("no case is too large");
@@ -49,7 +49,7 @@ fn run(bencher: Bencher, case: &Case) {
 /// A mechanism on a round.
 #[derive(Clone, Copy)]
 struct Case {
-    mechanism: &'static str,
+    mechanism: &'static Entry,
     size: Size,
 }
 
@@ -64,18 +64,18 @@ struct Size {
 fn cases() -> Vec<Case> {
     let sizes = || CLIENTS.into_iter().flat_map(|clients| DIMENSIONS.map(|dimension| Size { clients, dimension }));
     let of = |mechanism| sizes().filter(move |size| takes(mechanism, size)).map(move |size| Case { mechanism, size });
-    let mut cases: Vec<Case> = catalog::names().into_iter().flat_map(of).collect();
-    cases.push(Case { mechanism: catalog::DEFAULT, size: LARGE });
+    let mut cases: Vec<Case> = catalog::entries().iter().flat_map(of).collect();
+    cases.push(Case { mechanism: catalog::find(catalog::DEFAULT).expect("it is listed"), size: LARGE });
     cases
 }
 
-fn takes(mechanism: &str, size: &Size) -> bool {
-    mechanism != "vcg" || size.clients <= EXACT_SEARCH
+fn takes(mechanism: &'static Entry, size: &Size) -> bool {
+    mechanism.claims().optimal != Claim::Yes || size.clients <= EXACT_SEARCH
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.mechanism, self.size)
+        write!(f, "{} {}", self.mechanism.name, self.size)
     }
 }
 
@@ -100,7 +100,7 @@ impl Count {
     fn cells(&self) -> [String; 7] {
         let Evaluations { select, price } = self.evaluations;
         [
-            self.case.mechanism.to_owned(),
+            self.case.mechanism.name.to_owned(),
             self.case.size.to_string(),
             self.winners.to_string(),
             select.to_string(),

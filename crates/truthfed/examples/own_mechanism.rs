@@ -12,7 +12,6 @@
 #![allow(clippy::print_stdout)] // an example has something to show
 
 use truthfed::Amount;
-use truthfed::auction::catalog::RawParameters;
 use truthfed::auction::{Clock, Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat, certify};
 use truthfed::audit::{Audit, Property};
 use truthfed::generate;
@@ -20,7 +19,7 @@ use truthfed::generate;
 pub(crate) struct CheapestFirst;
 
 impl Mechanism for CheapestFirst {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "cheapest-first"
     }
 
@@ -95,7 +94,7 @@ fn main() -> Result<(), Refusal> {
     let rounds: Vec<Round> = (0..200).map(generate::varied).collect();
     let findings = Audit::new(Property::ALL).rounds(&[&CheapestFirst], &rounds, || {});
     for verdict in &findings.verdicts {
-        let text = match verdict.counterexample(&CheapestFirst, RawParameters::default()) {
+        let text = match verdict.counterexample(&CheapestFirst) {
             None => format!("holds in {} cases", verdict.cases),
             Some(found) => format!("does not hold: {}", found.replay(&CheapestFirst)?),
         };

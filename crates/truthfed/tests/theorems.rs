@@ -16,14 +16,14 @@ use self::support::met_exactly;
 
 /// Tries a property of every truthful mechanism on that many random rounds.
 fn for_truthful_mechanisms(rounds: u64, property: impl Fn(&dyn Mechanism, &Round, &Outcome) + Sync) {
-    for entry in catalog::all().iter().filter(|entry| entry.truthful == Claim::Yes) {
-        let mechanism = entry.mechanism.as_ref();
+    for entry in catalog::entries().iter().filter(|entry| entry.claims().truthful == Claim::Yes) {
+        let mechanism = entry.mechanism();
         (0..rounds).into_par_iter().for_each(|seed| {
             let round = varied(seed);
             let outcome = mechanism.run(&round).unwrap();
-            let tried = std::panic::AssertUnwindSafe(|| property(mechanism, &round, &outcome));
+            let tried = std::panic::AssertUnwindSafe(|| property(mechanism.as_ref(), &round, &outcome));
             if std::panic::catch_unwind(tried).is_err() {
-                panic!("{} breaks on seed {seed}", mechanism.name());
+                panic!("{} breaks on seed {seed}", entry.name);
             }
         });
     }
@@ -128,11 +128,11 @@ fn an_essential_client_is_paid_the_reserve() {
 
 #[test]
 fn the_target_is_always_met() {
-    for entry in catalog::all() {
+    for entry in catalog::entries() {
         for seed in 0..2000 {
             let round = varied(seed);
-            let outcome = entry.mechanism.run(&round).unwrap();
-            assert!(outcome.is_covered(&round), "{} misses on seed {seed}", entry.mechanism.name());
+            let outcome = entry.mechanism().run(&round).unwrap();
+            assert!(outcome.is_covered(&round), "{} misses on seed {seed}", entry.name);
         }
     }
 }
@@ -172,7 +172,7 @@ fn nobody_gains_by_any_misreport() {
 
 #[test]
 fn permuting_the_offers_changes_no_amount() {
-    for entry in catalog::all() {
+    for entry in catalog::entries() {
         for seed in 0..500 {
             let round = varied(seed);
             let mut spec = round.spec();
@@ -181,8 +181,8 @@ fn permuting_the_offers_changes_no_amount() {
                 let other = stream.between(0, i);
                 spec.offers.swap(i, other);
             }
-            let outcome = entry.mechanism.run(&round).unwrap();
-            assert_eq!(entry.mechanism.run(&Round::new(spec).unwrap()).unwrap(), outcome, "seed {seed}");
+            let outcome = entry.mechanism().run(&round).unwrap();
+            assert_eq!(entry.mechanism().run(&Round::new(spec).unwrap()).unwrap(), outcome, "seed {seed}");
         }
     }
 }
@@ -252,12 +252,12 @@ fn data_and_asks_of_extreme_size_are_solved_covered_and_certified() {
     for seed in 0..2000 {
         let Some(round) = extreme(seed) else { continue };
         solved += 1;
-        for entry in catalog::all() {
-            let outcome = entry.mechanism.run(&round).unwrap();
-            assert!(outcome.is_covered(&round), "{} misses on seed {seed}", entry.mechanism.name());
-            if entry.truthful == Claim::Yes {
-                certify(&round, entry.mechanism.as_ref(), &outcome)
-                    .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", entry.mechanism.name()));
+        for entry in catalog::entries() {
+            let outcome = entry.mechanism().run(&round).unwrap();
+            assert!(outcome.is_covered(&round), "{} misses on seed {seed}", entry.name);
+            if entry.claims().truthful == Claim::Yes {
+                certify(&round, entry.mechanism().as_ref(), &outcome)
+                    .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", entry.name));
             }
         }
     }
@@ -266,11 +266,11 @@ fn data_and_asks_of_extreme_size_are_solved_covered_and_certified() {
 
 #[test]
 fn outcomes_are_the_same_at_any_number_of_threads() {
-    for entry in catalog::all() {
+    for entry in catalog::entries() {
         for seed in 0..50 {
             let run = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| entry.mechanism.run(&varied(seed)).unwrap())
+                pool.install(|| entry.mechanism().run(&varied(seed)).unwrap())
             };
             let one = run(1);
             assert_eq!(one, run(2), "seed {seed}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use truthfed::Amount;
-use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::catalog;
 use truthfed::auction::{ClientId, Clock, Greedy, Mechanism, Outcome, Ratchet, Round, RoundDocument, TruthFedBan};
 
 /// Expected payments by mechanism and client; null where only winning is recorded.
@@ -55,7 +55,7 @@ fn check_vector(name: &str) {
 }
 
 fn run(mechanism: &str, round: &Round) -> Outcome {
-    catalog::find(mechanism, Parameters::default()).unwrap().mechanism.run(round).unwrap()
+    catalog::find(mechanism).unwrap().mechanism().run(round).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 mod support;
 
-use truthfed::auction::catalog;
+use truthfed::auction::catalog::{self, Entry};
 use truthfed::auction::{Clock, Mechanism, Round, Seat};
 use truthfed::generate::{federation, varied};
 
@@ -13,10 +13,11 @@ use self::support::met_exactly;
 /// Name, evaluations to choose the winners and evaluations to price them, over some rounds.
 fn check_work(rounds: &[Round], expected: &[(&str, u64, u64)]) {
     let mut found = Vec::new();
-    for entry in catalog::all() {
-        let work = rounds.iter().map(|round| entry.mechanism.run(round).unwrap().evaluations());
+    let has_row = |entry: &&Entry| expected.iter().any(|(name, ..)| *name == entry.name);
+    for entry in catalog::entries().iter().filter(has_row) {
+        let work = rounds.iter().map(|round| entry.mechanism().run(round).unwrap().evaluations());
         let (select, price) = work.fold((0, 0), |(select, price), work| (select + work.select, price + work.price));
-        found.push((entry.mechanism.name(), select, price));
+        found.push((entry.name, select, price));
     }
     assert_eq!(found, expected);
 }

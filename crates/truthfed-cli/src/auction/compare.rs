@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use truthfed::Total;
-use truthfed::auction::catalog::{self, Parameters};
-use truthfed::auction::{Refusal, Round};
+use truthfed::auction::catalog::Claim;
+use truthfed::auction::{MechanismSetting, Refusal, Round};
 
 use super::Timed;
 use super::json::OutcomeJson;
@@ -16,12 +16,14 @@ struct Row {
     result: Result<Timed, Refusal>,
 }
 
-pub(super) fn run(round: &Round, parameters: Parameters, as_json: bool) -> Report {
-    let rows: Vec<Row> = catalog::with(parameters)
-        .iter()
-        .map(|entry| Row { name: entry.mechanism.name(), result: Timed::run(entry.mechanism.as_ref(), round) })
-        .collect();
-    let optimum = rows.iter().find(|row| row.name == "vcg").and_then(|row| row.result.as_ref().ok());
+pub(super) fn run(round: &Round, settings: &[MechanismSetting], as_json: bool) -> Report {
+    let row = |setting: &MechanismSetting| Row {
+        name: setting.name(),
+        result: Timed::run(setting.mechanism().as_ref(), round),
+    };
+    let rows: Vec<Row> = settings.iter().map(row).collect();
+    let optimal = settings.iter().position(|setting| setting.claims().optimal == Claim::Yes);
+    let optimum = optimal.and_then(|place| rows[place].result.as_ref().ok());
     let optimum = optimum.map(|timed| timed.outcome.social_cost());
     Report::done(if as_json { as_object(&rows, optimum) } else { text(round, &rows, optimum) })
 }

@@ -32,7 +32,7 @@ struct Certificate {
 /// The stable form of an outcome.
 #[derive(Serialize)]
 pub(super) struct OutcomeJson {
-    mechanism: &'static str,
+    mechanism: String,
     coverage: f64,
     target: f64,
     social_cost: Box<RawValue>,
@@ -74,7 +74,7 @@ impl OutcomeJson {
             essential: winner.essential,
         });
         OutcomeJson {
-            mechanism: outcome.mechanism(),
+            mechanism: outcome.mechanism().to_owned(),
             coverage: outcome.coverage(),
             target: outcome.target(),
             social_cost: decimal(&outcome.social_cost()),

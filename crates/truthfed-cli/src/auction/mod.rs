@@ -7,13 +7,9 @@ mod words;
 
 use std::time::Instant;
 
-use anyhow::Context;
-use truthfed::auction::catalog::{self, Parameters};
-use truthfed::auction::{
-    CertificateError, IncFedUcb, Mechanism, Outcome, Ratchet, Refusal, Round, TruthFedBan, Vcg, Violation, certify,
-};
+use truthfed::auction::{CertificateError, Mechanism, Outcome, Refusal, Round, Violation, certify};
 
-use crate::args::{AuctionArgs, ParameterArgs};
+use crate::args::AuctionArgs;
 use crate::report::Report;
 
 pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
@@ -24,12 +20,11 @@ pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
     if let Some(file) = &args.write {
         return input::write(&round, file);
     }
-    let parameters = parameters(&args.parameters)?;
     if args.compare {
-        return Ok(compare::run(&round, parameters, args.json));
+        return Ok(compare::run(&round, &args.parameters.all_settings()?, args.json));
     }
-    let entry = catalog::find(&args.mechanism, parameters).context("clap lets only known names through")?;
-    let mechanism = entry.mechanism.as_ref();
+    let mechanism = args.parameters.setting(&args.mechanism)?.mechanism();
+    let mechanism = mechanism.as_ref();
     let timed = Timed::run(mechanism, &round)?;
     let certificate = if args.certify { Some(violations(&round, mechanism, &timed.outcome)?) } else { None };
     let text = match args.json {
@@ -39,15 +34,6 @@ pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
     Ok(match certificate {
         Some(violations) if !violations.is_empty() => Report::refuted(text),
         _ => Report::done(text),
-    })
-}
-
-fn parameters(args: &ParameterArgs) -> anyhow::Result<Parameters> {
-    Ok(Parameters {
-        ratchet: Ratchet::new(args.first_budget, args.epsilon)?,
-        truth_fedban: TruthFedBan::new(args.epsilon, args.gamma)?,
-        inc_feducb: IncFedUcb { data_incentive: args.data_incentive },
-        vcg: Vcg { node_limit: args.node_limit },
     })
 }
 

@@ -1,6 +1,6 @@
 //! Across rounds: what one client gains over whole simulated runs.
 
-use truthfed::auction::catalog::Entry;
+use truthfed::auction::MechanismSetting;
 use truthfed_sim::config::Config;
 use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 
@@ -8,9 +8,9 @@ use crate::progress::Progress;
 use crate::report::table;
 
 /// Runs every strategy under every mechanism that pays; none when there is nothing to run.
-pub(super) fn run(entries: &[Entry], seeds: u64) -> anyhow::Result<Option<Findings>> {
-    let paying: Vec<&str> =
-        entries.iter().map(|entry| entry.mechanism.name()).filter(|name| *name != "everyone").collect();
+pub(super) fn run(settings: &[MechanismSetting], seeds: u64) -> anyhow::Result<Option<Findings>> {
+    let paying = settings.iter().filter(|setting| setting.claims().pays());
+    let paying: Vec<&str> = paying.map(MechanismSetting::name).collect();
     if seeds == 0 || paying.is_empty() {
         return Ok(None);
     }

@@ -58,7 +58,7 @@ pub(super) fn text(audited: &Audited, are_written: bool) -> String {
 fn verdict(row: &Row, is_written: bool) -> Verdict<'_> {
     let verdict = &row.verdict;
     Verdict {
-        mechanism: verdict.mechanism,
+        mechanism: &verdict.mechanism,
         property: verdict.property.name(),
         verdict: if verdict.holds() { "holds" } else { "refuted" },
         cases: verdict.cases,
@@ -76,7 +76,7 @@ fn costs(economics: &Economics) -> Costs<'_> {
         Distribution { rounds, mean, median, p95, worst }
     };
     Costs {
-        mechanism: economics.mechanism,
+        mechanism: &economics.mechanism,
         social_cost_per_optimum: economics.social_cost.as_ref().map(distribution),
         payments_per_optimum: economics.payments.as_ref().map(distribution),
         payments_per_vcg_payments: economics.frugality.as_ref().map(distribution),

@@ -9,14 +9,14 @@ mod words;
 
 use anyhow::Context;
 use rayon::prelude::*;
-use truthfed::auction::catalog::{self, Claim, Entry, Parameters, RawParameters};
-use truthfed::auction::{Mechanism, Round};
+use truthfed::auction::catalog::Claim;
+use truthfed::auction::{Mechanism, MechanismSetting, Round};
 use truthfed::audit::{Audit, Counterexample, Economics, Effort, Findings, Property, Replay, Verdict};
 use truthfed::generate;
 use truthfed_sim::manipulation;
 
 use self::files::Folder;
-use crate::args::{AuditArgs, ParameterArgs};
+use crate::args::AuditArgs;
 use crate::progress::Progress;
 use crate::report::Report;
 
@@ -27,18 +27,21 @@ const FEW: usize = 20;
 
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Report> {
     if let Some(path) = &args.replay {
+        args.parameters.expect_none("a counterexample is replayed with the parameters in its file")?;
         return replay::run(path, args.json);
     }
-    let raw = raw_parameters(&args.parameters);
-    let entries = entries(&args.mechanism, Parameters::try_from(raw)?)?;
+    let settings = match args.mechanism.as_str() {
+        "all" => args.parameters.all_settings()?,
+        name => vec![args.parameters.setting(name)?],
+    };
     let source = Source::of(args)?;
     // Before the work: nobody should wait for results that cannot be written.
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     let audited = match args.jobs {
-        None => audited(args, &source, &entries, raw)?,
+        None => audited(args, &source, &settings)?,
         Some(jobs) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build()?;
-            pool.install(|| audited(args, &source, &entries, raw))?
+            pool.install(|| audited(args, &source, &settings))?
         }
     };
     let json = json::text(&audited, folder.is_some());
@@ -84,44 +87,29 @@ impl Row {
     }
 }
 
-fn audited(args: &AuditArgs, source: &Source, entries: &[Entry], raw: RawParameters) -> anyhow::Result<Audited> {
-    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+fn audited(args: &AuditArgs, source: &Source, settings: &[MechanismSetting]) -> anyhow::Result<Audited> {
+    let mechanisms: Vec<Box<dyn Mechanism>> = settings.iter().map(MechanismSetting::mechanism).collect();
+    let mechanisms: Vec<&dyn Mechanism> = mechanisms.iter().map(AsRef::as_ref).collect();
     let effort = if source.rounds() <= FEW { Effort::THOROUGH } else { Effort::QUICK };
     let audit = Audit::new(checks(&args.check)?).with_effort(effort);
     let progress = Progress::new("rounds", source.rounds() as u64);
     let Findings { verdicts, economics, .. } = audit.rounds(&mechanisms, source.iter(), || progress.step());
     progress.finish();
-    let rows = verdicts.into_par_iter().map(|verdict| row(verdict, entries, raw)).collect::<Result<_, _>>()?;
-    let across_rounds = across::run(entries, args.seeds_of_runs())?;
+    let rows = verdicts.into_par_iter().map(|verdict| row(verdict, settings)).collect::<Result<_, _>>()?;
+    let across_rounds = across::run(settings, args.seeds_of_runs())?;
     Ok(Audited { rows, economics, across_rounds })
 }
 
-fn row(verdict: Verdict, entries: &[Entry], raw: RawParameters) -> anyhow::Result<Row> {
-    let entry = entries.iter().find(|entry| entry.mechanism.name() == verdict.mechanism);
-    let entry = entry.context("a verdict is on one of the mechanisms")?;
-    let mechanism = entry.mechanism.as_ref();
+fn row(verdict: Verdict, settings: &[MechanismSetting]) -> anyhow::Result<Row> {
+    let setting = settings.iter().find(|setting| setting.name() == verdict.mechanism);
+    let setting = setting.context("a verdict is on one of the mechanisms")?;
+    let mechanism = setting.mechanism();
+    let mechanism = mechanism.as_ref();
     let found = verdict
-        .counterexample(mechanism, raw)
+        .counterexample(mechanism)
         .map(|counterexample| counterexample.replay(mechanism).map(|replay| Found { counterexample, replay }));
-    let is_claimed = verdict.property.claim_of(entry) == Claim::Yes;
+    let is_claimed = verdict.property.claim_of(&setting.claims()) == Claim::Yes;
     Ok(Row { is_claimed, found: found.transpose()?, verdict })
-}
-
-fn raw_parameters(args: &ParameterArgs) -> RawParameters {
-    RawParameters {
-        epsilon: args.epsilon,
-        first_budget: args.first_budget,
-        gamma: args.gamma,
-        data_incentive: args.data_incentive,
-        node_limit: args.node_limit,
-    }
-}
-
-fn entries(mechanism: &str, parameters: Parameters) -> anyhow::Result<Vec<Entry>> {
-    match mechanism {
-        "all" => Ok(catalog::with(parameters)),
-        name => Ok(vec![catalog::find(name, parameters).context("clap lets only known names through")?]),
-    }
 }
 
 /// The properties of some names, or all.
@@ -188,7 +176,7 @@ mod tests {
     #[test]
     fn only_what_is_claimed_and_refuted_is_a_failure() {
         let row = |is_claimed: bool, violations: u64| {
-            let (mechanism, property) = ("clock", Property::Truthful);
+            let (mechanism, property) = ("clock".to_owned(), Property::Truthful);
             let verdict =
                 Verdict { mechanism, property, cases: 9, violations, refused: 0, worst: None, smallest: None };
             Row { verdict, is_claimed, found: None }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
-use truthfed::auction::{Offer, Round};
+use truthfed::auction::{Offer, RawMechanism, Round};
 use truthfed::audit::{Account, Counterexample, Gain, Part, Property, Replay};
 
 use crate::report::{Report, decimal, json};
@@ -17,9 +17,9 @@ pub(super) fn run(path: &Path, as_json: bool) -> anyhow::Result<Report> {
     let name = source::name(path);
     let text = source::read(path, source::MAX_ROUND)?;
     let counterexample = Counterexample::read(&text).with_context(|| name.clone())?;
-    let entry = counterexample.entry().with_context(|| name.clone())?;
-    let replay = counterexample.replay(entry.mechanism.as_ref()).with_context(|| name.clone())?;
-    let is_claimed = counterexample.property.claim_of(&entry) == Claim::Yes;
+    let setting = counterexample.setting().with_context(|| name.clone())?;
+    let replay = counterexample.replay(setting.mechanism().as_ref()).with_context(|| name.clone())?;
+    let is_claimed = counterexample.property.claim_of(&setting.claims()) == Claim::Yes;
     let text = match as_json {
         true => object(&counterexample, &replay, is_claimed),
         false => words(&counterexample, &replay, is_claimed),
@@ -28,7 +28,7 @@ pub(super) fn run(path: &Path, as_json: bool) -> anyhow::Result<Report> {
 }
 
 fn words(counterexample: &Counterexample, replay: &Replay, is_claimed: bool) -> String {
-    let Counterexample { mechanism, property, round, .. } = counterexample;
+    let Counterexample { mechanism: RawMechanism { name: mechanism, .. }, property, round, .. } = counterexample;
     let told = match property {
         Property::Monotone => replay.accounts.iter().map(two_asks).collect(),
         Property::Truthful | Property::Collusion | Property::CollusionInTotal => lies(replay, *property),
@@ -159,7 +159,7 @@ fn object(counterexample: &Counterexample, replay: &Replay, claimed: bool) -> St
         gain: decimal(&account.gain()),
     };
     json(&Object {
-        mechanism: &counterexample.mechanism,
+        mechanism: &counterexample.mechanism.name,
         property: counterexample.property.name(),
         claimed,
         reproduces: replay.reproduces,

@@ -35,7 +35,7 @@ fn verdicts(rows: &[Row]) -> String {
     let line = |(index, row): (usize, &Row)| {
         let is_first = index == 0 || rows[index - 1].verdict.mechanism != row.verdict.mechanism;
         vec![
-            if is_first { row.verdict.mechanism.to_owned() } else { String::new() },
+            if is_first { row.verdict.mechanism.clone() } else { String::new() },
             row.verdict.property.to_string(),
             if row.is_claimed { "yes" } else { "" }.to_owned(),
             verdict(row),
@@ -90,7 +90,7 @@ fn refutations(rows: &[Row]) -> String {
         let found = row.found.as_ref()?;
         let clients = found.counterexample.round.spec().offers.len();
         let clients = format!("{clients} {}", if clients == 1 { "client" } else { "clients" });
-        let (mechanism, property) = (row.verdict.mechanism, row.verdict.property);
+        let (mechanism, property) = (&row.verdict.mechanism, row.verdict.property);
         Some(format!("  {mechanism}, {property} ({clients}): {}\n", found.replay))
     };
     let lines: String = rows.iter().filter_map(line).collect();
@@ -104,7 +104,7 @@ fn costs(economics: &[Economics]) -> String {
     };
     let line = |of: &Economics| {
         let figures = [&of.social_cost, &of.payments, &of.frugality, &of.essential].map(cell);
-        std::iter::once(of.mechanism.to_owned()).chain(figures).collect()
+        std::iter::once(of.mechanism.clone()).chain(figures).collect()
     };
     let header =
         ["mechanism", "social cost / optimum", "payments / optimum", "payments / vcg's", "essential / winners"];

@@ -120,8 +120,8 @@ fn in_words(finding: &Finding) -> String {
 }
 
 fn best_response_claim(found: &Findings) -> Verdict {
-    let truthful = catalog::all().into_iter().filter(|entry| entry.truthful == Claim::Yes);
-    let best: Vec<&Finding> = truthful.filter_map(|entry| found.best_response(entry.mechanism.name())).collect();
+    let truthful = catalog::entries().iter().filter(|entry| entry.claims().truthful == Claim::Yes);
+    let best: Vec<&Finding> = truthful.filter_map(|entry| found.best_response(entry.name)).collect();
     let words = |finding: &&Finding| {
         let Finding { mechanism, strategy, gain, truthful, .. } = finding;
         format!("{mechanism}, {strategy}: {} on top of {}", plus_minus(*gain), plus_minus(*truthful))

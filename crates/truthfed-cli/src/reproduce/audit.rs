@@ -1,6 +1,6 @@
 //! Beyond the paper: the audit of every mechanism, on random rounds.
 
-use truthfed::auction::catalog::{self, Claim, Entry, RawParameters};
+use truthfed::auction::catalog::{self, Claim, Entry};
 use truthfed::auction::{Mechanism, Round};
 use truthfed::audit::{Audit, Findings, Property};
 use truthfed::generate;
@@ -24,8 +24,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
     lab.stage("audit");
     let rounds: Vec<Round> =
         (0..lab.many(400)).map(|seed| generate::varied_within(seed, CLIENTS, DIMENSIONS)).collect();
-    let entries = catalog::all();
-    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+    let mechanisms: Vec<Box<dyn Mechanism>> = catalog::entries().iter().map(Entry::mechanism).collect();
+    let mechanisms: Vec<&dyn Mechanism> = mechanisms.iter().map(AsRef::as_ref).collect();
     let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
     let section = Section::new(
         "audit",
@@ -38,23 +38,23 @@ pub(super) fn run(lab: &Lab<'_>) -> Part {
              documentation.",
             rounds.len()
         )],
-        [verdicts(&entries, &findings).into(), counterexamples(&entries, &findings).into()],
+        [verdicts(&findings).into(), counterexamples(&findings).into()],
     );
-    Part { section, claims: vec![claims_hold(&entries, &findings)] }
+    Part { section, claims: vec![claims_hold(&findings)] }
 }
 
-fn verdicts(entries: &[Entry], findings: &Findings) -> Table {
-    let cell = |entry: &Entry, property: Property| {
-        let verdict = findings.verdict(entry.mechanism.name(), property).expect("every property is checked");
-        let claimed = if property.claim_of(entry) == Claim::Yes { "claimed, " } else { "" };
+fn verdicts(findings: &Findings) -> Table {
+    let cell = |entry: &'static Entry, property: Property| {
+        let verdict = findings.verdict(entry.name, property).expect("every property is checked");
+        let claimed = if property.claim_of(&entry.claims()) == Claim::Yes { "claimed, " } else { "" };
         match verdict.violations {
             0 => format!("{claimed}holds in {}", verdict.cases),
             broken => format!("{claimed}broken in {broken} of {}", verdict.cases),
         }
     };
-    let row = |entry: &Entry| {
+    let row = |entry: &'static Entry| {
         let cells = Property::ALL.iter().map(|&property| cell(entry, property));
-        std::iter::once(label(entry.mechanism.name())).chain(cells).collect()
+        std::iter::once(label(entry.name)).chain(cells).collect()
     };
     let header = std::iter::once("mechanism".to_owned()).chain(Property::ALL.map(|property| property.to_string()));
     Table::new(
@@ -63,16 +63,16 @@ fn verdicts(entries: &[Entry], findings: &Findings) -> Table {
                   gains. collusion-total: no group gains in total. coverage: the target is met. optimum: no cheaper set \
                   meets it.",
         header,
-        entries.iter().map(row),
+        catalog::entries().iter().map(row),
     )
 }
 
-fn counterexamples(entries: &[Entry], findings: &Findings) -> Table {
+fn counterexamples(findings: &Findings) -> Table {
     let row = |&(name, property): &(&str, Property)| {
-        let entry = entries.iter().find(|entry| entry.mechanism.name() == name)?;
+        let mechanism = catalog::find(name)?.mechanism();
         let verdict = findings.verdict(name, property)?;
-        let found = verdict.counterexample(entry.mechanism.as_ref(), RawParameters::default())?;
-        let replay = found.replay(entry.mechanism.as_ref()).ok()?;
+        let found = verdict.counterexample(mechanism.as_ref())?;
+        let replay = found.replay(mechanism.as_ref()).ok()?;
         let spec = found.round.spec();
         let clients: Vec<String> = spec.offers.iter().map(|offer| format!("{} {}", offer.client, offer.ask)).collect();
         let size = format!("{} in {}", spec.offers.len(), spec.base.dimension());
@@ -86,10 +86,10 @@ fn counterexamples(entries: &[Entry], findings: &Findings) -> Table {
     )
 }
 
-fn claims_hold(entries: &[Entry], findings: &Findings) -> Verdict {
-    let claimed = entries.iter().flat_map(|entry| {
-        let properties = Property::ALL.into_iter().filter(|property| property.claim_of(entry) == Claim::Yes);
-        properties.filter_map(|property| findings.verdict(entry.mechanism.name(), property))
+fn claims_hold(findings: &Findings) -> Verdict {
+    let claimed = catalog::entries().iter().flat_map(|entry| {
+        let properties = Property::ALL.into_iter().filter(|property| property.claim_of(&entry.claims()) == Claim::Yes);
+        properties.filter_map(|property| findings.verdict(entry.name, property))
     });
     let (mut cases, mut broken, mut count) = (0, 0, 0);
     for verdict in claimed {
@@ -98,7 +98,7 @@ fn claims_hold(entries: &[Entry], findings: &Findings) -> Verdict {
     Verdict::new(
         "audit",
         "Beyond the paper: the claims of all mechanisms here survive an audit.",
-        format!("{count} claims of {} mechanisms, {cases} cases: {broken} broken", entries.len()),
+        format!("{count} claims of {} mechanisms, {cases} cases: {broken} broken", catalog::entries().len()),
         refuted_if(broken > 0),
         "truthfed audit",
     )

@@ -1,7 +1,7 @@
 //! Social cost and payments against the exact optimum.
 
 use rayon::prelude::*;
-use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::catalog;
 use truthfed::auction::{Coverage, Mechanism, Round, TruthFedBan, Vcg};
 use truthfed::generate::federation;
 use truthfed::{Amount, Total};
@@ -53,7 +53,7 @@ fn compare(rounds: &[Round]) -> Vec<Ratios> {
             let strict = round.with_coverage(strict());
             let optimum = ratio_base(cost(&strict, &Vcg::default().select(&strict).expect("25 clients are few")));
             let of = |name: &str| {
-                let mechanism = catalog::find(name, Parameters::default()).expect("a known mechanism").mechanism;
+                let mechanism = catalog::find(name).expect("a known mechanism").mechanism();
                 let asked = if name == "truth-fedban" { round } else { &strict };
                 let outcome = mechanism.run(asked).expect("25 clients are few");
                 (name.to_owned(), outcome.social_cost().to_f64() / optimum, outcome.payments().to_f64() / optimum)

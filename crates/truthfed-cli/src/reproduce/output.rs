@@ -8,7 +8,7 @@ use truthfed::protocol::Ending;
 use truthfed_report::chart::Figure;
 use truthfed_report::export::figure_files;
 use truthfed_report::page::{Item, Page, Section, Verdict, VerdictKind};
-use truthfed_sim::config::DEFAULT_TOML;
+use truthfed_sim::config::default_toml;
 use truthfed_sim::manipulation::SETTING;
 use truthfed_sim::output::OutputFolder;
 use truthfed_sim::simulation::Run;
@@ -67,7 +67,7 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
     folder.begin()?;
     text("index.html", &page.to_html())?;
     text("claims.json", &claims_json(&reproduction.claims))?;
-    text("config.toml", DEFAULT_TOML)?;
+    text("config.toml", &default_toml())?;
     text("misreport.toml", SWEEP)?;
     text("across-rounds.toml", SETTING)?;
     text("counterexamples/printed-grid.json", COUNTEREXAMPLE)?;
@@ -84,14 +84,14 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
         }
     }
     let Options { seeds, quick } = reproduction.options;
-    folder.finish(Details { config: DEFAULT_TOML, seeds, quick })?;
+    folder.finish(Details { config: default_toml(), seeds, quick })?;
     Ok(index)
 }
 
 /// What the manifest says beside the files.
 #[derive(Serialize)]
 struct Details {
-    config: &'static str,
+    config: String,
     seeds: u64,
     quick: bool,
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use truthfed::Amount;
-use truthfed::auction::catalog::{self, Parameters};
+use truthfed::auction::catalog::{self, Claim, Entry};
 use truthfed::auction::{
     Clock, Coverage, Greedy, GreedyV2, Mechanism, Outcome, Round, RoundDocument, Seat, TruthFedBan,
 };
@@ -45,11 +45,14 @@ struct Searched {
 
 fn search_monotone(lab: &Lab<'_>) -> Vec<Searched> {
     let rounds = lab.many(600);
-    ["truth-fedban", "greedy", "greedy-v2", "ratchet", "clock", "vcg"]
-        .into_iter()
-        .map(|name| {
-            let entry = catalog::find(name, Parameters::default()).expect("a known mechanism");
-            let mechanism = entry.mechanism.as_ref();
+    // The paper's own first, then all that claim to be truthful.
+    let is_searched = |entry: &&'static Entry| entry.name == "truth-fedban" || entry.claims().truthful == Claim::Yes;
+    catalog::entries()
+        .iter()
+        .filter(is_searched)
+        .map(|entry| {
+            let mechanism = entry.mechanism();
+            let mechanism = mechanism.as_ref();
             let found: Vec<(bool, f64)> = (0..rounds)
                 .into_par_iter()
                 .map(|seed| {
@@ -59,7 +62,7 @@ fn search_monotone(lab: &Lab<'_>) -> Vec<Searched> {
                 .collect();
             let gains = found.iter().map(|(_, gain)| *gain).filter(|gain| *gain > 0.05).collect();
             let broken = found.iter().filter(|(broken, _)| *broken).count() as u64;
-            Searched { mechanism: name.to_owned(), rounds, broken, gains }
+            Searched { mechanism: entry.name.to_owned(), rounds, broken, gains }
         })
         .collect()
 }

@@ -38,9 +38,22 @@ fn parameters_of_mechanisms_lie_within_bounds() {
     }
     check_option("--gamma", "0", "gamma is 0: it must be above 0");
     check_option("--gamma", "-1", "`-1` is negative: the least amount is 0");
-    check_option("--first-budget", "0", "first budget is 0: it must be above 0");
+    check_option("--first-budget", "0", "first_budget is 0: it must be above 0");
     check_option("--first-budget", "-1", "`-1` is negative: the least amount is 0");
-    check_option("--node-limit", "many", "invalid digit found in string");
+    check_option("--node-limit", "many", "node_limit is `many`: it must be a whole number");
+}
+
+#[test]
+fn a_parameter_that_no_chosen_mechanism_has_is_refused_with_those_that_have_it() {
+    check_option("--epsilon", "1", "--epsilon is not a parameter of clock, but of truth-fedban, ratchet");
+    auction(example(), &["-m", "greedy", "--data-incentive"]).refused("--data-incentive is not a parameter of greedy");
+    let (plain, given) = (["--compare", "--json"], ["--compare", "--json", "--epsilon", "0.1", "--node-limit", "0"]);
+    let compared =
+        |args: &[&str]| -> serde_json::Value { serde_json::from_str(&auction(example(), args).done()).unwrap() };
+    let (plain, given) = (compared(&plain), compared(&given));
+    assert_eq!((plain["refused"].as_array().unwrap().len(), &given["refused"][0]["mechanism"]), (0, &"vcg".into()));
+    let winners = |object: &serde_json::Value, place: usize| object["mechanisms"][place]["winners"].clone();
+    assert_ne!(winners(&plain, 2), winners(&given, 2), "truth-fedban has an epsilon");
 }
 
 #[test]

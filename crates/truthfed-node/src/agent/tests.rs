@@ -263,7 +263,7 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
 #[test]
 fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() {
     let (mut coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
-    let mechanism = MechanismSetting { name: "everyone".to_owned(), ..MechanismSetting::default() };
+    let mechanism = MechanismSetting::named("everyone").unwrap();
     let document = TermsDocument { mechanism, ..coordinator.membership.agreement.document().clone() };
     coordinator.membership.agreement = document.try_into().unwrap();
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));

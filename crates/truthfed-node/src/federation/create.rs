@@ -8,7 +8,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use truthfed::auction::ClientId;
+use truthfed::auction::catalog;
+use truthfed::auction::{ClientId, Kind};
 
 use super::bundle::{BundleFile, Contents, MEMBER, write_bundle, write_identity};
 use super::open::{
@@ -228,18 +229,33 @@ fn settings_text(place: &str, options: &InitOptions) -> Result<String, InitError
 
 /// Changes a setting; the value is TOML, or else plain text.
 fn set(text: &str, key: &str, value: &str) -> Option<String> {
-    let table = toml::from_str::<toml::Table>(text).ok()?;
-    let present = key.split('.').try_fold(&toml::Value::from(table), |value, part| value.get(part)).cloned()?;
     if value.contains('\n') {
         return None;
     }
+    let is_text = is_text(text, key)?;
     let written = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
     let written = written.and_then(|mut table| table.remove("value"));
-    match written {
+    let value = match written {
         // Amounts are text in the file, and numbers to everybody who types them.
-        Some(typed) if typed.is_str() || !present.is_str() => lines::set(text, key, value),
-        _ => lines::set(text, key, &quoted(value)),
+        Some(typed) if typed.is_str() || !is_text => value.to_owned(),
+        _ => quoted(value),
+    };
+    let insert = || lines::insert_after(text, MECHANISM, key.rsplit('.').next()?, &value);
+    lines::set(text, key, &value).or_else(insert)
+}
+
+/// The key that the parameters of the mechanism follow.
+const MECHANISM: &str = "terms.mechanism.name";
+
+/// Whether a setting is text in the file; none if there is no such setting. Parameters of mechanisms need not stand there.
+fn is_text(text: &str, key: &str) -> Option<bool> {
+    let parameters = catalog::parameters().into_iter().map(|(parameter, _)| parameter);
+    let mut named = parameters.filter(|parameter| key == format!("terms.mechanism.{}", parameter.name));
+    if let Some(parameter) = named.next() {
+        return Some(matches!(parameter.kind, Kind::Amount { .. }));
     }
+    let table = toml::from_str::<toml::Table>(text).ok()?;
+    key.split('.').try_fold(&toml::Value::from(table), |value, part| value.get(part)).map(toml::Value::is_str)
 }
 
 fn quoted(text: &str) -> String {

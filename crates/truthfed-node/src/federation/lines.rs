@@ -24,6 +24,13 @@ fn value_of<'t>(text: &'t str, key: &str) -> Option<Spanned<DeValue<'t>>> {
     parts.try_fold(first, |value, part| value.get_ref().get(part)).cloned()
 }
 
+/// The text with one more key, on the line after a key of the same section.
+pub(super) fn insert_after(text: &str, key: &str, name: &str, value: &str) -> Option<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.insert(find(text, key)?, format!("{name} = {value}"));
+    Some(lines.join("\n") + "\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +58,7 @@ mod tests {
         assert_eq!(set(TEXT, "a.other", "[7]").unwrap(), TEXT.replace("other = 2", "other = [7]"));
         assert_eq!(set(TEXT, "a.nothing", "7"), None);
         assert_eq!(set(TEXT, "a.b", "7"), None);
+        let inserted = insert_after(TEXT, "a.name", "more", "7").unwrap();
+        assert_eq!(inserted, TEXT.replace("name = 1\n", "name = 1\nmore = 7\n"));
     }
 }

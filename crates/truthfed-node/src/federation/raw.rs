@@ -1,6 +1,7 @@
 //! What `federation.toml` says. The meaning of each key stands in the commented file.
 
 use serde::{Deserialize, Serialize};
+use truthfed::auction::RawMechanism;
 use truthfed::bandit;
 use truthfed::protocol::Trigger;
 
@@ -52,24 +53,6 @@ pub struct RawTerms {
     pub trigger: Trigger,
     /// Who wins.
     pub mechanism: RawMechanism,
-}
-
-/// A mechanism as it is written down.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawMechanism {
-    /// As `truthfed mechanisms` lists it.
-    pub name: String,
-    /// Growth of the budgets.
-    pub epsilon: f64,
-    /// First budget, a decimal in units.
-    pub first_budget: String,
-    /// Tolerance, a decimal in units.
-    pub gamma: String,
-    /// Whether data counts as payment.
-    pub data_incentive: bool,
-    /// Most nodes of a search.
-    pub node_limit: u64,
 }
 
 /// Limits as they are written down.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use truthfed::Amount;
-use truthfed::auction::{RatchetError, TruthFedBanError};
 use truthfed::bandit::ConfigError;
 use truthfed::protocol::TermsError;
 
@@ -51,7 +50,7 @@ pub enum SettingsError {
     #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
     Value {
         /// The key, such as `terms.reserve`.
-        key: &'static str,
+        key: String,
         /// What it is, and what is allowed.
         problem: String,
         /// The line of the file.
@@ -68,7 +67,7 @@ impl Settings {
         let raw: RawFederation = toml::from_str(text).map_err(|error| SettingsError::Toml(error.to_string()))?;
         Settings::try_from(raw).map_err(|error| match error {
             SettingsError::Value { key, problem, .. } => {
-                SettingsError::Value { key, problem, line: lines::find(text, key) }
+                SettingsError::Value { line: lines::find(text, &key), key, problem }
             }
             other => other,
         })
@@ -143,7 +142,8 @@ fn agreement(raw: &RawTerms) -> Result<Agreement, SettingsError> {
         }
     }
     whole("terms.samples", raw.samples, 1, 1_000_000_000_000)?;
-    let mechanism = &raw.mechanism;
+    let mechanism = MechanismSetting::try_from(raw.mechanism.clone())
+        .map_err(|error| wrong(&format!("terms.mechanism.{}", error.key()), error.problem()))?;
     let document = TermsDocument {
         bandit: raw.bandit,
         trigger: raw.trigger,
@@ -154,14 +154,7 @@ fn agreement(raw: &RawTerms) -> Result<Agreement, SettingsError> {
         samples: raw.samples,
         offers_ms: raw.offers_ms,
         deliveries_ms: raw.deliveries_ms,
-        mechanism: MechanismSetting {
-            name: mechanism.name.clone(),
-            epsilon: mechanism.epsilon,
-            first_budget_micros: amount("terms.mechanism.first_budget", &mechanism.first_budget)?,
-            gamma_micros: amount("terms.mechanism.gamma", &mechanism.gamma)?,
-            data_incentive: mechanism.data_incentive,
-            node_limit: mechanism.node_limit,
-        },
+        mechanism,
     };
     Agreement::try_from(document).map_err(|error| refused_terms(&error))
 }
@@ -181,11 +174,6 @@ fn refused_terms(error: &AgreementError) -> SettingsError {
         AgreementError::Terms(TermsError::OutOfRange { .. }) => "terms.bandit.lambda",
         AgreementError::Terms(TermsError::Samples(_) | TermsError::OfferTooLarge { .. }) => "terms.samples",
         AgreementError::Coverage(_) | AgreementError::CoverageRule(_) => "terms.coverage",
-        AgreementError::Mechanism(_) => "terms.mechanism.name",
-        AgreementError::Ratchet(RatchetError::FirstBudget) => "terms.mechanism.first_budget",
-        AgreementError::Ratchet(RatchetError::Epsilon(_))
-        | AgreementError::TruthFedBan(TruthFedBanError::Epsilon(_)) => "terms.mechanism.epsilon",
-        AgreementError::TruthFedBan(TruthFedBanError::Gamma) => "terms.mechanism.gamma",
         AgreementError::Threshold(_) => "terms.trigger.threshold",
         AgreementError::Phase { what: "offers_ms", .. } => "terms.offers_ms",
         AgreementError::Phase { .. } => "terms.deliveries_ms",
@@ -230,8 +218,8 @@ fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), Setti
     }
 }
 
-fn wrong(key: &'static str, problem: String) -> SettingsError {
-    SettingsError::Value { key, problem, line: None }
+fn wrong(key: &str, problem: String) -> SettingsError {
+    SettingsError::Value { key: key.to_owned(), problem, line: None }
 }
 
 #[cfg(test)]
@@ -244,6 +232,13 @@ mod tests {
         let line = lines::find(DEFAULT_TOML, key).unwrap();
         let error = Settings::read(&text).unwrap_err().to_string();
         assert!(error.contains(&format!("line {line}")) && error.contains(expected), "{key} = {value}: {error}");
+    }
+
+    fn check_parameter(mechanism: &str, line: &str, expected: &str) {
+        let name = lines::find(DEFAULT_TOML, "terms.mechanism.name").unwrap();
+        let text = DEFAULT_TOML.replace("name = \"clock\"", &format!("name = \"{mechanism}\"\n{line}"));
+        let error = Settings::read(&text).unwrap_err().to_string();
+        assert!(error.contains(&format!("line {}", name + 1)) && error.contains(expected), "{line}: {error}");
     }
 
     #[test]
@@ -285,9 +280,12 @@ mod tests {
         check_refused("terms.trigger.threshold", "-1.0", "terms.trigger.threshold is -1");
         check_refused("terms.trigger.since", "\"x\"", "unknown variant `x`");
         check_refused("terms.mechanism.name", "\"x\"", "terms.mechanism.name is `x`: it must be one of everyone");
-        check_refused("terms.mechanism.epsilon", "0.0", "terms.mechanism.epsilon is 0");
-        check_refused("terms.mechanism.gamma", "\"0\"", "terms.mechanism.gamma is 0: it must be above 0");
-        check_refused("terms.mechanism.first_budget", "\"0\"", "terms.mechanism.first_budget is 0");
+        check_parameter("ratchet", "epsilon = 0.0", "terms.mechanism.epsilon is 0: it must lie between 1e-9");
+        check_parameter("truth-fedban", "gamma = \"0\"", "terms.mechanism.gamma is 0: it must be above 0");
+        check_parameter("ratchet", "first_budget = \"0\"", "terms.mechanism.first_budget is 0");
+        check_parameter("ratchet", "first_budget = \"x\"", "`x` is not a finite decimal number");
+        check_parameter("ratchet", "first_budget = 0.5", "it must be above 0, and a decimal in quotes");
+        check_parameter("clock", "epsilon = 1.0", "terms.mechanism.epsilon is not a parameter of clock, but of");
         check_refused("limits.connections", "0", "limits.connections is 0: it must lie between 1 and 1000000");
         check_refused("limits.poll_ms", "3600001", "limits.poll_ms is 3600001");
         check_refused("limits.burst", "\"many\"", "invalid type");

@@ -1,6 +1,7 @@
 //! Everything a seed decides before the run begins.
 
 use truthfed::Amount;
+use truthfed::auction::catalog;
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
 use truthfed::protocol::{Since, Trigger};
@@ -67,20 +68,7 @@ impl Plan {
 }
 
 fn agreement(dice: &mut Stream) -> Agreement {
-    let mechanisms = [
-        "clock",
-        "clock",
-        "clock",
-        "greedy",
-        "greedy-v2",
-        "ratchet",
-        "ratchet",
-        "vcg",
-        "truth-fedban",
-        "inc-feducb",
-        "everyone",
-    ];
-    let name = dice.pick(&mechanisms).to_owned();
+    let mechanism = mechanism(dice);
     let coverage = match dice.chance(0.15) {
         true => CoverageSetting::Rule("monopoly-free".to_owned()),
         false => CoverageSetting::Ratio(dice.pick(&[0.01, 0.3, 0.5, 0.7, 0.9, 1.0])),
@@ -96,7 +84,13 @@ fn agreement(dice: &mut Stream) -> Agreement {
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),
         deliveries_ms: dice.pick(&[200, 500, 1500]),
-        mechanism: MechanismSetting { name, ..MechanismSetting::default() },
+        mechanism,
     };
     Agreement::try_from(document).expect("all of these terms are valid")
+}
+
+/// Any mechanism of the catalog, the default more often than the others.
+fn mechanism(dice: &mut Stream) -> MechanismSetting {
+    let names = [catalog::names(), vec![catalog::DEFAULT; 2]].concat();
+    MechanismSetting::named(dice.pick(&names)).expect("the catalog has its own names")
 }

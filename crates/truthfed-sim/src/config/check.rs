@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 use truthfed::Amount;
-use truthfed::auction::catalog::{self, Parameters};
-use truthfed::auction::{Coverage, IncFedUcb, Mechanism, Ratchet, TruthFedBan, Vcg};
+use truthfed::auction::catalog;
+use truthfed::auction::{Coverage, Kind, Mechanism, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{CoverageRule, Since, Terms, Trigger, communication_threshold};
 use truthfed::statistics::MAX_OBSERVATION;
 
-use super::raw::{Behaviour, CoverageSetting, LikedSetting, RawConfig, Threshold, World};
+use super::raw::{Behaviour, CoverageSetting, LikedSetting, RawConfig, Rounds, Threshold, World};
 use crate::world::{ArmLaw, Arrivals, Liked};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,7 @@ pub struct Config {
     bandit: bandit::Config,
     trigger: Trigger,
     terms: Terms,
+    mechanism: MechanismSetting,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,7 @@ pub enum ConfigError {
     #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
     Value {
         /// The key, such as `world.clients`.
-        key: &'static str,
+        key: String,
         /// What it is, and what is allowed.
         problem: String,
         /// The line of the file, where the key stands in one.
@@ -79,7 +80,7 @@ impl Config {
     }
 
     pub fn mechanism(&self) -> Box<dyn Mechanism> {
-        find_mechanism(&self.raw).expect("a checked configuration names a mechanism").mechanism
+        self.mechanism.mechanism()
     }
 
     /// The parameters of the clients' bandits.
@@ -139,7 +140,6 @@ impl TryFrom<RawConfig> for Config {
             Behaviour::Under if behaviour.factor >= 1.0 => return Err(wrong_side("below 1 for under")),
             _ => {}
         }
-        find_mechanism(&raw)?;
         let bandit = bandit::Config::try_from(bandit::RawConfig {
             dimension: world.dimension,
             lambda: learning.lambda,
@@ -165,6 +165,7 @@ impl TryFrom<RawConfig> for Config {
             arrivals: arrivals(&world.arrivals)?,
             bandit: bandit.map_err(|error| wrong("learning", error.to_string()))?,
             trigger: trigger(&raw, coverage)?,
+            mechanism: mechanism(rounds)?,
             terms: terms.checked().map_err(|error| wrong("rounds", error.to_string()))?,
             raw,
         })
@@ -232,24 +233,29 @@ fn trigger(raw: &RawConfig, coverage: CoverageRule) -> Result<Trigger, ConfigErr
     Ok(Trigger { since, threshold })
 }
 
-fn find_mechanism(raw: &RawConfig) -> Result<catalog::Entry, ConfigError> {
-    let rounds = &raw.rounds;
-    let first_budget = amount("rounds.first_budget", rounds.first_budget)?;
-    let gamma = amount("rounds.gamma", rounds.gamma)?;
-    real("rounds.epsilon", rounds.epsilon, 1e-9, 1e9)?;
-    let above_zero = |key: &'static str| move |_| wrong(key, "is 0: it must be above 0".to_owned());
-    let parameters = Parameters {
-        ratchet: Ratchet::new(first_budget, rounds.epsilon).map_err(above_zero("rounds.first_budget"))?,
-        truth_fedban: TruthFedBan::new(rounds.epsilon, gamma)
-            .map_err(|_| wrong("rounds.gamma", "is 0: it must be above 0".to_owned()))?,
-        inc_feducb: IncFedUcb { data_incentive: rounds.data_incentive },
-        vcg: Vcg::default(),
-    };
-    catalog::find(&rounds.mechanism, parameters)
-        .ok_or_else(|| one_of("rounds.mechanism", &rounds.mechanism, &catalog::names()))
+/// The mechanism with its own parameters; those of the others are checked too.
+fn mechanism(rounds: &Rounds) -> Result<MechanismSetting, ConfigError> {
+    let setting = MechanismSetting::named(&rounds.mechanism);
+    let mut setting = setting.map_err(|error| wrong("rounds.mechanism", error.problem()))?;
+    let known = catalog::parameters();
+    for (name, value) in &rounds.parameters.0 {
+        let key = format!("rounds.{name}");
+        let Some((parameter, _)) = known.iter().find(|(parameter, _)| parameter.name == name) else {
+            return Err(wrong(&key, "is an unknown field: neither a setting of rounds nor of a mechanism".to_owned()));
+        };
+        let value = match (parameter.kind, *value) {
+            (Kind::Amount { .. }, Value::Real(units)) => Value::Amount(amount(&key, units)?),
+            (_, value) => value,
+        };
+        let value = parameter.check(value).map_err(|error| wrong(&key, error.problem()))?;
+        if setting.entry().parameter(name).is_some() {
+            setting = setting.with(name, value).map_err(|error| wrong(&key, error.problem()))?;
+        }
+    }
+    Ok(setting)
 }
 
-fn amount(key: &'static str, units: f64) -> Result<Amount, ConfigError> {
+fn amount(key: &str, units: f64) -> Result<Amount, ConfigError> {
     units.to_string().parse().map_err(|error: truthfed::AmountError| wrong(key, format!("is {units}: {error}")))
 }
 
@@ -271,8 +277,8 @@ fn one_of(key: &'static str, value: &str, allowed: &[&str]) -> ConfigError {
     wrong(key, format!("is `{value}`: it must be one of {}", allowed.join(", ")))
 }
 
-fn wrong(key: &'static str, problem: String) -> ConfigError {
-    ConfigError::Value { key, problem, line: None }
+fn wrong(key: &str, problem: String) -> ConfigError {
+    ConfigError::Value { key: key.to_owned(), problem, line: None }
 }
 
 /// Changes one `section.key=value` of a table; the value is TOML, or else a plain string.
@@ -309,18 +315,18 @@ pub(crate) fn line_at(text: &str, byte: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::DEFAULT_TOML;
+    use crate::config::default_toml;
 
     #[test]
     fn the_commented_defaults_are_the_defaults() {
-        let raw: RawConfig = toml::from_str(DEFAULT_TOML).unwrap();
+        let raw: RawConfig = toml::from_str(&default_toml()).unwrap();
         assert_eq!(raw, RawConfig::default());
         assert_eq!(Config::read("", &[]).unwrap().raw(), &raw);
     }
 
     #[test]
     fn every_key_is_in_the_commented_defaults() {
-        let written: toml::Table = toml::from_str(DEFAULT_TOML).unwrap();
+        let written: toml::Table = toml::from_str(&default_toml()).unwrap();
         let known = toml::Table::try_from(RawConfig::default()).unwrap();
         assert_eq!(written, known);
     }
@@ -344,6 +350,10 @@ mod tests {
         check_refused("[rounds]\nepsilon = 0.0", "rounds.epsilon is 0");
         check_refused("[rounds]\ngamma = 0.0", "rounds.gamma is 0: it must be above 0");
         check_refused("[rounds]\nfirst_budget = 0.0", "rounds.first_budget is 0: it must be above 0");
+        check_refused("[rounds]\nfirst_budget = -1", "rounds.first_budget is -1: `-1` is negative");
+        check_refused("[rounds]\n\nnode_limit = -1", "line 3: rounds.node_limit is -1: it must be a whole number");
+        check_refused("[rounds]\ndata_incentive = 1", "rounds.data_incentive is 1: it must be true or false");
+        check_refused("[rounds]\nspeed = 1", "line 2: rounds.speed is an unknown field");
         check_refused("[costs]\nbase_low = 5.0\nbase_high = 1.0", "costs.base_high is 1: it must lie between 5");
         check_refused("[learning]\nlambda = nan", "learning.lambda is NaN");
         check_refused(
@@ -363,6 +373,8 @@ mod tests {
         let config = Config::read("[world]\nclients = 3", &changes.map(str::to_owned)).unwrap();
         assert_eq!((config.raw().world.clients, config.mechanism().name()), (7, "greedy"));
         let refused = |change: &str| Config::read("", &[change.to_owned()]).unwrap_err().to_string();
+        let limited = Config::read("", &["rounds.mechanism=vcg", "rounds.node_limit=7"].map(str::to_owned)).unwrap();
+        assert_eq!(limited.mechanism().parameters(), [("node_limit".to_owned(), Value::Count(7))].into());
         assert!(refused("clients").contains("not of the form"));
         assert!(refused("world.nothing=1").contains("unknown field"));
         assert!(refused("world.clients=0").contains("world.clients is 0"));

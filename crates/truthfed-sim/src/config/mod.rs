@@ -4,13 +4,17 @@
 //! file where there is one.
 
 mod check;
+mod parameters;
 mod raw;
 
 pub(crate) use check::{Arms, line_at};
 pub use check::{Config, ConfigError};
+pub use parameters::Parameters;
 pub use raw::{
     Behaviour, Behaviours, Costs, CoverageSetting, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World,
 };
 
 /// A complete configuration with comments: the defaults.
-pub const DEFAULT_TOML: &str = include_str!("default.toml");
+pub fn default_toml() -> String {
+    include_str!("default.toml").replace("# PARAMETERS\n", &parameters::commented())
+}

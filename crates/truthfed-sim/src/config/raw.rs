@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::parameters::Parameters;
+
 /// A configuration as it is written down.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -72,7 +74,7 @@ pub struct Learning {
 
 /// How rounds are run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct Rounds {
     /// Name of the mechanism.
     pub mechanism: String,
@@ -84,14 +86,8 @@ pub struct Rounds {
     pub trigger: String,
     /// `formula`, or a number.
     pub threshold: Threshold,
-    /// Growth of the budgets of truth-fedban and ratchet.
-    pub epsilon: f64,
-    /// First budget of ratchet.
-    pub first_budget: f64,
-    /// Tolerance of the bisection of truth-fedban.
-    pub gamma: f64,
-    /// Whether inc-feducb counts received data as payment.
-    pub data_incentive: bool,
+    #[serde(flatten)]
+    pub parameters: Parameters,
 }
 
 /// A determinant ratio, or a rule.
@@ -200,10 +196,7 @@ impl Default for Rounds {
             reserve: 10_000.0,
             trigger: "since-round".to_owned(),
             threshold: Threshold::Rule("formula".to_owned()),
-            epsilon: 1.0,
-            first_budget: 0.01,
-            gamma: 1.0,
-            data_incentive: false,
+            parameters: Parameters::default(),
         }
     }
 }

@@ -58,7 +58,8 @@ impl Plan {
         let manipulators = config.raw().world.clients;
         let settings = Vec::new();
         let plan = Plan { config, settings, strategies: Strategy::all(), manipulators, seeds: 10, choosing_seeds: 5 };
-        let paying: Vec<&str> = catalog::names().into_iter().filter(|name| *name != "everyone").collect();
+        let paying: Vec<&str> =
+            catalog::entries().iter().filter(|entry| entry.claims().pays()).map(|entry| entry.name).collect();
         plan.with_mechanisms(&paying).expect("the catalog has its own mechanisms")
     }
 

@@ -7,12 +7,20 @@
 //! All budgets share the walk without a budget (the trunk) up to the first purchase they cannot afford.
 
 use super::kernel::Kernel;
+use super::parameter::{Kind, Parameter};
 use super::path::Path;
 use super::ratio::highest_ask_to_beat;
 use super::{Information, Round, Seat};
 
 /// Largest budget: above the sum of all asks of any round.
 const CEILING: f64 = 1e30;
+
+/// Budgets must grow, and not in too many steps.
+pub(super) const EPSILON: Parameter = Parameter {
+    name: "epsilon",
+    kind: Kind::Real { default: 1.0, least: 1e-9, most: 1e9 },
+    help: "budgets grow by 1 + epsilon",
+};
 
 /// The budgets first * (1 + epsilon)^m, rounded down to micro-units.
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,7 @@
 //! The protocol of DisLinUCB, which takes willing clients for granted. The upper bound of what a round
 //! can learn, and the lower bound of what it pays.
 
+use super::catalog::{Claim, Claims, Entry};
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round};
 use crate::Amount;
 
@@ -10,9 +11,23 @@ use crate::Amount;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Everyone;
 
+pub(super) const ENTRY: Entry = Entry {
+    name: "everyone",
+    summary: "DisLinUCB: all take part, nobody is paid",
+    target: "none",
+    parameters: &[],
+    claims: |_| Claims {
+        individually_rational: Claim::No,
+        truthful: Claim::NotApplicable,
+        collusion_proof: Claim::NotApplicable,
+        optimal: Claim::No,
+    },
+    build: |_| Box::new(Everyone),
+};
+
 impl Mechanism for Everyone {
-    fn name(&self) -> &'static str {
-        "everyone"
+    fn name(&self) -> &str {
+        ENTRY.name
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {

@@ -8,6 +8,7 @@
 
 use rayon::prelude::*;
 
+use super::catalog::{Claim, Claims, Entry};
 use super::path::Path;
 use super::ratio::highest_ask_to_beat;
 use super::{Coverage, Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
@@ -17,9 +18,23 @@ use crate::Amount;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Greedy;
 
+pub(super) const ENTRY: Entry = Entry {
+    name: "greedy",
+    summary: "the paper's Algorithm 3: best value first, critical payments",
+    target: "c",
+    parameters: &[],
+    claims: |_| Claims {
+        individually_rational: Claim::Yes,
+        truthful: Claim::Yes,
+        collusion_proof: Claim::No,
+        optimal: Claim::No,
+    },
+    build: |_| Box::new(Greedy),
+};
+
 impl Mechanism for Greedy {
-    fn name(&self) -> &'static str {
-        "greedy"
+    fn name(&self) -> &str {
+        ENTRY.name
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
@@ -32,7 +47,7 @@ impl Mechanism for Greedy {
 }
 
 /// The greedy auction at any coverage target.
-pub(super) fn run(round: &Round, name: &'static str, target: Coverage) -> Outcome {
+pub(super) fn run(round: &Round, name: &str, target: Coverage) -> Outcome {
     let required = round.required(target);
     let path = covering_path(round, required);
     let priced: Vec<(Seat, Amount, u64)> =

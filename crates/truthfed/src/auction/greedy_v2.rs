@@ -8,15 +8,30 @@
 //! The one difference: clients that ask 0 cost no budget, so the printed loop takes all of them that add
 //! anything even where some would do. The plain greedy stops at the target here too.
 
+use super::catalog::{Claim, Claims, Entry};
 use super::{Coverage, Mechanism, Outcome, Refusal, Round, Seat, greedy};
 
 /// The greedy at the target coverage^(1 - 1/e), critical payments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GreedyV2;
 
+pub(super) const ENTRY: Entry = Entry {
+    name: "greedy-v2",
+    summary: "the paper's Algorithms 4 and 5: the greedy at a stricter target",
+    target: "c^(1-1/e)",
+    parameters: &[],
+    claims: |_| Claims {
+        individually_rational: Claim::Yes,
+        truthful: Claim::Yes,
+        collusion_proof: Claim::No,
+        optimal: Claim::No,
+    },
+    build: |_| Box::new(GreedyV2),
+};
+
 impl Mechanism for GreedyV2 {
-    fn name(&self) -> &'static str {
-        "greedy-v2"
+    fn name(&self) -> &str {
+        ENTRY.name
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {

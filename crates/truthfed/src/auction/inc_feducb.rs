@@ -8,6 +8,10 @@
 //!
 //! Not truthful: a winner that asks more is paid more.
 
+use std::collections::BTreeMap;
+
+use super::catalog::{Claim, Claims, Entry};
+use super::parameter::{Kind, Parameter, Value};
 use super::{Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
 
@@ -19,9 +23,36 @@ pub struct IncFedUcb {
     pub data_incentive: bool,
 }
 
+const DATA_INCENTIVE: Parameter = Parameter {
+    name: "data_incentive",
+    kind: Kind::Switch,
+    help: "count the data a client receives as part of its payment",
+};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "inc-feducb",
+    summary: "Wei et al. 2023 (reconstructed): winners are paid what they ask",
+    target: "c",
+    parameters: &[DATA_INCENTIVE],
+    claims: |setting| Claims {
+        individually_rational: match setting.is_on(&DATA_INCENTIVE) {
+            true => Claim::Partly("counting data"),
+            false => Claim::Yes,
+        },
+        truthful: Claim::No,
+        collusion_proof: Claim::No,
+        optimal: Claim::No,
+    },
+    build: |setting| Box::new(IncFedUcb { data_incentive: setting.is_on(&DATA_INCENTIVE) }),
+};
+
 impl Mechanism for IncFedUcb {
-    fn name(&self) -> &'static str {
-        "inc-feducb"
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        [DATA_INCENTIVE.with(self.data_incentive)].into()
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {

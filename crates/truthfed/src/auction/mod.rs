@@ -4,9 +4,12 @@
 //! clients is the log determinant of the ridge Gram matrix with their data, measured once, in integer
 //! [`Information`] units; from there on every comparison and every payment is exact integer arithmetic.
 //!
-//! Adding a mechanism: a file here that implements [`Mechanism`], and a line in [`catalog`].
+//! To add a mechanism, write a file here that implements [`Mechanism`] and has an `ENTRY`, and add its module, its type
+//! and its entry to the lists below. Its parameters stand in its own file; everything else reads the [`catalog`].
 //!
 //! Not here: collecting data ([`crate::bandit`]), moving funds.
+
+use std::collections::BTreeMap;
 
 mod budget;
 pub mod catalog;
@@ -22,10 +25,12 @@ mod inc_feducb;
 mod information;
 mod kernel;
 mod outcome;
+mod parameter;
 mod path;
 mod ratchet;
 mod ratio;
 mod round;
+mod setting;
 mod sum_tree;
 mod truth_fedban;
 mod vcg;
@@ -45,10 +50,24 @@ pub use greedy_v2::GreedyV2;
 pub use inc_feducb::IncFedUcb;
 pub use information::Information;
 pub use outcome::{Evaluations, Outcome, PaymentRule, Winner};
-pub use ratchet::{Ratchet, RatchetError};
+pub use parameter::{Kind, Parameter, ParameterError, Reason, Value};
+pub use ratchet::Ratchet;
 pub use round::{Offer, Round, RoundError, RoundSpec, Seat};
-pub use truth_fedban::{TruthFedBan, TruthFedBanError};
+pub use setting::{MechanismSetting, RawMechanism, SettingError};
+pub use truth_fedban::TruthFedBan;
 pub use vcg::Vcg;
+
+/// What [`catalog::entries`] lists, baselines first.
+static MECHANISMS: &[catalog::Entry] = &[
+    everyone::ENTRY,
+    inc_feducb::ENTRY,
+    truth_fedban::ENTRY,
+    greedy::ENTRY,
+    greedy_v2::ENTRY,
+    ratchet::ENTRY,
+    clock::ENTRY,
+    vcg::ENTRY,
+];
 
 /// Chooses who takes part and what each is paid.
 ///
@@ -56,7 +75,12 @@ pub use vcg::Vcg;
 /// `examples/own_mechanism.rs` does.
 pub trait Mechanism: Send + Sync {
     /// The name, as on the command line.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
+
+    /// The parameters it runs with, by name. Counterexamples record them.
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        BTreeMap::new()
+    }
 
     /// Winners and payments.
     ///

@@ -43,7 +43,7 @@ pub struct Evaluations {
 /// Winners, payments and what they cover.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    mechanism: &'static str,
+    mechanism: String,
     rule: PaymentRule,
     winners: Vec<Winner>,
     turned_away: Vec<ClientId>,
@@ -61,7 +61,7 @@ impl Outcome {
     /// When a seat is named twice.
     pub fn new(
         round: &Round,
-        mechanism: &'static str,
+        mechanism: &str,
         rule: PaymentRule,
         target: Coverage,
         mut paid: Vec<(Seat, Amount)>,
@@ -83,7 +83,7 @@ impl Outcome {
             essential: round.is_essential(seat, required),
         };
         Outcome {
-            mechanism,
+            mechanism: mechanism.to_owned(),
             rule,
             winners: paid.into_iter().map(winner).collect(),
             turned_away: round.turned_away().iter().map(|offer| offer.client.clone()).collect(),
@@ -95,8 +95,8 @@ impl Outcome {
     }
 
     /// The name of the mechanism.
-    pub fn mechanism(&self) -> &'static str {
-        self.mechanism
+    pub fn mechanism(&self) -> &str {
+        &self.mechanism
     }
 
     /// How payments were found.

@@ -8,13 +8,17 @@
 //! for a client that lowers its ask every step is unchanged until it is chosen. So it is monotone, and the
 //! critical value is the largest over the budgets up to the one at which the search without the client stops.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
-use super::budget::{Grid, buy_within, critical_within};
+use super::budget::{EPSILON, Grid, buy_within, critical_within};
+use super::catalog::{Claim, Claims, Entry};
 use super::kernel::Kernel;
+use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
 use super::round::add;
-use super::{Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use super::{Evaluations, Information, Mechanism, MechanismSetting, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
 
 /// Kept purchases over growing budgets, critical payments.
@@ -24,30 +28,40 @@ pub struct Ratchet {
     epsilon: f64,
 }
 
-/// Why parameters of `ratchet` are refused.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum RatchetError {
-    /// Caller: the first budget must be positive.
-    #[error("first budget is 0: it must be above 0")]
-    FirstBudget,
-    /// Caller: budgets must grow, and not in too many steps.
-    #[error("epsilon is {0}: it must lie between 1e-9 and 1e9")]
-    Epsilon(f64),
-}
+/// A hundredth of a unit: below what one would ask. From 0 budgets would not grow.
+const FIRST_BUDGET: Parameter = Parameter {
+    name: "first_budget",
+    kind: Kind::Amount { default: Amount::from_micros(10_000).expect("a valid amount") },
+    help: "the first budget",
+};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "ratchet",
+    summary: "Algorithm 1 fixed: budgets that no ask can move, once chosen stays chosen",
+    target: "c",
+    parameters: &[EPSILON, FIRST_BUDGET],
+    claims: |_| Claims {
+        individually_rational: Claim::Yes,
+        truthful: Claim::Yes,
+        collusion_proof: Claim::No,
+        optimal: Claim::No,
+    },
+    build: |setting| Box::new(Ratchet::of(setting)),
+};
 
 impl Ratchet {
     /// Budgets `first_budget * (1 + epsilon)^m`.
     ///
     /// # Errors
     /// When the first budget is 0 or epsilon is outside 1e-9..=1e9.
-    pub fn new(first_budget: Amount, epsilon: f64) -> Result<Ratchet, RatchetError> {
-        if first_budget == Amount::ZERO {
-            return Err(RatchetError::FirstBudget);
-        }
-        if !(1e-9..=1e9).contains(&epsilon) {
-            return Err(RatchetError::Epsilon(epsilon));
-        }
+    pub fn new(first_budget: Amount, epsilon: f64) -> Result<Ratchet, ParameterError> {
+        FIRST_BUDGET.check(first_budget)?;
+        EPSILON.check(epsilon)?;
         Ok(Ratchet { first_budget, epsilon })
+    }
+
+    fn of(setting: &MechanismSetting) -> Ratchet {
+        Ratchet { first_budget: setting.amount(&FIRST_BUDGET), epsilon: setting.real(&EPSILON) }
     }
 
     fn grid(&self) -> Grid {
@@ -58,13 +72,17 @@ impl Ratchet {
 /// First budget 0.01, epsilon 1.
 impl Default for Ratchet {
     fn default() -> Ratchet {
-        Ratchet { first_budget: Amount::saturating(10_000), epsilon: 1.0 }
+        Ratchet::of(&ENTRY.setting())
     }
 }
 
 impl Mechanism for Ratchet {
-    fn name(&self) -> &'static str {
-        "ratchet"
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        [EPSILON.with(self.epsilon), FIRST_BUDGET.with(self.first_budget)].into()
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
@@ -231,7 +249,8 @@ mod tests {
 
     #[test]
     fn parameters_outside_their_bounds_are_refused() {
-        assert_eq!(Ratchet::new(Amount::ZERO, 1.0).unwrap_err(), RatchetError::FirstBudget);
+        let error = Ratchet::new(Amount::ZERO, 1.0).unwrap_err();
+        assert_eq!(error.to_string(), "first_budget is 0: it must be above 0");
         for epsilon in [0.0, -1.0, 1e-10, f64::NAN, f64::INFINITY] {
             assert!(Ratchet::new(Amount::STEP, epsilon).is_err(), "{epsilon}");
         }

@@ -73,7 +73,7 @@ struct Shifted<M> {
 }
 
 impl<M: Mechanism> Mechanism for Shifted<M> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.inner.name()
     }
 

@@ -11,11 +11,17 @@
 //! smallest ask above 0 (if there is none, every ask is affordable and any budget will do). A bisection
 //! interval below the tolerance from the start gives its midpoint. No payment exceeds the reserve.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
-use super::budget::Grid;
+use super::budget::{EPSILON, Grid};
+use super::catalog::{Claim, Claims, Entry};
+use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
-use super::{Coverage, Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use super::{
+    Coverage, Evaluations, Information, Mechanism, MechanismSetting, Outcome, PaymentRule, Refusal, Round, Seat,
+};
 use crate::Amount;
 
 /// The printed truthful incentive search with bisected payments.
@@ -25,30 +31,40 @@ pub struct TruthFedBan {
     gamma: Amount,
 }
 
-/// Why parameters of `truth-fedban` are refused.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum TruthFedBanError {
-    /// Caller: budgets must grow, and not in too many steps.
-    #[error("epsilon is {0}: it must lie between 1e-9 and 1e9")]
-    Epsilon(f64),
-    /// Caller: the bisection must end.
-    #[error("gamma is 0: it must be above 0")]
-    Gamma,
-}
+/// As in the paper's experiments. At 0 the bisection would not end.
+const GAMMA: Parameter = Parameter {
+    name: "gamma",
+    kind: Kind::Amount { default: Amount::from_units(1) },
+    help: "the bisection of a payment stops within this",
+};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "truth-fedban",
+    summary: "the paper's Algorithms 1, 2 and 7 as printed, bisected payments",
+    target: "c^(1-1/e)",
+    parameters: &[EPSILON, GAMMA],
+    claims: |_| Claims {
+        individually_rational: Claim::No,
+        truthful: Claim::No,
+        collusion_proof: Claim::No,
+        optimal: Claim::No,
+    },
+    build: |setting| Box::new(TruthFedBan::of(setting)),
+};
 
 impl TruthFedBan {
     /// Budgets grow by `1 + epsilon`, bisection stops within `gamma`.
     ///
     /// # Errors
     /// When epsilon is outside 1e-9..=1e9 or gamma is 0.
-    pub fn new(epsilon: f64, gamma: Amount) -> Result<TruthFedBan, TruthFedBanError> {
-        if !(1e-9..=1e9).contains(&epsilon) {
-            return Err(TruthFedBanError::Epsilon(epsilon));
-        }
-        if gamma == Amount::ZERO {
-            return Err(TruthFedBanError::Gamma);
-        }
+    pub fn new(epsilon: f64, gamma: Amount) -> Result<TruthFedBan, ParameterError> {
+        EPSILON.check(epsilon)?;
+        GAMMA.check(gamma)?;
         Ok(TruthFedBan { epsilon, gamma })
+    }
+
+    fn of(setting: &MechanismSetting) -> TruthFedBan {
+        TruthFedBan { epsilon: setting.real(&EPSILON), gamma: setting.amount(&GAMMA) }
     }
 
     /// Payment by bisection (Algorithm 7).
@@ -92,13 +108,17 @@ impl TruthFedBan {
 /// Epsilon 1 and gamma 1, as in the paper's experiments.
 impl Default for TruthFedBan {
     fn default() -> TruthFedBan {
-        TruthFedBan { epsilon: 1.0, gamma: Amount::from_units(1) }
+        TruthFedBan::of(&ENTRY.setting())
     }
 }
 
 impl Mechanism for TruthFedBan {
-    fn name(&self) -> &'static str {
-        "truth-fedban"
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        [EPSILON.with(self.epsilon), GAMMA.with(self.gamma)].into()
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
@@ -286,7 +306,8 @@ mod tests {
 
     #[test]
     fn parameters_outside_their_bounds_are_refused() {
-        assert_eq!(TruthFedBan::new(1.0, Amount::ZERO).unwrap_err(), TruthFedBanError::Gamma);
+        let error = TruthFedBan::new(1.0, Amount::ZERO).unwrap_err();
+        assert_eq!(error.to_string(), "gamma is 0: it must be above 0");
         assert!(TruthFedBan::new(0.0, Amount::STEP).is_err());
         assert!(TruthFedBan::new(f64::NAN, Amount::STEP).is_err());
     }

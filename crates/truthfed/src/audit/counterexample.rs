@@ -8,16 +8,15 @@ use super::finding::Lie;
 use super::outcome;
 use super::{Gain, Property};
 use crate::Amount;
-use crate::auction::catalog::{self, Entry, Parameters, RawParameters};
-use crate::auction::{CertificateError, ClientId, Mechanism, Outcome, Refusal, Round, Winner, certify};
+use crate::auction::{
+    CertificateError, ClientId, Mechanism, MechanismSetting, Outcome, RawMechanism, Refusal, Round, Winner, certify,
+};
 
 /// A mechanism, a round and lies. Replaying it computes everything else anew.
 #[derive(Debug, Clone)]
 pub struct Counterexample {
-    /// The name of the mechanism.
-    pub mechanism: String,
-    /// The parameters it ran with, if it has any.
-    pub parameters: RawParameters,
+    /// The mechanism, built in or not, and the parameters it ran with.
+    pub mechanism: RawMechanism,
     /// What is broken.
     pub property: Property,
     /// As in [`super::Violation`].
@@ -82,17 +81,15 @@ impl Account {
 }
 
 impl Counterexample {
-    /// The mechanism as the catalog has it, with these parameters.
+    /// The mechanism, if it is built in.
     ///
     /// # Errors
-    /// When it is not in the catalog, or a parameter is out of its range.
-    pub fn entry(&self) -> Result<Entry, CounterexampleError> {
-        let parameters = Parameters::try_from(self.parameters).map_err(CounterexampleError::Parameters)?;
-        let unknown = || CounterexampleError::Mechanism(self.mechanism.clone());
-        catalog::find(&self.mechanism, parameters).ok_or_else(unknown)
+    /// When the catalog does not have it, or a parameter is out of bounds.
+    pub fn setting(&self) -> Result<MechanismSetting, CounterexampleError> {
+        MechanismSetting::try_from(self.mechanism.clone()).map_err(CounterexampleError::Mechanism)
     }
 
-    /// Runs it.
+    /// Runs it with this mechanism: that of [`Counterexample::setting`], or your own.
     ///
     /// # Errors
     /// When the mechanism gives up on the round.

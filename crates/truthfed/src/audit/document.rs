@@ -1,4 +1,4 @@
-//! Counterexamples as JSON documents, schema `truthfed.counterexample/1`.
+//! Counterexamples as JSON documents, schema `truthfed.counterexample/2`.
 //!
 //! The round inside is a document of its own, laid out to be read by hand. Reading names the field that is wrong.
 //! Outcomes, payments and gains are not written: whoever replays it computes them.
@@ -11,12 +11,11 @@ use serde_json::value::RawValue;
 use super::counterexample::{Counterexample, ask_of};
 use super::finding::Lie;
 use super::{Property, UnknownProperty};
-use crate::auction::catalog::{self, Parameters, ParametersError, RawParameters};
-use crate::auction::{ClientIdError, DocumentError, Round, RoundDocument};
+use crate::auction::{ClientIdError, DocumentError, Round, RoundDocument, SettingError};
 use crate::{Amount, AmountError};
 
 /// The schema this version reads and writes.
-pub const COUNTEREXAMPLE_SCHEMA: &str = "truthfed.counterexample/1";
+pub const COUNTEREXAMPLE_SCHEMA: &str = "truthfed.counterexample/2";
 
 /// What errors call the document itself.
 const WHOLE: &str = "counterexample";
@@ -35,12 +34,9 @@ pub enum CounterexampleError {
     /// Another schema.
     #[error("schema: is `{0}`, this version reads `{COUNTEREXAMPLE_SCHEMA}`")]
     Schema(String),
-    /// Not in the catalog.
-    #[error("mechanism: `{0}` is not known: it must be one of {names}", names = catalog::names().join(", "))]
-    Mechanism(String),
-    /// A parameter is out of its range.
-    #[error("parameters: {0}")]
-    Parameters(ParametersError),
+    /// Not in the catalog, or a parameter is out of bounds.
+    #[error("mechanism.{0}")]
+    Mechanism(SettingError),
     /// There is no such property.
     #[error("property: {0}")]
     Property(UnknownProperty),
@@ -85,24 +81,13 @@ pub enum CounterexampleError {
 #[serde(deny_unknown_fields)]
 struct Fields<'a> {
     schema: String,
-    mechanism: String,
     #[serde(borrow)]
-    parameters: &'a RawValue,
+    mechanism: &'a RawValue,
     property: String,
     #[serde(borrow)]
     lies: Vec<&'a RawValue>,
     #[serde(borrow)]
     round: &'a RawValue,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ParameterFields {
-    epsilon: f64,
-    first_budget: Box<RawValue>,
-    gamma: Box<RawValue>,
-    data_incentive: bool,
-    node_limit: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,28 +110,20 @@ impl Counterexample {
             return Err(CounterexampleError::Schema(fields.schema));
         }
         let property = fields.property.parse().map_err(CounterexampleError::Property)?;
-        let parameters = parameters(fields.parameters)?;
+        let mechanism = object("mechanism", fields.mechanism.get())?;
         let round = RoundDocument::read_round(fields.round.get()).map_err(CounterexampleError::Round)?;
         let lies = fields.lies.iter().enumerate().map(|(index, text)| lie(index, text.get(), &round));
         let lies = lies.collect::<Result<Vec<Lie>, _>>()?;
         check_lies(property, &lies)?;
-        Ok(Counterexample { mechanism: fields.mechanism, parameters, property, lies, round })
+        Ok(Counterexample { mechanism, property, lies, round })
     }
 }
 
 /// The document, laid out for a reader, with a line end.
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parameters = ParameterFields {
-            epsilon: self.parameters.epsilon,
-            first_budget: raw(self.parameters.first_budget),
-            gamma: raw(self.parameters.gamma),
-            data_incentive: self.parameters.data_incentive,
-            node_limit: self.parameters.node_limit,
-        };
         writeln!(f, "{{\"schema\": {},", json(&COUNTEREXAMPLE_SCHEMA)?)?;
         writeln!(f, " \"mechanism\": {},", json(&self.mechanism)?)?;
-        writeln!(f, " \"parameters\": {},", json(&parameters)?)?;
         writeln!(f, " \"property\": {},", json(&self.property.name())?)?;
         let lie = |lie: &Lie| json(&LieFields { client: lie.client.to_string(), ask: raw(lie.ask) });
         let lies = self.lies.iter().map(lie).collect::<Result<Vec<_>, _>>()?;
@@ -176,19 +153,6 @@ fn object<'a, T: Deserialize<'a>>(at: &str, text: &'a str) -> Result<T, Countere
     })?;
     reader.end().map_err(|error| shape(at, &error))?;
     Ok(value)
-}
-
-fn parameters(text: &RawValue) -> Result<RawParameters, CounterexampleError> {
-    let fields: ParameterFields = object("parameters", text.get())?;
-    let raw = RawParameters {
-        epsilon: fields.epsilon,
-        first_budget: amount("parameters.first_budget", &fields.first_budget)?,
-        gamma: amount("parameters.gamma", &fields.gamma)?,
-        data_incentive: fields.data_incentive,
-        node_limit: fields.node_limit,
-    };
-    Parameters::try_from(raw).map_err(CounterexampleError::Parameters)?;
-    Ok(raw)
 }
 
 fn lie(index: usize, text: &str, round: &Round) -> Result<Lie, CounterexampleError> {

@@ -7,7 +7,7 @@ use crate::{Total, auction::Mechanism};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Economics {
     /// The name of the mechanism.
-    pub mechanism: &'static str,
+    pub mechanism: String,
     /// Sum of the winners' asks / that of the cheapest set.
     pub social_cost: Option<Spread>,
     /// Payments / the cheapest set's asks.
@@ -91,9 +91,9 @@ impl Ratios {
         self.essential.extend(later.essential);
     }
 
-    pub(super) fn economics(&self, mechanism: &'static str) -> Economics {
+    pub(super) fn economics(&self, mechanism: &str) -> Economics {
         Economics {
-            mechanism,
+            mechanism: mechanism.to_owned(),
             social_cost: Spread::of(&self.social_cost),
             payments: Spread::of(&self.payments),
             frugality: Spread::of(&self.frugality),

@@ -40,7 +40,7 @@ impl Violation {
 #[derive(Debug, Clone)]
 pub struct Verdict {
     /// The name of the mechanism.
-    pub mechanism: &'static str,
+    pub mechanism: String,
     /// The property.
     pub property: Property,
     /// What was tried: clients (`monotone`, `truthful`), clients that win (`ir`, `certified`), groups (`collusion`),
@@ -91,8 +91,9 @@ impl Tally {
         self.keep(later.worst, later.smallest);
     }
 
-    pub(super) fn verdict(&self, mechanism: &'static str, property: Property) -> Verdict {
+    pub(super) fn verdict(&self, mechanism: &str, property: Property) -> Verdict {
         let Tally { cases, violations, refused, worst, smallest } = self.clone();
+        let mechanism = mechanism.to_owned();
         Verdict { mechanism, property, cases, violations, refused, worst, smallest }
     }
 

@@ -126,8 +126,9 @@ impl Audit {
         Sheet { tallies: vec![Tally::default(); self.checks.len()], ratios: Ratios::default() }
     }
 
-    fn verdicts(&self, mechanism: &'static str, sheet: &Sheet) -> impl Iterator<Item = Verdict> {
-        self.checks.iter().zip(&sheet.tallies).map(move |(&property, tally)| tally.verdict(mechanism, property))
+    fn verdicts(&self, mechanism: &str, sheet: &Sheet) -> Vec<Verdict> {
+        let checked = self.checks.iter().zip(&sheet.tallies);
+        checked.map(|(&property, tally)| tally.verdict(mechanism, property)).collect()
     }
 
     /// The worst that breaks a property in one round.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::auction::catalog::{Claim, Entry};
+use crate::auction::catalog::{Claim, Claims};
 
 /// A property of a mechanism that an audit can refute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,15 +58,15 @@ impl Property {
         }
     }
 
-    /// How far a mechanism of the catalog claims it. To fail a [`Claim::Yes`] is a fault.
-    pub fn claim_of(self, entry: &Entry) -> Claim {
+    /// How far a mechanism with these claims promises it. Failing a [`Claim::Yes`] is a fault.
+    pub fn claim_of(self, claims: &Claims) -> Claim {
         match self {
-            Property::Monotone | Property::Truthful | Property::Certified => entry.truthful,
-            Property::IndividuallyRational => entry.individually_rational,
-            Property::Collusion => entry.collusion_proof,
+            Property::Monotone | Property::Truthful | Property::Certified => claims.truthful,
+            Property::IndividuallyRational => claims.individually_rational,
+            Property::Collusion => claims.collusion_proof,
             Property::CollusionInTotal => Claim::No,
             Property::Coverage => Claim::Yes,
-            Property::Optimum => entry.optimal,
+            Property::Optimum => claims.optimal,
         }
     }
 }

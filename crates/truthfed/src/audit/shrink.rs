@@ -8,8 +8,7 @@ use super::counterexample::Counterexample;
 use super::finding::{Lie, Verdict, Violation, clients};
 use super::{Audit, Effort};
 use crate::Amount;
-use crate::auction::catalog::RawParameters;
-use crate::auction::{ClientId, Coverage, Mechanism, Offer, Round, RoundDocument, RoundSpec};
+use crate::auction::{ClientId, Coverage, Mechanism, Offer, RawMechanism, Round, RoundDocument, RoundSpec};
 use crate::statistics::Gram;
 
 /// How hard the property is looked for after each step.
@@ -21,16 +20,16 @@ const MOST_STEPS: usize = 600;
 const SHARE_LEFT: f64 = 0.1;
 
 impl Verdict {
-    /// The worst violation, or the one in the smallest round if that becomes smaller, made small. `parameters` are
-    /// noted in it. None when nothing was found.
-    pub fn counterexample(&self, mechanism: &dyn Mechanism, parameters: RawParameters) -> Option<Counterexample> {
+    /// The worst violation, or the one in the smallest round if that becomes smaller, made small. `mechanism` is the one
+    /// that was audited. None when nothing was found.
+    pub fn counterexample(&self, mechanism: &dyn Mechanism) -> Option<Counterexample> {
         let shrunk = |violation: &Violation| shrink(mechanism, violation.clone());
         let [worst, smallest] = [&self.worst, &self.smallest].map(|violation| violation.as_ref().map(shrunk));
         let size =
             |violation: &Violation| (violation.is_withdrawal(), clients(&violation.round), violation.round.dimension());
         let found = [worst?, smallest?].into_iter().min_by_key(size)?;
         let Violation { property, lies, round, .. } = found;
-        Some(Counterexample { mechanism: mechanism.name().to_owned(), parameters, property, lies, round })
+        Some(Counterexample { mechanism: RawMechanism::of(mechanism), property, lies, round })
     }
 }
 
@@ -99,8 +98,8 @@ impl Shrinking<'_> {
         let mut violation = self.smallest.clone();
         violation.lies[place].ask = ask;
         let Violation { property, lies, round, .. } = violation.clone();
-        let (mechanism, parameters) = (self.mechanism.name().to_owned(), RawParameters::default());
-        let replay = Counterexample { mechanism, parameters, property, lies, round }.replay(self.mechanism).ok()?;
+        let mechanism = RawMechanism::of(self.mechanism);
+        let replay = Counterexample { mechanism, property, lies, round }.replay(self.mechanism).ok()?;
         violation.gain = replay.gain?;
         let is_as_clever = violation.is_withdrawal() <= self.smallest.is_withdrawal();
         (is_as_clever && relative_gain(&violation) >= self.least).then_some(violation)

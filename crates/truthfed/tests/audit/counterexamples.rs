@@ -1,24 +1,22 @@
 //! Counterexamples are small, are read as they were written, and replay.
 
-use truthfed::auction::catalog::{self, RawParameters};
-use truthfed::auction::{Mechanism, TruthFedBan};
+use truthfed::auction::TruthFedBan;
 use truthfed::audit::{Audit, Counterexample, Property};
 
-use crate::rounds;
+use crate::{all, refs, rounds};
 
 #[test]
 fn every_counterexample_is_small_and_replays() {
-    let (entries, rounds) = (catalog::all(), rounds(120));
-    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
-    let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
+    let mechanisms = all();
+    let findings = Audit::new(Property::ALL).rounds(&refs(&mechanisms), rounds(120), || {});
     let mut found = 0;
     for verdict in findings.verdicts.iter().filter(|verdict| !verdict.holds()) {
-        let mechanism = *mechanisms.iter().find(|mechanism| mechanism.name() == verdict.mechanism).unwrap();
-        let small = verdict.counterexample(mechanism, RawParameters::default()).unwrap();
+        let mechanism = mechanisms.iter().find(|mechanism| mechanism.name() == verdict.mechanism).unwrap();
+        let small = verdict.counterexample(mechanism.as_ref()).unwrap();
         let text = small.to_string();
         let again = Counterexample::read(&text).unwrap();
         assert_eq!(again.to_string(), text);
-        let replay = again.replay(again.entry().unwrap().mechanism.as_ref()).unwrap();
+        let replay = again.replay(again.setting().unwrap().mechanism().as_ref()).unwrap();
         assert!(replay.reproduces, "{text}");
         assert!(!replay.to_string().is_empty());
         assert!(small.round.admitted() <= 6, "{text}");
@@ -32,7 +30,7 @@ fn the_printed_algorithm_is_refuted_with_at_most_four_clients() {
     let printed = TruthFedBan::default();
     let audit = Audit::new([Property::Monotone, Property::Truthful]);
     for verdict in audit.rounds(&[&printed], rounds(300), || {}).verdicts {
-        let small = verdict.counterexample(&printed, RawParameters::default()).unwrap();
+        let small = verdict.counterexample(&printed).unwrap();
         let replay = small.replay(&printed).unwrap();
         assert!(replay.reproduces && small.round.admitted() <= 4, "{small}");
         // Not just by staying away.
@@ -44,18 +42,17 @@ fn the_printed_algorithm_is_refuted_with_at_most_four_clients() {
 fn a_property_that_holds_has_no_counterexample() {
     let clock = truthfed::auction::Clock;
     let findings = Audit::new([Property::Truthful]).rounds(&[&clock], rounds(5), || {});
-    assert!(findings.verdicts[0].counterexample(&clock, RawParameters::default()).is_none());
+    assert!(findings.verdicts[0].counterexample(&clock).is_none());
 }
 
-const VALID: &str = r#"{"schema": "truthfed.counterexample/1", "mechanism": "inc-feducb",
- "parameters": {"epsilon":1.0,"first_budget":0.01,"gamma":1,"data_incentive":false,"node_limit":300000},
+const VALID: &str = r#"{"schema": "truthfed.counterexample/2", "mechanism": {"name":"inc-feducb","data_incentive":false},
  "property": "truthful", "lies": [{"client":"b","ask":50}],
  "round": {"schema": "truthfed.round/1", "lambda": 0.1, "coverage": 0.5, "reserve": 100, "base": [[0.0]],
   "offers": [{"client":"a","ask":3,"gram":[[4.0]]}, {"client":"b","ask":5,"gram":[[6.0]]}, {"client":"c","ask":101,"gram":[[1.0]]}]}}"#;
 
 fn check_refused(from: &str, to: &str, expected: &str) {
     assert!(VALID.contains(from), "{from}");
-    let read = Counterexample::read(&VALID.replacen(from, to, 1)).and_then(|read| read.entry().map(|_| ()));
+    let read = Counterexample::read(&VALID.replacen(from, to, 1)).and_then(|read| read.setting().map(|_| ()));
     let error = read.unwrap_err().to_string();
     assert!(error.contains(expected), "{error}");
 }
@@ -63,14 +60,20 @@ fn check_refused(from: &str, to: &str, expected: &str) {
 #[test]
 fn whatever_is_wrong_with_a_document_is_named() {
     Counterexample::read(VALID).unwrap();
-    check_refused("counterexample/1", "counterexample/2", "schema: is `truthfed.counterexample/2`");
+    check_refused("counterexample/2", "counterexample/1", "schema: is `truthfed.counterexample/1`");
     check_refused("\"mechanism\"", "\"mechanisms\"", "unknown field `mechanisms`");
     check_refused("\"property\": \"truthful\",", "", "missing field `property`");
-    check_refused("inc-feducb", "second-price", "mechanism: `second-price` is not known: it must be one of everyone");
+    check_refused("inc-feducb", "own", "mechanism.name is `own`: it must be one of everyone");
     check_refused("\"truthful\"", "\"honest\"", "property: `honest` is no property");
-    check_refused("\"epsilon\":1.0", "\"epsilon\":0", "parameters: epsilon is 0");
-    check_refused("\"epsilon\":1.0", "\"eps\":1.0", "parameters.eps: unknown field `eps`");
-    check_refused("\"gamma\":1", "\"gamma\":-1", "parameters.gamma: `-1` is negative");
+    let check_mechanism = |other: &str, expected: &str| {
+        check_refused(r#"{"name":"inc-feducb","data_incentive":false}"#, other, expected);
+    };
+    check_mechanism(r#"{"name":"ratchet","epsilon":0}"#, "mechanism.epsilon is 0: it must lie between 1e-9 and 1e9");
+    check_mechanism(r#"{"name":"ratchet","eps":1.0}"#, "mechanism.eps is not a parameter of ratchet, which has");
+    check_mechanism(r#"{"name":"clock","epsilon":1}"#, "mechanism.epsilon is not a parameter of clock, but of");
+    check_mechanism(r#"{"name":"ratchet","gamma":"-1"}"#, "mechanism.gamma: `-1` is negative");
+    check_mechanism(r#"{"epsilon":0}"#, "mechanism: missing field `name`");
+    check_mechanism(r#""clock""#, "mechanism: expected an object");
     check_refused("\"client\":\"b\",\"ask\":50", "\"client\":\"z\",\"ask\":50", "lies[0].client: z does not offer");
     check_refused("\"client\":\"b\",\"ask\":50", "\"client\":\"\",\"ask\":50", "lies[0].client: client name is empty");
     check_refused("\"ask\":50", "\"ask\":1e-9", "lies[0].ask: `1e-9` has more than 6 decimal places");
@@ -88,11 +91,11 @@ fn whatever_is_wrong_with_a_document_is_named() {
 fn a_lie_that_does_not_pay_does_not_reproduce() {
     let replay = |text: &str| {
         let read = Counterexample::read(text).unwrap();
-        read.replay(read.entry().unwrap().mechanism.as_ref()).unwrap()
+        read.replay(read.setting().unwrap().mechanism().as_ref()).unwrap()
     };
     let pays = replay(VALID);
     assert!(pays.reproduces);
     assert_eq!(pays.to_string(), "b, at cost 5, asks 50 and gains 45");
-    assert!(!replay(&VALID.replace("inc-feducb", "clock")).reproduces);
+    assert!(!replay(&VALID.replace(r#""inc-feducb","data_incentive":false"#, "\"clock\"")).reproduces);
     assert!(!replay(&VALID.replace("\"ask\":50", "\"ask\":5")).reproduces);
 }

@@ -27,7 +27,7 @@ pub(crate) struct Faulty<'m> {
 }
 
 impl Mechanism for Faulty<'_> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.inner.name()
     }
 

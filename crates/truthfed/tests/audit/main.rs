@@ -21,8 +21,17 @@ pub(crate) fn rounds(count: u64) -> Vec<Round> {
     (0..count).map(|seed| varied_within(seed, (3, 8), (1, 3))).collect()
 }
 
-fn truthful() -> Vec<Entry> {
-    catalog::all().into_iter().filter(|entry| entry.truthful == Claim::Yes).collect()
+fn truthful() -> impl Iterator<Item = &'static Entry> {
+    catalog::entries().iter().filter(|entry| entry.claims().truthful == Claim::Yes)
+}
+
+/// Every mechanism of the catalog.
+pub(crate) fn all() -> Vec<Box<dyn Mechanism>> {
+    catalog::entries().iter().map(Entry::mechanism).collect()
+}
+
+pub(crate) fn refs(mechanisms: &[Box<dyn Mechanism>]) -> Vec<&dyn Mechanism> {
+    mechanisms.iter().map(AsRef::as_ref).collect()
 }
 
 /// Everything that the findings say.
@@ -39,13 +48,11 @@ fn told(findings: &Findings) -> String {
 
 #[test]
 fn nothing_is_found_against_what_is_claimed() {
-    let (entries, rounds) = (catalog::all(), rounds(300));
-    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
-    let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
-    assert_eq!((findings.rounds, findings.verdicts.len()), (300, 8 * 8));
-    for entry in &entries {
-        for property in Property::ALL.into_iter().filter(|property| property.claim_of(entry) == Claim::Yes) {
-            let verdict = findings.verdict(entry.mechanism.name(), property).unwrap();
+    let findings = Audit::new(Property::ALL).rounds(&refs(&all()), rounds(300), || {});
+    assert_eq!((findings.rounds, findings.verdicts.len()), (300, catalog::entries().len() * Property::ALL.len()));
+    for entry in catalog::entries() {
+        for property in Property::ALL.into_iter().filter(|property| property.claim_of(&entry.claims()) == Claim::Yes) {
+            let verdict = findings.verdict(entry.name, property).unwrap();
             assert!(verdict.holds() && verdict.cases > 0 && verdict.refused == 0, "{verdict:?}");
         }
     }
@@ -53,9 +60,7 @@ fn nothing_is_found_against_what_is_claimed() {
 
 #[test]
 fn what_is_known_to_be_false_is_found() {
-    let (entries, rounds) = (catalog::all(), rounds(300));
-    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
-    let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
+    let findings = Audit::new(Property::ALL).rounds(&refs(&all()), rounds(300), || {});
     let known = [
         ("truth-fedban", Property::Monotone),
         ("truth-fedban", Property::Truthful),
@@ -78,10 +83,10 @@ fn what_is_known_to_be_false_is_found() {
 fn check_refuted(fault: Fault, property: Property, count: u64) {
     let rounds = rounds(count);
     // The smallest ask always fits the first budget of its own grid: there only the price of the ratchet is wrong.
-    let is_sound =
-        |entry: &Entry| (fault, property, entry.mechanism.name()) == (OwnGrid, Property::Monotone, "ratchet");
-    for entry in truthful().into_iter().filter(|entry| !is_sound(entry)) {
-        let faulty = Faulty { inner: entry.mechanism.as_ref(), fault };
+    let is_sound = |entry: &&Entry| (fault, property, entry.name) == (OwnGrid, Property::Monotone, "ratchet");
+    for entry in truthful().filter(|entry| !is_sound(entry)) {
+        let mechanism = entry.mechanism();
+        let faulty = Faulty { inner: mechanism.as_ref(), fault };
         let findings = Audit::new([property]).rounds(&[&faulty], &rounds, || {});
         let verdict = &findings.verdicts[0];
         assert!(!verdict.holds(), "{fault:?} of {} passes as {property}", verdict.mechanism);
@@ -125,7 +130,7 @@ fn prices_that_peek_at_the_own_ask_are_refuted() {
 fn a_choice_that_disagrees_with_the_payments_is_refuted() {
     struct Absent;
     impl Mechanism for Absent {
-        fn name(&self) -> &'static str {
+        fn name(&self) -> &str {
             "absent"
         }
         fn run(&self, round: &Round) -> Result<truthfed::auction::Outcome, truthfed::auction::Refusal> {
@@ -141,11 +146,10 @@ fn a_choice_that_disagrees_with_the_payments_is_refuted() {
 
 #[test]
 fn the_number_of_threads_does_not_matter() {
-    let entries = catalog::all();
-    let mechanisms: Vec<&dyn Mechanism> = entries.iter().map(|entry| entry.mechanism.as_ref()).collect();
+    let mechanisms = all();
     let audited = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| told(&Audit::new(Property::ALL).rounds(&mechanisms, rounds(60).into_par_iter(), || {})))
+        pool.install(|| told(&Audit::new(Property::ALL).rounds(&refs(&mechanisms), rounds(60).into_par_iter(), || {})))
     };
     let one = audited(1);
     assert!(audited(2) == one && audited(7) == one);

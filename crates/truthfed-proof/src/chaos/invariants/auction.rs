@@ -2,7 +2,7 @@
 //! reserve. I12: no sampled lie gains, and payments are critical, where the catalog says so.
 
 use truthfed::Amount;
-use truthfed::auction::catalog::{self, Claim, Parameters};
+use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Coverage, Mechanism, Offer, Outcome, Round, RoundSpec, certify};
 use truthfed::generate::Stream;
 use truthfed::protocol::{CoverageRule, RoundId};
@@ -55,11 +55,11 @@ impl Observer {
         };
         let is_identical = awards.len() == outcome.winners().len() && awards.iter().zip(outcome.winners()).all(is_same);
         check(is_identical, "I11", || format!("round {round} was awarded {awards:?}, again it is {outcome:?}"))?;
-        let entry = catalog::find(mechanism.name(), Parameters::default()).expect("it is in the catalog");
-        if entry.individually_rational == Claim::Yes {
+        let claims = self.agreement.document().mechanism.claims();
+        if claims.individually_rational == Claim::Yes {
             self.check_bounds(round, awards)?;
         }
-        if entry.truthful == Claim::Yes {
+        if claims.truthful == Claim::Yes {
             for _ in 0..LIES {
                 check_lie(round, &auction, mechanism.as_ref(), &outcome, dice)?;
             }

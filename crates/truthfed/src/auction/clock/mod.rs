@@ -19,15 +19,30 @@ mod rejection;
 use rayon::prelude::*;
 
 use self::rejection::History;
+use super::catalog::{Claim, Claims, Entry};
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 
 /// The descending clock auction, critical payments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clock;
 
+pub(super) const ENTRY: Entry = Entry {
+    name: "clock",
+    summary: "descending clock: the worst value leaves, prices fall (default)",
+    target: "c",
+    parameters: &[],
+    claims: |_| Claims {
+        individually_rational: Claim::Yes,
+        truthful: Claim::Yes,
+        collusion_proof: Claim::Yes,
+        optimal: Claim::No,
+    },
+    build: |_| Box::new(Clock),
+};
+
 impl Mechanism for Clock {
-    fn name(&self) -> &'static str {
-        "clock"
+    fn name(&self) -> &str {
+        ENTRY.name
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {

@@ -14,9 +14,13 @@
 mod bounds;
 mod search;
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use self::search::{Search, Solution};
+use super::catalog::{Claim, Claims, Entry};
+use super::parameter::{Kind, Parameter, Value};
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
 
@@ -31,16 +35,43 @@ pub struct Vcg {
     pub node_limit: u64,
 }
 
-/// Three hundred thousand nodes: more than 30 clients need, and some seconds before 60 are refused.
+/// More than 30 clients need, and some seconds before 60 are refused.
+const DEFAULT_NODE_LIMIT: u64 = 300_000;
+
+const NODE_LIMIT: Parameter = Parameter {
+    name: "node_limit",
+    kind: Kind::Count { default: DEFAULT_NODE_LIMIT },
+    help: "most nodes a search may visit",
+};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "vcg",
+    summary: "the exact optimum by branch and bound, Clarke payments",
+    target: "c",
+    parameters: &[NODE_LIMIT],
+    claims: |_| Claims {
+        individually_rational: Claim::Yes,
+        truthful: Claim::Yes,
+        collusion_proof: Claim::No,
+        optimal: Claim::Yes,
+    },
+    build: |setting| Box::new(Vcg { node_limit: setting.count(&NODE_LIMIT) }),
+};
+
+/// With the default of [`Vcg::node_limit`], 300,000 nodes.
 impl Default for Vcg {
     fn default() -> Vcg {
-        Vcg { node_limit: 300_000 }
+        Vcg { node_limit: DEFAULT_NODE_LIMIT }
     }
 }
 
 impl Mechanism for Vcg {
-    fn name(&self) -> &'static str {
-        "vcg"
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        [NODE_LIMIT.with(self.node_limit)].into()
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
@@ -119,9 +150,9 @@ mod tests {
     fn vcg_social_cost_is_at_most_that_of_all_others_at_its_target() {
         for (seed, round) in random_rounds(400) {
             let optimum = Vcg::default().run(&round).unwrap().social_cost();
-            for entry in catalog::all() {
-                let outcome = entry.mechanism.run(&round).unwrap();
-                assert!(optimum <= outcome.social_cost(), "seed {seed}: {}", entry.mechanism.name());
+            for entry in catalog::entries() {
+                let outcome = entry.mechanism().run(&round).unwrap();
+                assert!(optimum <= outcome.social_cost(), "seed {seed}: {}", entry.name);
             }
         }
     }

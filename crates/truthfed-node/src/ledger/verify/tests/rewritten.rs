@@ -1,6 +1,7 @@
 //! What was written is changed afterwards.
 
 use truthfed::Amount;
+use truthfed::auction::MechanismSetting;
 
 use super::*;
 use crate::terms::TermsDocument;
@@ -174,7 +175,7 @@ fn an_outcome_computed_with_another_reserve_is_found() {
 #[test]
 fn an_outcome_of_another_mechanism_is_found() {
     let mut other = terms(2);
-    other.mechanism.name = "everyone".to_owned();
+    other.mechanism = MechanismSetting::named("everyone").unwrap();
     let mut played = Played::under(other, &["a", "b", "c"]);
     played.full_round();
     let problem = find(&played.pretending(terms(2)));
