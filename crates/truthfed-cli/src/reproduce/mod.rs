@@ -19,7 +19,7 @@ mod single_rounds;
 
 use anyhow::Context;
 use truthfed_report::page::{Section, Verdict, VerdictKind};
-use truthfed_sim::output::{OutputFolder, REPRODUCTION};
+use truthfed_sim::output::OutputFolder;
 use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
@@ -49,7 +49,7 @@ struct Reproduction {
 
 pub(crate) fn run(args: &ReproduceArgs) -> anyhow::Result<Report> {
     // Before the experiments: nobody should wait for a report that cannot be written.
-    let folder = OutputFolder::open(&args.out, &REPRODUCTION)?;
+    let folder = OutputFolder::open(&args.out, &output::REPRODUCTION)?;
     let seeds = if args.quick { args.seeds.min(2) } else { args.seeds };
     let progress = Progress::new("stages", STAGES);
     let reproduction = measure(Options { seeds, quick: args.quick }, &progress)?;

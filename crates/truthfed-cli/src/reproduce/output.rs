@@ -10,7 +10,7 @@ use truthfed_report::export::figure_files;
 use truthfed_report::page::{Item, Page, Section, Verdict, VerdictKind};
 use truthfed_sim::config::default_toml;
 use truthfed_sim::manipulation::SETTING;
-use truthfed_sim::output::OutputFolder;
+use truthfed_sim::output::{Kind, OutputFolder};
 use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
@@ -19,6 +19,18 @@ use super::macro_level::SWEEP;
 use super::micro_level::COUNTEREXAMPLE;
 use super::single_rounds::FIXED_GRID;
 use crate::report::json;
+
+/// What [`write`] leaves in its folder.
+pub(super) const REPRODUCTION: Kind = Kind {
+    schema: "truthfed.reproduction/1",
+    command: "truthfed reproduce",
+    files: &["index.html", "claims.json", "config.toml", "misreport.toml", "across-rounds.toml"],
+    inner: &[
+        ("figures", |name| [".svg", ".pdf", ".png", ".csv"].iter().any(|ending| name.ends_with(ending))),
+        ("rounds", |name| name.contains("-seed-") && name.ends_with(".jsonl")),
+        ("counterexamples", |name| name.ends_with(".json")),
+    ],
+};
 
 /// The page: claims on top, then the sections, settings at the end.
 fn page(reproduction: &Reproduction) -> Page {
@@ -58,7 +70,7 @@ fn footer(options: Options) -> String {
     )
 }
 
-/// Writes everything into a folder of kind [`REPRODUCTION`](truthfed_sim::output::REPRODUCTION), and returns the path of
+/// Writes everything into a folder of kind [`REPRODUCTION`], and returns the path of
 /// the page. If a file cannot be written, the folder stays marked as unfinished and can be written to again.
 pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow::Result<PathBuf> {
     let page = page(reproduction);

@@ -11,17 +11,16 @@ use super::folder::{MANIFEST, UNFINISHED, list};
 /// What an experiment of some kind leaves behind.
 #[derive(Debug)]
 pub struct Kind {
-    schema: &'static str,
+    pub schema: &'static str,
     /// The command that writes it.
-    command: &'static str,
-    /// Files at the top.
-    files: &'static [&'static str],
-    /// Folders inside.
-    inner: &'static [Inner],
+    pub command: &'static str,
+    /// Every file at the top: a folder with any other is refused.
+    pub files: &'static [&'static str],
+    pub inner: &'static [Inner],
 }
 
 /// A folder inside, and whether a name in it is ours.
-type Inner = (&'static str, fn(&str) -> bool);
+pub type Inner = (&'static str, fn(&str) -> bool);
 
 /// The folder of `truthfed simulate`.
 pub const SIMULATION: Kind = Kind {
@@ -37,18 +36,6 @@ pub const SWEEP: Kind = Kind {
     command: "truthfed sweep",
     files: &["sweep.toml", "results.csv", "summary.csv"],
     inner: &[("cells", |name| name.ends_with(".json") && name.starts_with(|first: char| first.is_ascii_digit()))],
-};
-
-/// The folder of `truthfed reproduce`.
-pub const REPRODUCTION: Kind = Kind {
-    schema: "truthfed.reproduction/1",
-    command: "truthfed reproduce",
-    files: &["index.html", "claims.json", "config.toml", "misreport.toml"],
-    inner: &[
-        ("figures", |name| [".svg", ".pdf", ".png", ".csv"].iter().any(|ending| name.ends_with(ending))),
-        ("rounds", |name| name.contains("-seed-") && name.ends_with(".jsonl")),
-        ("counterexamples", |name| name.ends_with(".json")),
-    ],
 };
 
 impl Kind {

@@ -23,7 +23,7 @@ use crate::simulation::Run;
 
 pub(crate) use digest::{hash_file, hex_digest};
 pub use folder::{OutputError, OutputFolder, Writer};
-pub use kind::{Kind, REPRODUCTION, SIMULATION, SWEEP};
+pub use kind::{Inner, Kind, SIMULATION, SWEEP};
 pub(crate) use tables::{csv_field, figure_names, figure_values};
 
 /// Writes the runs of a configuration, and the manifest.
