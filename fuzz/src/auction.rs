@@ -72,7 +72,7 @@ fn spec(bytes: &mut Bytes<'_>) -> Option<RoundSpec> {
         Some(Offer { client, ask: amount(bytes, reserve), gram: gram(bytes, dimension)? })
     };
     let offers = (0..clients).map(offer).collect::<Option<_>>()?;
-    Some(RoundSpec { lambda, coverage: coverage.ok()?, reserve, base, offers })
+    Some(RoundSpec { lambda, coverage: coverage.ok()?, reserve, ..RoundSpec::new(base, offers) })
 }
 
 /// Whole units, micro-units, or close to a bound.

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::Amount;
-use truthfed::auction::{ClientId, Clock, Coverage, Everyone, Mechanism, Offer};
+use truthfed::auction::{ClientId, Clock, Everyone, Mechanism, Offer};
 use truthfed::bandit::{Config, RawConfig};
 use truthfed::protocol::{
-    Accepted, Asking, Coordinator, CoverageRule, Ending, Input, Member, Notice, OpenRound, Output, Request, RoundId,
+    Accepted, Asking, Coordinator, Ending, Input, Member, Notice, OpenRound, Output, RawTerms, Request, RoundId,
     RoundRecord, Since, Terms, Time, Trigger,
 };
 use truthfed::statistics::{Gram, Statistics};
@@ -66,17 +66,9 @@ impl Asking for Price {
 }
 
 fn terms() -> Terms {
-    Terms {
-        dimension: DIMENSION,
-        lambda: 0.1,
-        coverage: CoverageRule::Fixed(Coverage::ratio(0.5).expect("a valid ratio")),
-        reserve: RESERVE,
-        norm: 1.0,
-        reward: 1.0,
-        samples: 1000,
-        offers_ms: 100,
-        deliveries_ms: 100,
-    }
+    let bandit = RawConfig { dimension: DIMENSION, ..RawConfig::default() };
+    let raw = RawTerms { bandit, reserve: RESERVE, offers_ms: 100, deliveries_ms: 100, ..RawTerms::default() };
+    raw.try_into().expect("valid terms")
 }
 
 fn mechanism(is_clock: bool) -> Box<dyn Mechanism> {

@@ -1,9 +1,10 @@
 //! What machines are saved as: members, and the standing of a coordinator.
 
 use truthfed::Amount;
-use truthfed::auction::{Clock, Coverage};
+use truthfed::auction::Clock;
+use truthfed::bandit::RawConfig;
 use truthfed::protocol::{
-    Asking, Coordinator, CoverageRule, Input, Member, Notice, Request, RoundId, Snapshot, Standing, Terms, Time,
+    Asking, Coordinator, Input, Member, Notice, RawTerms, Request, RoundId, Snapshot, Standing, Terms, Time,
 };
 use truthfed::statistics::Statistics;
 
@@ -47,17 +48,8 @@ fn go_on(mut member: Member) {
 }
 
 fn resume(standing: &Standing) {
-    let terms = Terms {
-        dimension: standing.settled.dimension(),
-        lambda: 0.1,
-        coverage: CoverageRule::Fixed(Coverage::ratio(0.5).expect("a valid ratio")),
-        reserve: Amount::from_units(100),
-        norm: 1.0,
-        reward: 1.0,
-        samples: 1000,
-        offers_ms: 100,
-        deliveries_ms: 100,
-    };
+    let bandit = RawConfig { dimension: standing.settled.dimension(), ..RawConfig::default() };
+    let terms = Terms::try_from(RawTerms { bandit, ..RawTerms::default() }).expect("valid terms");
     let mut coordinator = Coordinator::resume(terms, Box::new(Clock), standing.clone());
     assert_eq!(&coordinator.standing(), standing);
     let Some(member) = standing.members.keys().next().cloned() else { return };

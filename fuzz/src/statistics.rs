@@ -1,9 +1,9 @@
 //! Data as members offer and deliver it: honest data is never refused, and what is taken can be used.
 
 use truthfed::Amount;
-use truthfed::auction::{Coverage, Offer};
+use truthfed::auction::Offer;
 use truthfed::bandit::{Config, LinUcb, RawConfig, RefreshError};
-use truthfed::protocol::{CoverageRule, Surprise, Terms};
+use truthfed::protocol::{RawTerms, Surprise, Terms};
 use truthfed::statistics::{Gram, MAX_OBSERVATION, Statistics};
 
 use crate::bytes::Bytes;
@@ -12,22 +12,22 @@ use crate::bytes::Bytes;
 pub fn honest(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
     let Some(terms) = terms(&mut bytes) else { return false };
-    let mut parts = vec![Statistics::new(terms.dimension).expect("checked terms")];
-    for _ in 0..terms.samples.min(64) {
+    let mut parts = vec![Statistics::new(terms.dimension()).expect("checked terms")];
+    for _ in 0..terms.raw().samples.min(64) {
         if bytes.is_empty() {
             break;
         }
         if bytes.below(8) == 0 {
-            parts.push(Statistics::new(terms.dimension).expect("checked terms"));
+            parts.push(Statistics::new(terms.dimension()).expect("checked terms"));
         }
         let (context, reward) = (within(&mut bytes, &terms), bytes.float());
-        let reward = if reward.is_finite() { reward.clamp(-terms.reward, terms.reward) } else { terms.reward };
+        let reward = if reward.is_finite() { reward.clamp(-terms.raw().reward, terms.raw().reward) } else { terms.raw().reward };
         let part = parts.last_mut().expect("there is one");
         if part.observe(&context, reward).is_err() {
             return false;
         }
     }
-    let mut data = Statistics::new(terms.dimension).expect("checked terms");
+    let mut data = Statistics::new(terms.dimension()).expect("checked terms");
     parts.iter().for_each(|part| data.merge(part).expect("one dimension"));
     check_taken(&terms, &data);
     true
@@ -37,17 +37,17 @@ pub fn honest(bytes: &[u8]) -> bool {
 pub fn statistics(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
     let Some(terms) = terms(&mut bytes) else { return false };
-    let lower = bytes.floats(terms.dimension * (terms.dimension + 1) / 2);
-    let Ok(gram) = Gram::from_lower(terms.dimension, lower) else { return false };
+    let lower = bytes.floats(terms.dimension() * (terms.dimension() + 1) / 2);
+    let Ok(gram) = Gram::from_lower(terms.dimension(), lower) else { return false };
     let (offer, samples) = (offer(gram), bytes.count());
     if terms.check_offer(&offer, samples).is_err() {
         return false;
     }
-    let moment = bytes.floats(terms.dimension);
+    let moment = bytes.floats(terms.dimension());
     if terms.check_delivery(&offer, samples, &moment).is_err() {
         return false;
     }
-    assert!(offer.gram.trace() <= samples as f64 * terms.norm * terms.norm * 1.001, "{offer:?}");
+    assert!(offer.gram.trace() <= samples as f64 * terms.raw().norm * terms.raw().norm * 1.001, "{offer:?}");
     let data = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked");
     check_usable(&terms, &data);
     true
@@ -59,24 +59,16 @@ fn terms(bytes: &mut Bytes<'_>) -> Option<Terms> {
         0 => bytes.float(),
         _ => bytes.pick(&[1.0, 1e-9, 1e-3, 1e3, 1e6, 1e9]),
     };
-    let terms = Terms {
-        dimension: 1 + bytes.below(4),
-        lambda: size(bytes),
-        coverage: CoverageRule::Fixed(Coverage::ratio(0.5).expect("a valid ratio")),
-        reserve: Amount::from_units(100),
-        norm: size(bytes),
-        reward: size(bytes),
-        samples: bytes.pick(&[1000, 1, 50, 1_000_000, 1_000_000_000]),
-        offers_ms: 100,
-        deliveries_ms: 100,
-    };
-    terms.checked().ok()
+    let bandit = RawConfig { dimension: 1 + bytes.below(4), lambda: size(bytes), ..RawConfig::default() };
+    let (norm, reward) = (size(bytes), size(bytes));
+    let samples = bytes.pick(&[1000, 1, 50, 1_000_000, 1_000_000_000]);
+    RawTerms { bandit, norm, reward, samples, ..RawTerms::default() }.try_into().ok()
 }
 
 /// A context that is as long as the terms allow, or shorter.
 fn within(bytes: &mut Bytes<'_>, terms: &Terms) -> Vec<f64> {
-    let longest = terms.norm.min(MAX_OBSERVATION);
-    let mut context = bytes.floats(terms.dimension);
+    let longest = terms.raw().norm.min(MAX_OBSERVATION);
+    let mut context = bytes.floats(terms.dimension());
     context.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = longest);
     // Scaled first, so that squares stay in range.
     let largest = context.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
@@ -98,14 +90,14 @@ fn check_taken(terms: &Terms, data: &Statistics) {
     let (offer, samples) = (offer(data.gram().clone()), data.samples());
     let written = serde_json::to_string(data).expect("statistics are JSON");
     assert_eq!(serde_json::from_str::<Statistics>(&written).as_ref().ok(), Some(data), "{written}");
-    assert!(Gram::from_lower(terms.dimension, data.gram().lower().to_vec()).is_ok(), "too large to be read");
+    assert!(Gram::from_lower(terms.dimension(), data.gram().lower().to_vec()).is_ok(), "too large to be read");
     assert_eq!(terms.check_offer(&offer, samples), Ok(()), "{terms:?}");
     assert_eq!(terms.check_delivery(&offer, samples, data.moment()), Ok(()), "{terms:?} {offer:?}");
 }
 
 /// It can be merged, and a bandit can decide by it unless its ridge is drowned.
 fn check_usable(terms: &Terms, data: &Statistics) {
-    let (dimension, lambda) = (terms.dimension, terms.lambda);
+    let (dimension, lambda) = (terms.dimension(), terms.bandit().lambda());
     let mut twice = data.clone();
     twice.merge(data).expect("one dimension");
     let config = RawConfig { dimension, lambda, ..RawConfig::default() };

@@ -98,7 +98,7 @@ fn headline(config: &Config, seeds: usize) -> String {
     let clients = if world.clients == 1 { "client" } else { "clients" };
     format!(
         "{}: {} {clients}, dimension {}, {} steps, {seeds}.",
-        config.mechanism().name(),
+        config.terms().mechanism().name(),
         world.clients,
         world.dimension,
         world.steps,

@@ -12,7 +12,7 @@ use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::RoundId;
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
-use crate::terms::TermsDocument;
+use crate::terms::RawTerms;
 use crate::wire::Envelope;
 
 /// One durable step.
@@ -26,7 +26,7 @@ pub enum Entry {
         /// Signs receipts and checkpoints.
         coordinator: PublicKey,
         /// What it agreed on.
-        terms: TermsDocument,
+        terms: RawTerms,
     },
     /// A member may take part from now on.
     Enrolled {

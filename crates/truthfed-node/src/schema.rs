@@ -7,8 +7,6 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use truthfed::auction::Kind;
-use truthfed::auction::catalog::{self, Entry};
 
 use crate::digest::Hex;
 use crate::error::{Code, Refusal};
@@ -109,69 +107,6 @@ shapes! {
         "description": "A symmetric d x d matrix: its lower triangle, row by row, d (d + 1) / 2 numbers.",
         "type": "array", "items": { "type": "number", "format": "double" }
     }
-    /// Of [`truthfed::bandit::RawConfig`].
-    Bandit = "Bandit" {
-        "description": "Parameters of LinUCB.",
-        "type": "object",
-        "properties": {
-            "dimension": { "type": "integer", "minimum": 1, "maximum": 512 },
-            "lambda": { "type": "number", "description": "Ridge weight." },
-            "sigma": { "type": "number", "description": "Scale of the noise." },
-            "delta": { "type": "number", "description": "Probability of a wrong confidence set." }
-        },
-        "required": ["dimension", "lambda", "sigma", "delta"],
-        "additionalProperties": false
-    }
-    /// Of [`truthfed::protocol::Trigger`].
-    Trigger = "Trigger" {
-        "description": "When a member asks for a round: n log(det V now / det V then) exceeds the threshold.",
-        "type": "object",
-        "properties": {
-            "since": { "type": "string", "enum": ["round", "delivery"], "description": "Since when it counts." },
-            "threshold": { "type": "number", "minimum": 0 }
-        },
-        "required": ["since", "threshold"],
-        "additionalProperties": false
-    }
-}
-
-/// Of [`truthfed::auction::MechanismSetting`]: any mechanism of the catalog with its parameters.
-pub(crate) enum MechanismSetting {}
-
-impl JsonSchema for MechanismSetting {
-    fn schema_name() -> Cow<'static, str> {
-        "MechanismSetting".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let choices: Vec<Schema> = catalog::entries().iter().map(|entry| mechanism(entry, generator)).collect();
-        json_schema!({ "description": "Who wins, and what they are paid.", "oneOf": choices })
-    }
-}
-
-fn mechanism(entry: &Entry, generator: &mut SchemaGenerator) -> Schema {
-    let mut properties = serde_json::Map::new();
-    properties.insert("name".to_owned(), serde_json::json!({ "const": entry.name }));
-    for parameter in entry.parameters {
-        let (key, mut schema) = match parameter.kind {
-            Kind::Real { least, most, .. } => {
-                (parameter.name.to_owned(), json_schema!({ "type": "number", "minimum": least, "maximum": most }))
-            }
-            Kind::Amount { .. } => (format!("{}_micros", parameter.name), generator.subschema_for::<Micros>()),
-            Kind::Count { .. } => (parameter.name.to_owned(), json_schema!({ "type": "integer", "minimum": 0 })),
-            Kind::Switch => (parameter.name.to_owned(), json_schema!({ "type": "boolean" })),
-        };
-        schema.insert("description".to_owned(), format!("{}.", parameter.help).into());
-        properties.insert(key, schema.to_value());
-    }
-    let required: Vec<String> = properties.keys().cloned().collect();
-    json_schema!({
-        "description": entry.summary,
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
 }
 
 /// Of [`truthfed::protocol::Snapshot`].

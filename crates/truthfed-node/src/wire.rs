@@ -18,7 +18,7 @@ use truthfed::statistics::Gram;
 use crate::call::calls;
 use crate::digest::{Digest, Nonce, Signature};
 use crate::schema::{self, Signed};
-use crate::terms::TermsDocument;
+use crate::terms::RawTerms;
 
 /// Schema of the content of an offer.
 pub const OFFER_SCHEMA: &str = "truthfed.offer/1";
@@ -198,7 +198,7 @@ calls! {
     /// What a member asks of the coordinator.
     Member Call, Reply {
         /// The terms of the federation, as the bytes whose SHA-256 every offer names.
-        Terms = GET "/v1/terms" => TermsDocument,
+        Terms = GET "/v1/terms" => RawTerms,
         /// What a member sees now; waits for a change when it has seen this version already.
         View(query seen: Seen) = GET "/v1/view" => View,
         /// Asks for a round: opens one, or names the one that is open.

@@ -5,15 +5,15 @@
 use truthfed_node::agent::{Agent, Membership};
 use truthfed_node::digest::Digest;
 use truthfed_node::signature::Signer;
-use truthfed_node::terms::{Agreement, MechanismSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, MechanismSetting, RawTerms};
 use truthfed_proof::chaos::{Limits, Plan, Trace, Weather, run_plan};
 use truthfed_proof::disk::{Disk, Fault, Plan as DiskPlan};
 
 /// The plan of a seed without faults, with another mechanism.
 fn with_mechanism(seed: u64, name: &str) -> Plan {
     let plan = Plan::of(seed);
-    let mechanism = MechanismSetting::named(name).unwrap();
-    let document = TermsDocument { mechanism, ..plan.agreement.document().clone() };
+    let mechanism = MechanismSetting::named(name).unwrap().into();
+    let document = RawTerms { mechanism, ..plan.agreement.raw().clone() };
     Plan { agreement: Agreement::try_from(document).unwrap(), weather: Weather::CALM, ..plan }
 }
 
@@ -37,7 +37,7 @@ fn open(disk: &Disk, membership: &Membership) -> Agent {
 /// a restart, acknowledged, and followed by a loss of power. None when the step was not reached.
 fn is_kept(seed: u64, step: u64) -> Option<bool> {
     let agreement = Plan::of(seed).agreement;
-    let arm = vec![0.5; agreement.terms().dimension];
+    let arm = vec![0.5; agreement.dimension()];
     let signer = Signer::from_seed([1; 32]);
     let (federation, member) = (Digest::of(b"f"), "m".parse().unwrap());
     let membership = Membership { federation, member, coordinator: signer.public(), agreement, signer };

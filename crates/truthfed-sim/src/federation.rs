@@ -73,10 +73,10 @@ impl<'c> Federation<'c> {
     /// number of the member.
     pub fn new(config: &Config, cost: &'c dyn Cost, roles: &[Role], seed: u64) -> Federation<'c> {
         let faults = &config.raw().faults;
-        let reserve = config.terms().reserve;
+        let reserve = config.terms().raw().reserve;
         let id = |number: usize| client_id(number, roles.len());
         let seat = |(number, role): (usize, &Role)| Seat {
-            member: Member::new(id(number), config.bandit(), config.trigger()),
+            member: Member::new(id(number), config.terms().bandit(), config.terms().trigger()),
             asker: Asker { number, cost, pricing: role.pricing, reserve, rounds: 0, true_cost: 0.0 },
             poisons: role.poisons,
             faults: stream(seed, Purpose::Faults, number),
@@ -84,7 +84,7 @@ impl<'c> Federation<'c> {
             missed: false,
         };
         Federation {
-            coordinator: Coordinator::new(config.terms(), config.mechanism(), (0..roles.len()).map(id)),
+            coordinator: Coordinator::new(config.terms().clone(), config.terms().mechanism(), (0..roles.len()).map(id)),
             members: roles.iter().enumerate().map(seat).collect(),
             offline: faults.offline,
             dropout: faults.dropout,

@@ -36,7 +36,7 @@ fn simulate(config: &Config, seed: u64) -> (Vec<RoundRecord>, Heard) {
 fn replay(config: &Config, inputs: Vec<(Time, Input)>) -> (Vec<RoundRecord>, Statistics) {
     let clients = config.raw().world.clients;
     let members = (0..clients).map(|client| client_id(client, clients));
-    let mut coordinator = Coordinator::new(config.terms(), config.mechanism(), members);
+    let mut coordinator = Coordinator::new(config.terms().clone(), config.terms().mechanism(), members);
     let mut records = Vec::new();
     for (now, input) in inputs {
         // What was refused is refused again.

@@ -92,13 +92,7 @@ pub fn federation(clients: usize, dimension: usize, seed: u64) -> Round {
         Offer { client, ask: stream.amount(100), gram }
     };
     let settled = Stream::new(seed, 0).gram(dimension, 25 * clients.min(4000));
-    let spec = RoundSpec {
-        lambda: 0.1,
-        coverage: Coverage::ratio(0.5).expect("a valid ratio"),
-        reserve: Amount::from_units(10_000),
-        base: settled,
-        offers: (0..clients).map(offer).collect(),
-    };
+    let spec = RoundSpec::new(settled, (0..clients).map(offer).collect());
     Round::new(spec).expect("a generated round is valid")
 }
 
@@ -137,8 +131,7 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
         lambda: stream.pick(&[0.1, 1.0]),
         coverage: Coverage::ratio(stream.pick(&[0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0])).expect("a valid ratio"),
         reserve: Amount::from_units(stream.pick(&[20, 40, 100, 10_000])),
-        base: six_decimals(&stream.gram(dimension, settled)),
-        offers,
+        ..RoundSpec::new(six_decimals(&stream.gram(dimension, settled)), offers)
     };
     Round::new(spec).expect("a generated round is valid")
 }

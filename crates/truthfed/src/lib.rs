@@ -16,20 +16,15 @@
 //! every machine and at any number of threads.
 //!
 //! ```
-//! use truthfed::auction::{Clock, Coverage, Mechanism, Offer, Round, RoundSpec, certify};
+//! use truthfed::auction::{Clock, Mechanism, Offer, Round, RoundSpec, certify};
 //! use truthfed::statistics::Gram;
 //!
 //! // Three clients in one dimension; half of all information is enough.
 //! let offer = |client: &str, ask: &str, information: f64| -> Result<Offer, Box<dyn std::error::Error>> {
 //!     Ok(Offer { client: client.parse()?, ask: ask.parse()?, gram: Gram::from_rows(&[[information]])? })
 //! };
-//! let round = Round::new(RoundSpec {
-//!     lambda: 0.1,
-//!     coverage: Coverage::ratio(0.5)?,
-//!     reserve: "100".parse()?,
-//!     base: Gram::zeros(1)?,
-//!     offers: vec![offer("ann", "3", 4.0)?, offer("bob", "5", 4.0)?, offer("cyd", "9", 4.0)?],
-//! })?;
+//! let offers = vec![offer("ann", "3", 4.0)?, offer("bob", "5", 4.0)?, offer("cyd", "9", 4.0)?];
+//! let round = Round::new(RoundSpec { reserve: "100".parse()?, ..RoundSpec::new(Gram::zeros(1)?, offers) })?;
 //!
 //! let outcome = Clock.run(&round)?;
 //! let names: Vec<_> = outcome.winners().iter().map(|winner| winner.client.as_str()).collect();

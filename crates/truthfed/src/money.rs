@@ -134,6 +134,35 @@ impl FromStr for Amount {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Amount {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Micros".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Money: whole micro-units, a million to the unit.",
+            "type": "integer", "format": "int64", "minimum": 0, "maximum": Amount::MAX.0
+        })
+    }
+}
+
+/// Amounts as people write them: a decimal in quotes, such as `"12.5"`, for `#[serde(with)]`.
+pub(crate) mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Amount;
+
+    pub(crate) fn serialize<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(amount)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A sum of amounts, exact for any number of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Total(i128);

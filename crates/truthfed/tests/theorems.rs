@@ -212,7 +212,7 @@ fn monopoly_free_coverage_leaves_nobody_essential() {
         let offers = offers.collect();
         let coverage = Coverage::monopoly_free(samples, 1.0, lambda, dimension).unwrap();
         let reserve = Amount::from_units(10);
-        let round = Round::new(RoundSpec { lambda, coverage, reserve, base, offers }).unwrap();
+        let round = Round::new(RoundSpec { lambda, coverage, reserve, ..RoundSpec::new(base, offers) }).unwrap();
         let required = round.required(coverage);
         assert!(round.seats().all(|seat| !round.is_essential(seat, required)), "seed {seed}");
     }
@@ -243,7 +243,7 @@ fn extreme(seed: u64) -> Option<Round> {
     let lambda = stream.pick(&[1e-3, 0.1, 1.0]);
     let coverage = Coverage::ratio(stream.pick(&[1e-12, 0.01, 0.5, 0.99, 1.0])).unwrap();
     let reserve = stream.pick(&["10", "1000000", "1000000000000"]).parse().unwrap();
-    Round::new(RoundSpec { lambda, coverage, reserve, base, offers }).ok()
+    Round::new(RoundSpec { lambda, coverage, reserve, ..RoundSpec::new(base, offers) }).ok()
 }
 
 #[test]

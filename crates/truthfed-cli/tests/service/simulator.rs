@@ -59,14 +59,14 @@ fn make(folder: &Path, config: &Config) {
     let members = (0..CLIENTS).map(|client| client_id(client, CLIENTS).to_string()).collect();
     let changes = [
         "terms.bandit.dimension=3".to_owned(),
-        format!("terms.trigger.threshold={:?}", config.trigger().threshold),
-        format!("terms.norm={:?}", config.terms().norm),
+        format!("terms.trigger.threshold={:?}", config.terms().trigger().threshold),
+        format!("terms.norm={:?}", config.terms().raw().norm),
         "terms.reward=100".to_owned(),
         "limits.requests_per_second=10000".to_owned(),
         "limits.burst=10000".to_owned(),
         "terms.offers_ms=60000".to_owned(),
         "terms.deliveries_ms=60000".to_owned(),
-        format!("terms.mechanism.name={}", config.mechanism().name()),
+        format!("terms.mechanism.name={}", config.terms().mechanism().name()),
     ];
     let options = InitOptions { members, changes: changes.to_vec(), ..InitOptions::default() };
     federation::init(folder, &options).unwrap();

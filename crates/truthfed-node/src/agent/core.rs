@@ -126,7 +126,7 @@ impl Agent {
     ) -> Result<Agent, FileError> {
         let Membership { federation, member, agreement, .. } = &membership;
         let owner = Owner { federation: *federation, member: member.clone(), terms: agreement.hash() };
-        let store = open(&owner, agreement.terms().dimension)?;
+        let store = open(&owner, agreement.dimension())?;
         let state = State::new(member.clone(), agreement);
         let mut agent = Agent { membership, store, state, is_stale: true, finished: None };
         agent.take_up()?;
@@ -189,7 +189,7 @@ impl Agent {
     }
 
     fn check_length(&self, index: usize, arm: &[f64]) -> Result<(), ChooseError> {
-        let most = self.membership.agreement.terms().norm.min(MAX_OBSERVATION);
+        let most = self.membership.agreement.raw().norm.min(MAX_OBSERVATION);
         let length = arm.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length <= most * (1.0 + NORM_SLACK) && arm.iter().all(|x| x.abs() <= MAX_OBSERVATION) {
             return Ok(());
@@ -203,7 +203,7 @@ impl Agent {
     /// When the decision is not known, has another reward already, or the reward cannot be kept.
     pub fn learn(&mut self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
         self.take_up()?;
-        let most = self.membership.agreement.document().reward.min(MAX_OBSERVATION);
+        let most = self.membership.agreement.raw().reward.min(MAX_OBSERVATION);
         if !(reward.is_finite() && reward.abs() <= most) {
             return Err(LearnError::OutOfRange { reward, most });
         }

@@ -4,6 +4,7 @@
 //! that puts the data in flight, so that a crash at any point repeats the same bytes, or nothing.
 
 use truthfed::Amount;
+use truthfed::auction::catalog::Claim;
 use truthfed::bandit::RefreshError;
 use truthfed::protocol::{InFlight, RoundId, Snapshot};
 use truthfed::statistics::Statistics;
@@ -235,7 +236,8 @@ impl Agent {
         let promised = self.store.receipt(round, ReceiptKind::Won)?.and_then(|won| won.payment);
         let OfferContent { context, ask_micros: ask, .. } = content;
         // Under terms that do not promise the ask, such as those that pay nobody, any payment may be right.
-        let least = if self.membership.agreement.pays_the_ask() { ask } else { Amount::ZERO };
+        let is_promised = self.membership.agreement.claims().individually_rational == Claim::Yes;
+        let least = if is_promised { ask } else { Amount::ZERO };
         Ok(Some(Known { context, offer: envelope.digest(), least, promised }))
     }
 

@@ -9,7 +9,7 @@ use truthfed::statistics::Statistics;
 use super::testing::{Coordinator, DIMENSION, idle, nonce, open, play, reply, snapshot};
 use super::{Agent, ChooseError, FileError, LearnError, Speaker, Step, StepError};
 use crate::signature::Signer;
-use crate::terms::{MechanismSetting, TermsDocument};
+use crate::terms::{MechanismSetting, RawTerms};
 use crate::testing::Numbers;
 use crate::wire::{AskReply, Call, Envelope, Phase, ReceiptKind, Reply, SyncReply};
 
@@ -263,8 +263,8 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
 #[test]
 fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() {
     let (mut coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
-    let mechanism = MechanismSetting::named("everyone").unwrap();
-    let document = TermsDocument { mechanism, ..coordinator.membership.agreement.document().clone() };
+    let mechanism = MechanismSetting::named("everyone").unwrap().into();
+    let document = RawTerms { mechanism, ..coordinator.membership.agreement.raw().clone() };
     coordinator.membership.agreement = document.try_into().unwrap();
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));
     play(&mut agent, &mut Numbers(1));

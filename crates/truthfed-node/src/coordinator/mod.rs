@@ -196,7 +196,7 @@ pub async fn start_on(
 ) -> Result<Running, ServerError> {
     let revocations = Revocations::default();
     let tls = ServerTls::new(&plan.server, &plan.authority, revocations.clone())?;
-    let dimension = plan.agreement.terms().dimension;
+    let dimension = plan.agreement.dimension();
     let limits = service::bounded(plan.limits, dimension);
     let engine = stage::attempt(&plan).await?;
     let (stop, stopped) = watch::channel(false);

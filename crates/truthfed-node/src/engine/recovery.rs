@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Standing, Time};
+use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Standing, Terms, Time};
 use truthfed::statistics::Statistics;
 
 use super::draft::Draft;
@@ -87,7 +87,7 @@ impl State {
     /// The state that a store holds; of an empty one, the beginning of a federation as a draft.
     pub(super) fn recover(setup: Setup, store: &mut dyn Store) -> Result<State, EngineError> {
         let terms = setup.agreement.hash();
-        let nothing = Statistics::new(setup.agreement.terms().dimension).expect("checked terms have a valid dimension");
+        let nothing = Statistics::new(setup.agreement.dimension()).expect("checked terms have a valid dimension");
         let standing =
             Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
         let beginning = StandingBody { standing, members: BTreeMap::new(), postings: 0 };
@@ -125,7 +125,7 @@ impl State {
             let last = last.first().ok_or(JournalError::BrokenChain(row.entry))?;
             head = Head { number: last.number, hash: last.hash };
         } else {
-            let nothing = Statistics::new(self.setup.agreement.terms().dimension).expect("a valid dimension");
+            let nothing = Statistics::new(self.setup.agreement.dimension()).expect("a valid dimension");
             let standing =
                 Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
             self.machine = machine(&self.setup, standing);
@@ -155,7 +155,7 @@ impl State {
     /// The first entries of a federation.
     fn begin(&mut self) {
         let federation = self.setup.federation;
-        let (coordinator, terms) = (self.setup.signer.public(), self.setup.agreement.document().clone());
+        let (coordinator, terms) = (self.setup.signer.public(), self.setup.agreement.raw().clone());
         self.draft.record(&Entry::Genesis { federation, coordinator, terms });
         for (member, key, certificate) in std::mem::take(&mut self.setup.members) {
             self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
@@ -177,7 +177,7 @@ impl State {
             if coordinator != self.setup.signer.public() {
                 return foreign("its receipts are signed by another key than the server's");
             }
-            if terms != *self.setup.agreement.document() {
+            if terms != *self.setup.agreement.raw() {
                 return foreign("the terms in federation.toml are not those the federation began with");
             }
         }
@@ -289,7 +289,7 @@ impl State {
 }
 
 fn machine(setup: &Setup, standing: Standing) -> Coordinator {
-    Coordinator::resume(setup.agreement.terms(), setup.agreement.mechanism(), standing)
+    Coordinator::resume(Terms::clone(&setup.agreement), setup.agreement.mechanism(), standing)
 }
 
 fn read<T: serde::de::DeserializeOwned>(number: u64, envelope: &Envelope) -> Result<T, EngineError> {

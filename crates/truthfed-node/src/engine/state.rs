@@ -116,8 +116,8 @@ impl State {
         Published {
             federation: self.setup.federation,
             terms: self.terms,
-            terms_text: self.setup.agreement.text(),
-            dimension: self.setup.agreement.terms().dimension,
+            terms_text: self.setup.agreement.text().to_owned(),
+            dimension: self.setup.agreement.dimension(),
             entries: self.version(),
             news: self.draft.news(),
             closed: self.machine.closed(),
@@ -255,7 +255,7 @@ impl State {
     /// Whether a moment of the right size fits what is settled badly: told in the log, not punished.
     fn is_surprising(&self, offered: (&Gram, u64), moment: &[f64]) -> bool {
         let agreement = &self.setup.agreement;
-        if moment.len() != agreement.terms().dimension {
+        if moment.len() != agreement.dimension() {
             return false;
         }
         let (lambda, sigma) = (agreement.bandit().lambda(), agreement.bandit().sigma());

@@ -10,7 +10,7 @@ use super::*;
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
 use crate::store::{Sqlite, Store};
-use crate::terms::TermsDocument;
+use crate::terms::RawTerms;
 use crate::testing::{self, Data, Fate, Forwarding};
 use crate::wire::{
     AskReply, Call, Context, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent, ReceiptKind, ReceiptReply, Seen,
@@ -302,7 +302,7 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     assert!(matches!(error, EngineError::CheckpointAhead { head: 0, .. }), "{error}");
     // Other terms than the federation began with.
     let mut other = setup(folder.path());
-    let document = TermsDocument { reserve_micros: Amount::from_units(99), ..testing::terms(1) };
+    let document = RawTerms { reserve: Amount::from_units(99), ..testing::terms(1) };
     other.agreement = Agreement::try_from(document).unwrap();
     let error = start(other, store(folder.path())).err().unwrap();
     assert!(error.to_string().contains("terms in federation.toml"), "{error}");

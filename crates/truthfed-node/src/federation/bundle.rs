@@ -9,7 +9,7 @@ use truthfed::auction::ClientId;
 use super::open::{OpenError, check_issued, file, read_certificate, read_identity, read_text};
 use crate::digest::{Digest, PublicKey};
 use crate::identity::{Certificate, Identity, Purpose, check_name, create_private_folder, write_private, write_public};
-use crate::terms::{Agreement, TermsDocument};
+use crate::terms::{Agreement, RawTerms};
 
 const FILE: &str = "member.toml";
 const TERMS: &str = "terms.json";
@@ -94,7 +94,7 @@ pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
 fn read_terms(path: &Path, hash: Digest) -> Result<Agreement, OpenError> {
     let refused = |problem: String| OpenError::Content { path: path.to_owned(), problem };
     let text = read_text(path)?;
-    let document: TermsDocument = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let document: RawTerms = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
     let agreement = Agreement::try_from(document).map_err(|error| refused(error.to_string()))?;
     match Digest::of(text.as_bytes()) == hash && agreement.hash() == hash {
         true => Ok(agreement),
@@ -115,7 +115,7 @@ pub(super) fn write_bundle(folder: &Path, contents: &Contents<'_>) -> io::Result
     create_private_folder(folder)?;
     let text = toml::to_string(&contents.file).map_err(io::Error::other)?;
     write_public(&folder.join(FILE), &format!("{HEADER}{text}"))?;
-    write_public(&folder.join(TERMS), &contents.agreement.text())?;
+    write_public(&folder.join(TERMS), contents.agreement.text())?;
     write_public(&file(folder, AUTHORITY, "pem"), contents.authority.pem())?;
     write_identity(folder, MEMBER, contents.identity)
 }

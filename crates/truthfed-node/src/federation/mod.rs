@@ -28,7 +28,7 @@ mod tests;
 pub use bundle::{Bundle, BundleFile, open_bundle};
 pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew_server};
 pub use open::{Enrolment, Federation, OpenError, open};
-pub use raw::{RawFederation, RawLimits, RawTerms};
+pub use raw::{RawFederation, RawLimits};
 pub use settings::{Settings, SettingsError};
 
 /// Commented settings: the defaults.

@@ -1,11 +1,7 @@
 //! What `federation.toml` says. The meaning of each key stands in the commented file.
 
 use serde::{Deserialize, Serialize};
-use truthfed::auction::RawMechanism;
-use truthfed::bandit;
-use truthfed::protocol::Trigger;
-
-use crate::terms::CoverageSetting;
+use truthfed::protocol::RawTerms;
 
 /// Settings as they are written down; all keys are needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,32 +23,6 @@ pub struct RawFederation {
     pub terms: RawTerms,
     /// How much the coordinator gives.
     pub limits: RawLimits,
-}
-
-/// Terms as they are written down.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawTerms {
-    /// A determinant ratio, or `monopoly-free`.
-    pub coverage: CoverageSetting,
-    /// Highest ask, a decimal in units.
-    pub reserve: String,
-    /// Longest context.
-    pub norm: f64,
-    /// Largest reward, in size.
-    pub reward: f64,
-    /// Most observations in one offer.
-    pub samples: u64,
-    /// How long offers are taken.
-    pub offers_ms: u64,
-    /// How long deliveries are taken.
-    pub deliveries_ms: u64,
-    /// How members decide.
-    pub bandit: bandit::RawConfig,
-    /// When members ask for a round.
-    pub trigger: Trigger,
-    /// Who wins.
-    pub mechanism: RawMechanism,
 }
 
 /// Limits as they are written down.

@@ -4,16 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use truthfed::Amount;
-use truthfed::bandit::ConfigError;
-use truthfed::protocol::TermsError;
 
 use super::lines;
-use super::raw::{RawFederation, RawLimits, RawTerms};
+use super::raw::{RawFederation, RawLimits};
 use crate::identity::check_name;
 use crate::net::{Limits, body_bytes};
 use crate::store::{Location, LocationError};
-use crate::terms::{Agreement, AgreementError, MechanismSetting, TermsDocument};
+use crate::terms::{Agreement, TermsError};
 
 /// Valid settings.
 #[derive(Debug, Clone)]
@@ -88,11 +85,11 @@ impl TryFrom<RawFederation> for Settings {
         }
         check_names(&raw.names)?;
         let server_name = host(&raw.address, &raw.names)?;
-        let agreement = agreement(&raw.terms)?;
+        let agreement = Agreement::try_from(raw.terms).map_err(|error| refused_terms(&error))?;
         Ok(Settings {
             listen: socket("listen", &raw.listen)?,
             store: raw.store.parse().map_err(|error: LocationError| wrong("store", error.to_string()))?,
-            limits: limits(&raw.limits, agreement.terms().dimension)?,
+            limits: limits(&raw.limits, agreement.dimension())?,
             poll: milliseconds("limits.poll_ms", raw.limits.poll_ms)?,
             name: raw.name,
             address: raw.address,
@@ -135,53 +132,12 @@ fn host(address: &str, names: &[String]) -> Result<String, SettingsError> {
         .ok_or_else(|| wrong("address", format!("is at `{host}`, which is not among names: add it there")))
 }
 
-fn agreement(raw: &RawTerms) -> Result<Agreement, SettingsError> {
-    for (key, value) in [("terms.norm", raw.norm), ("terms.reward", raw.reward)] {
-        if !(value > 0.0 && value <= 1e9) {
-            return Err(wrong(key, format!("is {value}: it must be above 0 and at most 1e9")));
-        }
-    }
-    whole("terms.samples", raw.samples, 1, 1_000_000_000_000)?;
-    let mechanism = MechanismSetting::try_from(raw.mechanism.clone())
-        .map_err(|error| wrong(&format!("terms.mechanism.{}", error.key()), error.problem()))?;
-    let document = TermsDocument {
-        bandit: raw.bandit,
-        trigger: raw.trigger,
-        coverage: raw.coverage.clone(),
-        reserve_micros: amount("terms.reserve", &raw.reserve)?,
-        norm: raw.norm,
-        reward: raw.reward,
-        samples: raw.samples,
-        offers_ms: raw.offers_ms,
-        deliveries_ms: raw.deliveries_ms,
-        mechanism,
-    };
-    Agreement::try_from(document).map_err(|error| refused_terms(&error))
-}
-
 /// Puts the key in front of what is wrong with it.
-fn refused_terms(error: &AgreementError) -> SettingsError {
-    let key = match error {
-        AgreementError::Bandit(error) => match error {
-            ConfigError::Dimension(_) => "terms.bandit.dimension",
-            ConfigError::Lambda(_) => "terms.bandit.lambda",
-            ConfigError::Sigma(_) => "terms.bandit.sigma",
-            ConfigError::Delta(_) => "terms.bandit.delta",
-        },
-        AgreementError::Terms(TermsError::Dimension(_)) => "terms.bandit.dimension",
-        AgreementError::Terms(TermsError::OutOfRange { what: "norm", .. }) => "terms.norm",
-        AgreementError::Terms(TermsError::OutOfRange { what: "reward", .. }) => "terms.reward",
-        AgreementError::Terms(TermsError::OutOfRange { .. }) => "terms.bandit.lambda",
-        AgreementError::Terms(TermsError::Samples(_) | TermsError::OfferTooLarge { .. }) => "terms.samples",
-        AgreementError::Coverage(_) | AgreementError::CoverageRule(_) => "terms.coverage",
-        AgreementError::Threshold(_) => "terms.trigger.threshold",
-        AgreementError::Phase { what: "offers_ms", .. } => "terms.offers_ms",
-        AgreementError::Phase { .. } => "terms.deliveries_ms",
-    };
+fn refused_terms(error: &TermsError) -> SettingsError {
     let message = error.to_string();
     // The message names the key in its own way: what follows it is the same everywhere.
     let problem = message.split_once(" is ").map_or(message.clone(), |(_, rest)| format!("is {rest}"));
-    wrong(key, problem)
+    wrong(&format!("terms.{}", error.key()), problem)
 }
 
 fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
@@ -205,10 +161,6 @@ fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
 
 fn milliseconds(key: &'static str, value: u64) -> Result<Duration, SettingsError> {
     whole(key, value, 1, 3_600_000).map(|()| Duration::from_millis(value))
-}
-
-fn amount(key: &'static str, text: &str) -> Result<Amount, SettingsError> {
-    text.parse().map_err(|error: truthfed::AmountError| wrong(key, format!("is no amount: {error}")))
 }
 
 fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), SettingsError> {
@@ -245,8 +197,7 @@ mod tests {
     fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code() {
         let settings = Settings::read(DEFAULT_TOML).unwrap();
         assert_eq!(settings.limits, Limits { body_bytes: body_bytes(5), ..Limits::default() });
-        assert_eq!(settings.agreement.document().mechanism, MechanismSetting::default());
-        assert_eq!(settings.agreement.document().bandit, truthfed::bandit::RawConfig::default());
+        assert_eq!(*settings.agreement.raw(), crate::terms::RawTerms::default());
         assert_eq!((settings.server_name.as_str(), settings.listen.port()), ("127.0.0.1", 7443));
     }
 
@@ -266,11 +217,11 @@ mod tests {
         check_refused("store", "\"mysql://x:secret@y\"", "store is an address, but not a postgres:// one");
         check_refused("terms.coverage", "2", "terms.coverage is 2: it must be above 0 and at most 1");
         check_refused("terms.coverage", "\"x\"", "terms.coverage is `x`: it must be a number");
-        check_refused("terms.reserve", "\"-1\"", "terms.reserve is no amount: `-1` is negative");
+        check_refused("terms.reserve", "\"-1\"", "`-1` is negative: the least amount is 0");
         check_refused("terms.reserve", "\"0.0000001\"", "more than 6 decimal places");
-        check_refused("terms.norm", "0.0", "terms.norm is 0: it must be above 0");
+        check_refused("terms.norm", "0.0", "terms.norm is 0: it must lie between 1e-9 and 1e9");
         check_refused("terms.reward", "nan", "terms.reward is NaN");
-        check_refused("terms.samples", "0", "terms.samples is 0: it must lie between 1");
+        check_refused("terms.samples", "0", "terms.samples is 0: it must lie in 1..=1000000000");
         check_refused("terms.offers_ms", "0", "terms.offers_ms is 0: it must lie in 1..=86400000");
         check_refused("terms.deliveries_ms", "86400001", "terms.deliveries_ms is 86400001");
         check_refused("terms.bandit.dimension", "0", "terms.bandit.dimension is 0: it must lie in 1..=512");

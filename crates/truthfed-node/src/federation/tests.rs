@@ -151,8 +151,8 @@ fn changes_are_put_into_the_commented_settings() {
     let federation = open(&outer.path().join("fed")).unwrap();
     let settings = federation.settings();
     assert_eq!((settings.name.as_str(), settings.listen.port()), ("other", 0));
-    assert_eq!(settings.agreement.terms().reserve, truthfed::Amount::from_units(500));
-    assert_eq!(settings.agreement.terms().dimension, 3);
+    assert_eq!(settings.agreement.raw().reserve, truthfed::Amount::from_units(500));
+    assert_eq!(settings.agreement.dimension(), 3);
     let text = fs::read_to_string(outer.path().join("fed/federation.toml")).unwrap();
     assert!(text.contains("# The highest ask that is admitted"), "comments stay");
     assert!(text.contains("reserve = \"500\""), "{text}");

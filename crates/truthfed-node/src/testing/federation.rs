@@ -16,33 +16,30 @@ use crate::engine::{Clock, Place, Setup};
 use crate::journal::{Entry, Head, seal};
 use crate::ledger::{CHECKPOINT_SCHEMA, SEAL_SCHEMA, checkpoint_bytes, sealed_bytes};
 use crate::signature::Signer;
-use crate::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
+use crate::terms::{Agreement, RawTerms};
 use crate::wire::{
     Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, RECEIPT_SCHEMA, ReceiptContent,
     ReceiptKind, commitment,
 };
 
 /// Terms with bounds of 1 on contexts and rewards, a reserve of 100 units, and phases of a minute.
-pub fn terms(dimension: usize) -> TermsDocument {
-    TermsDocument {
+pub fn terms(dimension: usize) -> RawTerms {
+    RawTerms {
         bandit: RawConfig { dimension, ..RawConfig::default() },
         trigger: Trigger { since: Since::Round, threshold: 1.0 },
-        coverage: CoverageSetting::Ratio(0.5),
-        reserve_micros: Amount::from_units(100),
-        norm: 1.0,
-        reward: 1.0,
+        reserve: Amount::from_units(100),
         samples: 1000,
         offers_ms: 60_000,
         deliveries_ms: 60_000,
-        mechanism: MechanismSetting::default(),
+        ..RawTerms::default()
     }
 }
 
 /// Terms in three dimensions under which agents can play at random: wider bounds, and rounds that are far apart.
-pub fn wide_terms() -> TermsDocument {
-    TermsDocument {
+pub fn wide_terms() -> RawTerms {
+    RawTerms {
         trigger: Trigger { since: Since::Round, threshold: 20.0 },
-        reserve_micros: Amount::from_units(500),
+        reserve: Amount::from_units(500),
         norm: 2.0,
         reward: 10.0,
         samples: 1_000_000,
@@ -62,7 +59,7 @@ pub struct Federation {
 impl Federation {
     /// # Panics
     /// When the terms are refused.
-    pub fn new(terms: TermsDocument, names: &[&str]) -> Federation {
+    pub fn new(terms: RawTerms, names: &[&str]) -> Federation {
         let agreement = Agreement::try_from(terms).unwrap();
         let coordinator = Federation::key(0);
         let members = names.iter().zip(1..).map(|(name, number)| (id(name), Federation::key(number))).collect();

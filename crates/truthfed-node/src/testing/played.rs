@@ -10,7 +10,7 @@ use super::{Data, Federation, Memory, Stepwise, id, terms};
 use crate::digest::{Digest, Nonce};
 use crate::journal::Entry;
 use crate::store::RequestKind;
-use crate::terms::{CoverageSetting, TermsDocument};
+use crate::terms::{CoverageSetting, RawTerms};
 use crate::wire::{Call, Context, DeliveryContent, Envelope, OfferContent, ReceiptKind, ReceiptReply};
 
 /// A federation with its engine. Members offer [`Data::own`].
@@ -29,14 +29,14 @@ impl Played {
     /// # Panics
     /// When the terms are refused.
     pub fn new(names: &[&str]) -> Played {
-        Played::under(TermsDocument { coverage: CoverageSetting::Ratio(0.6), ..terms(2) }, names)
+        Played::under(RawTerms { coverage: CoverageSetting::Ratio(0.6), ..terms(2) }, names)
     }
 
     /// Under terms in two dimensions.
     ///
     /// # Panics
     /// When the terms are refused.
-    pub fn under(terms: TermsDocument, names: &[&str]) -> Played {
+    pub fn under(terms: RawTerms, names: &[&str]) -> Played {
         let federation = Federation::new(terms, names);
         let engine = Stepwise::start(federation.setup(), Memory::default()).unwrap();
         let (entries, nonce) = (engine.store().entries(), Nonce::random());
@@ -186,7 +186,7 @@ impl Played {
     ///
     /// # Panics
     /// When the terms are refused.
-    pub fn pretending(&self, recorded: TermsDocument) -> Vec<Entry> {
+    pub fn pretending(&self, recorded: RawTerms) -> Vec<Entry> {
         let pretended = Federation { agreement: recorded.clone().try_into().unwrap(), ..self.federation.clone() };
         let (hash, mut offers) = (pretended.agreement.hash(), BTreeMap::new());
         let mut entries = self.entries.clone();

@@ -1,6 +1,6 @@
 //! Agents and engine against the bare protocol machines: the same inputs give the same bits.
 
-use truthfed::protocol::{Asking, Coordinator, Input, Member, Time};
+use truthfed::protocol::{Asking, Coordinator, Input, Member, Terms, Time};
 use truthfed::statistics::Statistics;
 use truthfed::{Amount, protocol::Since};
 use truthfed_node::agent::Runner;
@@ -54,7 +54,7 @@ async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
             |number| Member::new(federation.membership(number).member, agreement.bandit(), agreement.trigger());
         let mut members: Vec<Member> = (0..3).map(member).collect();
         let names: Vec<_> = members.iter().map(|member| member.id().clone()).collect();
-        let mut coordinator = Coordinator::new(agreement.terms(), agreement.mechanism(), names);
+        let mut coordinator = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), names);
         let mut numbers = Numbers(11);
         for step in 0..60 {
             let number = (numbers.unit() * 3.0) as usize;

@@ -10,12 +10,12 @@ use truthfed::auction::ClientId;
 use truthfed_node::agent::{Agent, Direct, Handle, Link, LinkError, Membership, Policy, Runner};
 use truthfed_node::engine::{self, Clock, Setup};
 use truthfed_node::store::Sqlite;
-use truthfed_node::terms::{Agreement, CoverageSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, CoverageSetting, RawTerms};
 use truthfed_node::testing::{self, Numbers, id, wide_terms};
 use truthfed_node::wire::{Call, Seen};
 
-pub(crate) fn terms() -> TermsDocument {
-    TermsDocument { coverage: CoverageSetting::Ratio(0.9), ..wide_terms() }
+pub(crate) fn terms() -> RawTerms {
+    RawTerms { coverage: CoverageSetting::Ratio(0.9), ..wide_terms() }
 }
 
 pub(crate) struct Federation {
@@ -27,7 +27,7 @@ pub(crate) struct Federation {
 
 impl Federation {
     /// Members `m1`, `m2` and so on, with an engine on a thread in real time.
-    pub(crate) fn new(members: usize, terms: TermsDocument) -> Federation {
+    pub(crate) fn new(members: usize, terms: RawTerms) -> Federation {
         let folder = tempfile::tempdir().unwrap();
         let names: Vec<String> = (1..=members).map(|number| format!("m{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -10,7 +10,7 @@ use truthfed_node::coordinator::operator::EnrolRequest;
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::error::Refusal;
 use truthfed_node::signature::Signer;
-use truthfed_node::terms::{Agreement, TermsDocument};
+use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::wire::{
     AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent,
     RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
@@ -41,7 +41,7 @@ fn every_example_is_a_message_of_its_kind() {
     assert!(examples.len() >= 12);
     for (kind, body) in examples {
         let read = match kind.as_str() {
-            "Terms" => reads::<TermsDocument>(&body),
+            "Terms" => reads::<RawTerms>(&body),
             "Envelope" => reads::<Envelope>(&body),
             "OfferContent" => reads::<OfferContent>(&body),
             "DeliveryContent" => reads::<DeliveryContent>(&body),
@@ -73,7 +73,7 @@ fn the_worked_example_computes() {
     let member = rfc_key("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
     let coordinator = rfc_key("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
     let (_, terms) = examples(&page).into_iter().find(|(kind, _)| kind == "Terms").unwrap();
-    let agreement = Agreement::try_from(serde_json::from_str::<TermsDocument>(&terms).unwrap()).unwrap();
+    let agreement = Agreement::try_from(serde_json::from_str::<RawTerms>(&terms).unwrap()).unwrap();
     let mut data = Statistics::new(2).unwrap();
     data.observe(&[0.5, 0.5], 0.5).unwrap();
     data.observe(&[1.0, 0.0], 0.25).unwrap();
@@ -112,7 +112,7 @@ fn the_worked_example_computes() {
     let paid = receipt(ReceiptKind::Paid, Some(Amount::from_units(100)));
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let expected = [
-        ("terms", agreement.text()),
+        ("terms", agreement.text().to_owned()),
         ("hash of the terms", agreement.hash().to_string()),
         ("federation", context.federation.to_string()),
         ("key of the member", member.public().to_string()),

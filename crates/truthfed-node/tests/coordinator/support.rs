@@ -24,7 +24,7 @@ use truthfed_node::error::{Code, Refusal};
 use truthfed_node::identity::Identity;
 use truthfed_node::net::{Limits, client_tls};
 use truthfed_node::store::{Sqlite, Store};
-use truthfed_node::terms::{Agreement, TermsDocument};
+use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::testing::{Data, Identities, id, terms};
 use truthfed_node::wire::{
     AskReply, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound,
@@ -45,7 +45,7 @@ pub(crate) struct World {
 
 impl World {
     /// Members of these names, under two-dimensional terms that differ from [`terms`] by a change.
-    pub(crate) fn new(members: &[&str], change: impl FnOnce(&mut TermsDocument)) -> World {
+    pub(crate) fn new(members: &[&str], change: impl FnOnce(&mut RawTerms)) -> World {
         log();
         let mut document = terms(2);
         // So large that of three offers alike some lose.

@@ -80,7 +80,7 @@ impl Auditor {
             Entry::Awarded { winners, .. } => {
                 for award in winners {
                     assert!(award.payment_micros >= award.ask_micros, "{award:?} is paid less than it asked");
-                    assert!(award.payment_micros <= terms().reserve_micros, "{award:?} is paid more than the reserve");
+                    assert!(award.payment_micros <= terms().reserve, "{award:?} is paid more than the reserve");
                 }
                 "awarded"
             }

@@ -10,7 +10,7 @@ use truthfed_node::engine::Place;
 use truthfed_node::federation::Bundle;
 use truthfed_node::net::Limits;
 use truthfed_node::store::{Sqlite, Store, StoreError};
-use truthfed_node::terms::{Agreement, CoverageSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, CoverageSetting, RawTerms};
 use truthfed_node::testing::{self, Identities, id};
 
 use crate::roads::Door;
@@ -40,11 +40,11 @@ pub(crate) fn name(member: usize) -> String {
 }
 
 /// Rounds follow each other closely: nearly every sample is reason enough for one.
-pub(crate) fn terms() -> TermsDocument {
-    TermsDocument {
+pub(crate) fn terms() -> RawTerms {
+    RawTerms {
         trigger: Trigger { since: Since::Round, threshold: 1e-3 },
         coverage: CoverageSetting::Ratio(0.999),
-        reserve_micros: Amount::from_units(500),
+        reserve: Amount::from_units(500),
         reward: REWARD as f64,
         samples: 1_000_000,
         offers_ms: 1000,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use truthfed_node::net::{Limits, client_tls};
-use truthfed_node::terms::TermsDocument;
+use truthfed_node::terms::RawTerms;
 use turmoil::net::TcpStream;
 
 use crate::federation::{COORDINATOR, PORT, people, terms};
@@ -23,8 +23,8 @@ type Ends = Vec<(Duration, String)>;
 const SOON: Duration = Duration::from_millis(100);
 
 /// Nobody can be waited for without being noticed.
-fn patient_terms() -> TermsDocument {
-    TermsDocument { offers_ms: 600_000, deliveries_ms: 600_000, ..terms() }
+fn patient_terms() -> RawTerms {
+    RawTerms { offers_ms: 600_000, deliveries_ms: 600_000, ..terms() }
 }
 
 async fn connect() -> TcpStream {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use truthfed::protocol::RoundId;
 use truthfed_node::digest::Digest;
 use truthfed_node::net::Limits;
-use truthfed_node::terms::{Agreement, TermsDocument};
+use truthfed_node::terms::{Agreement, RawTerms};
 use turmoil::{Builder, Sim};
 
 use crate::application::Seat;
@@ -50,7 +50,7 @@ pub(crate) struct Story {
 
 impl World {
     /// Under terms and limits, and with distances and faults that follow from a seed.
-    pub(crate) fn new(terms: TermsDocument, limits: Limits, seed: u64) -> World {
+    pub(crate) fn new(terms: RawTerms, limits: Limits, seed: u64) -> World {
         let folder = folder();
         let agreement = Agreement::try_from(terms).unwrap();
         let mut sim = Builder::new()

@@ -41,7 +41,7 @@ impl World<'_> {
 
     /// Everything is well within the stated time, and stays so.
     pub(crate) fn converge(&mut self) -> Verdict {
-        let terms = self.plan.agreement.terms();
+        let terms = self.plan.agreement.raw();
         let rounds = 1 + self.members.len() as u64;
         let time = self.plan.lease_ms + rounds * (terms.offers_ms + terms.deliveries_ms) + CONVERGENCE_MS;
         let until = self.now + time;

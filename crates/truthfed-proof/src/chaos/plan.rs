@@ -5,7 +5,7 @@ use truthfed::auction::catalog;
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
 use truthfed::protocol::{Since, Trigger};
-use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, TermsDocument};
+use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
 use crate::chaos::weather::Weather;
 
@@ -74,17 +74,17 @@ fn agreement(dice: &mut Stream) -> Agreement {
         false => CoverageSetting::Ratio(dice.pick(&[0.01, 0.3, 0.5, 0.7, 0.9, 1.0])),
     };
     let dimension = dice.between(1, 4);
-    let document = TermsDocument {
+    let document = RawTerms {
         bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
         trigger: Trigger { since: dice.pick(&[Since::Round, Since::Delivery]), threshold: dice.pick(&[0.0, 0.1, 0.5]) },
         coverage,
-        reserve_micros: Amount::from_units(dice.pick(&[20, 70, 10_000])),
-        norm: 1.0,
+        reserve: Amount::from_units(dice.pick(&[20, 70, 10_000])),
         reward: 256.0,
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),
         deliveries_ms: dice.pick(&[200, 500, 1500]),
-        mechanism,
+        mechanism: mechanism.into(),
+        ..RawTerms::default()
     };
     Agreement::try_from(document).expect("all of these terms are valid")
 }

@@ -103,7 +103,7 @@ impl Party {
     /// When the data is not what terms allow.
     pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
         let mut stream = Stream::new(self.seed, round.0);
-        let data = observations(&mut stream, self.bundle.agreement.terms().dimension);
+        let data = observations(&mut stream, self.bundle.agreement.dimension());
         let ask = Amount::from_micros((stream.uniform() * MOST_ASKED) as i64).expect("asks are small");
         let (moment, salt) = (data.moment().to_vec(), Nonce::random());
         let context = self.context(round, nonce);

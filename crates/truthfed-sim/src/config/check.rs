@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use truthfed::Amount;
 use truthfed::auction::catalog;
-use truthfed::auction::{Coverage, Kind, Mechanism, MechanismSetting, Value};
+use truthfed::auction::{Kind, MechanismSetting, Value};
 use truthfed::bandit;
-use truthfed::protocol::{CoverageRule, Since, Terms, Trigger, communication_threshold};
+use truthfed::protocol::{
+    CoverageRule, CoverageSetting, RawTerms, Since, Terms, TermsError, Trigger, communication_threshold,
+};
 use truthfed::statistics::MAX_OBSERVATION;
 
-use super::raw::{Behaviour, CoverageSetting, LikedSetting, RawConfig, Rounds, Threshold, World};
+use super::raw::{Behaviour, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};
 use crate::world::{ArmLaw, Arrivals, Liked};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -19,10 +21,7 @@ pub struct Config {
     arms: Arms,
     liked: Option<Liked>,
     arrivals: Arrivals,
-    bandit: bandit::Config,
-    trigger: Trigger,
     terms: Terms,
-    mechanism: MechanismSetting,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -79,22 +78,8 @@ impl Config {
         &self.raw
     }
 
-    pub fn mechanism(&self) -> Box<dyn Mechanism> {
-        self.mechanism.mechanism()
-    }
-
-    /// The parameters of the clients' bandits.
-    pub fn bandit(&self) -> bandit::Config {
-        self.bandit
-    }
-
-    /// When members ask for rounds.
-    pub fn trigger(&self) -> Trigger {
-        self.trigger
-    }
-
-    pub fn terms(&self) -> Terms {
-        self.terms
+    pub fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     pub(crate) fn arms(&self) -> &Arms {
@@ -140,33 +125,26 @@ impl TryFrom<RawConfig> for Config {
             Behaviour::Under if behaviour.factor >= 1.0 => return Err(wrong_side("below 1 for under")),
             _ => {}
         }
-        let bandit = bandit::Config::try_from(bandit::RawConfig {
-            dimension: world.dimension,
-            lambda: learning.lambda,
-            sigma: learning.sigma,
-            delta: learning.delta,
-        });
-        let coverage = coverage(&rounds.coverage)?;
-        let terms = Terms {
-            dimension: world.dimension,
-            lambda: learning.lambda,
-            coverage,
+        let (dimension, Learning { lambda, sigma, delta }) = (world.dimension, *learning);
+        let terms = RawTerms {
+            bandit: bandit::RawConfig { dimension, lambda, sigma, delta },
+            trigger: trigger(&raw)?,
+            coverage: rounds.coverage.clone(),
             reserve: amount("rounds.reserve", rounds.reserve)?,
+            // Arms of unit length, however they are rounded.
             norm: 1.0 + 1e-9,
             // Wide open: the simulator's members may lie about their costs, but their data is what they observed.
             reward: MAX_OBSERVATION,
             samples: MAX_SAMPLES,
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
+            mechanism: mechanism(rounds)?.into(),
         };
         Ok(Config {
             arms: arms(world),
             liked: Some(liked(&world.liked)?).filter(|_| !world.ratings.is_empty()),
             arrivals: arrivals(&world.arrivals)?,
-            bandit: bandit.map_err(|error| wrong("learning", error.to_string()))?,
-            trigger: trigger(&raw, coverage)?,
-            mechanism: mechanism(rounds)?,
-            terms: terms.checked().map_err(|error| wrong("rounds", error.to_string()))?,
+            terms: terms.try_into().map_err(|error: TermsError| wrong("rounds", error.to_string()))?,
             raw,
         })
     }
@@ -199,16 +177,16 @@ fn arrivals(arrivals: &str) -> Result<Arrivals, ConfigError> {
 }
 
 fn coverage(setting: &CoverageSetting) -> Result<CoverageRule, ConfigError> {
-    match setting {
-        CoverageSetting::Ratio(ratio) => Coverage::ratio(*ratio)
-            .map(CoverageRule::Fixed)
-            .map_err(|_| wrong("rounds.coverage", format!("is {ratio}: it must be above 0 and at most 1"))),
-        CoverageSetting::Rule(rule) if rule == "monopoly-free" => Ok(CoverageRule::MonopolyFree),
-        CoverageSetting::Rule(other) => Err(one_of("rounds.coverage", other, &["monopoly-free", "a number"])),
-    }
+    CoverageRule::try_from(setting).map_err(|_| match setting {
+        CoverageSetting::Ratio(ratio) => {
+            wrong("rounds.coverage", format!("is {ratio}: it must be above 0 and at most 1"))
+        }
+        CoverageSetting::Rule(other) => one_of("rounds.coverage", other, &["monopoly-free", "a number"]),
+    })
 }
 
-fn trigger(raw: &RawConfig, coverage: CoverageRule) -> Result<Trigger, ConfigError> {
+fn trigger(raw: &RawConfig) -> Result<Trigger, ConfigError> {
+    let coverage = coverage(&raw.rounds.coverage)?;
     let since = match raw.rounds.trigger.as_str() {
         "since-round" => Since::Round,
         "since-delivery" => Since::Delivery,
@@ -371,10 +349,10 @@ mod tests {
     fn the_command_line_changes_single_keys() {
         let changes = ["world.clients=7", "rounds.mechanism=greedy", "rounds.coverage=monopoly-free"];
         let config = Config::read("[world]\nclients = 3", &changes.map(str::to_owned)).unwrap();
-        assert_eq!((config.raw().world.clients, config.mechanism().name()), (7, "greedy"));
+        assert_eq!((config.raw().world.clients, config.terms().mechanism().name()), (7, "greedy"));
         let refused = |change: &str| Config::read("", &[change.to_owned()]).unwrap_err().to_string();
         let limited = Config::read("", &["rounds.mechanism=vcg", "rounds.node_limit=7"].map(str::to_owned)).unwrap();
-        assert_eq!(limited.mechanism().parameters(), [("node_limit".to_owned(), Value::Count(7))].into());
+        assert_eq!(limited.terms().mechanism().parameters(), [("node_limit".to_owned(), Value::Count(7))].into());
         assert!(refused("clients").contains("not of the form"));
         assert!(refused("world.nothing=1").contains("unknown field"));
         assert!(refused("world.clients=0").contains("world.clients is 0"));

@@ -10,9 +10,7 @@ mod raw;
 pub(crate) use check::{Arms, line_at};
 pub use check::{Config, ConfigError};
 pub use parameters::Parameters;
-pub use raw::{
-    Behaviour, Behaviours, Costs, CoverageSetting, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World,
-};
+pub use raw::{Behaviour, Behaviours, Costs, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};
 
 /// A complete configuration with comments: the defaults.
 pub fn default_toml() -> String {

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use truthfed::protocol::CoverageSetting;
 
 use super::parameters::Parameters;
 
@@ -61,7 +62,7 @@ pub enum LikedSetting {
 }
 
 /// How clients learn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Learning {
     /// Ridge weight.
@@ -88,16 +89,6 @@ pub struct Rounds {
     pub threshold: Threshold,
     #[serde(flatten)]
     pub parameters: Parameters,
-}
-
-/// A determinant ratio, or a rule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum CoverageSetting {
-    /// A determinant ratio in (0, 1].
-    Ratio(f64),
-    /// `monopoly-free`.
-    Rule(String),
 }
 
 /// A number, or the formula.

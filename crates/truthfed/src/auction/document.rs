@@ -142,7 +142,8 @@ impl RoundDocument {
         let reserve = amount(&self.reserve).map_err(DocumentError::Reserve)?;
         let base = Gram::from_rows(&self.base).map_err(DocumentError::Base)?;
         let offers = self.offers.into_iter().enumerate().map(|(index, offer)| offer.0.into_offer(index));
-        Ok(RoundSpec { lambda: self.lambda, coverage, reserve, base, offers: offers.collect::<Result<_, _>>()? })
+        let offers = offers.collect::<Result<_, _>>()?;
+        Ok(RoundSpec { lambda: self.lambda, coverage, reserve, ..RoundSpec::new(base, offers) })
     }
 
     /// Reads and checks a whole round.

@@ -238,6 +238,50 @@ impl<'de> Visitor<'de> for MechanismVisitor {
     }
 }
 
+/// Any mechanism of the catalog with all its parameters, as they are written.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for RawMechanism {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Mechanism".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut choice = |entry| mechanism_schema(entry, generator);
+        let choices: Vec<schemars::Schema> = catalog::entries().iter().map(|entry| choice(entry)).collect();
+        schemars::json_schema!({ "description": "Who wins, and what they are paid.", "oneOf": choices })
+    }
+}
+
+#[cfg(feature = "schema")]
+fn mechanism_schema(entry: &Entry, generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    use schemars::json_schema;
+
+    use super::Kind;
+
+    let mut properties = serde_json::Map::new();
+    properties.insert("name".to_owned(), serde_json::json!({ "const": entry.name }));
+    for parameter in entry.parameters {
+        let (key, mut schema) = match parameter.kind {
+            Kind::Real { least, most, .. } => {
+                (parameter.name.to_owned(), json_schema!({ "type": "number", "minimum": least, "maximum": most }))
+            }
+            Kind::Amount { .. } => (format!("{}{MICROS}", parameter.name), generator.subschema_for::<Amount>()),
+            Kind::Count { .. } => (parameter.name.to_owned(), json_schema!({ "type": "integer", "minimum": 0 })),
+            Kind::Switch => (parameter.name.to_owned(), json_schema!({ "type": "boolean" })),
+        };
+        schema.insert("description".to_owned(), format!("{}.", parameter.help).into());
+        properties.insert(key, schema.to_value());
+    }
+    let required: Vec<String> = properties.keys().cloned().collect();
+    json_schema!({
+        "description": entry.summary,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,11 +20,9 @@ pub(crate) fn one_dimensional(coverage: f64, offers: &[(&str, &str, f64)]) -> Ro
         gram: Gram::from_rows(&[[information]]).unwrap(),
     };
     let spec = RoundSpec {
-        lambda: 0.1,
         coverage: Coverage::ratio(coverage).unwrap(),
         reserve: Amount::from_units(100),
-        base: Gram::zeros(1).unwrap(),
-        offers: offers.iter().map(offer).collect(),
+        ..RoundSpec::new(Gram::zeros(1).unwrap(), offers.iter().map(offer).collect())
     };
     Round::new(spec).unwrap()
 }

@@ -6,6 +6,7 @@ use crate::statistics::MAX_DIMENSION;
 
 /// Parameters as read, not yet checked.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RawConfig {
     /// Dimension of the contexts, `1..=512`; default 5.

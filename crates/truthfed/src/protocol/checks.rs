@@ -154,17 +154,18 @@ impl Terms {
     pub fn check_offer(&self, offer: &Offer, samples: u64) -> Result<(), OfferError> {
         let Offer { client, gram, .. } = offer;
         let client = || client.clone();
-        let (got, expected) = (gram.dimension(), self.dimension);
+        let (got, expected) = (gram.dimension(), self.dimension());
         if got != expected {
             return Err(OfferError::WrongDimension { client: client(), got, expected });
         }
-        if samples > self.samples {
-            return Err(OfferError::TooManySamples { client: client(), samples, most: self.samples });
+        let most = self.raw().samples;
+        if samples > most {
+            return Err(OfferError::TooManySamples { client: client(), samples, most });
         }
         if samples == 0 && gram.lower().iter().any(|&entry| entry != 0.0) {
             return Err(OfferError::NoSamples { client: client() });
         }
-        let (trace, norm) = (gram.trace(), self.norm);
+        let (trace, norm) = (gram.trace(), self.raw().norm);
         let most = samples as f64 * norm * norm;
         if trace > most * (1.0 + rounding(samples)) {
             return Err(OfferError::TraceTooLarge { client: client(), trace, samples, norm, most });
@@ -205,7 +206,7 @@ impl Terms {
         if let Some(index) = moment.iter().position(|entry| !entry.is_finite() || entry.abs() > MAX_ENTRY) {
             return Err(DeliveryError::OutOfRange { client: client(), index, value: moment[index] });
         }
-        let reward = self.reward;
+        let reward = self.raw().reward;
         let most = samples as f64 * reward * reward * (1.0 + ENERGY_SLACK);
         let ridge = (SLACK + RIDGE_OVER_ROUNDING * samples as f64 * f64::EPSILON) * gram.scale();
         let Ok(factor) = Factor::new(&gram.ridge(ridge)) else {

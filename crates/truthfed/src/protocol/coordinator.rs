@@ -140,16 +140,13 @@ impl fmt::Debug for Coordinator {
 }
 
 impl Coordinator {
-    /// A coordinator of checked terms for these members, with nothing settled.
-    ///
-    /// # Panics
-    /// When the terms were not checked.
+    /// A coordinator for these members, with nothing settled. The mechanism is that of the terms, or the caller's own.
     pub fn new(
         terms: Terms,
         mechanism: Box<dyn Mechanism>,
         members: impl IntoIterator<Item = ClientId>,
     ) -> Coordinator {
-        let settled = Statistics::new(terms.dimension).expect("checked terms have a valid dimension");
+        let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
         let members = members.into_iter().map(|member| (member, None)).collect();
         let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0) };
         Coordinator::resume(terms, mechanism, standing)
@@ -162,7 +159,7 @@ impl Coordinator {
     /// When what is settled has another dimension than the terms.
     pub fn resume(terms: Terms, mechanism: Box<dyn Mechanism>, standing: Standing) -> Coordinator {
         let Standing { members, former, settled, closed } = standing;
-        assert_eq!(settled.dimension(), terms.dimension, "what is settled has the dimension of the terms");
+        assert_eq!(settled.dimension(), terms.dimension(), "what is settled has the dimension of the terms");
         Coordinator {
             terms,
             mechanism,
@@ -222,7 +219,7 @@ impl Coordinator {
     /// Gives the current phase its whole time again, from now on: after a restart nobody knows how long it stood.
     pub fn grant_time(&mut self, now: Time) {
         if let Some(open) = &mut self.open {
-            let ms = if open.is_awarded() { self.terms.deliveries_ms } else { self.terms.offers_ms };
+            let ms = if open.is_awarded() { self.terms.raw().deliveries_ms } else { self.terms.raw().offers_ms };
             open.deadline = now.plus_ms(ms);
         }
     }
@@ -296,7 +293,7 @@ impl Coordinator {
         self.last_round.0 += 1;
         let round = self.last_round;
         self.outbox.push_back(Output::Opened(round));
-        self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.offers_ms)));
+        self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.raw().offers_ms)));
         Accepted::New
     }
 
@@ -395,19 +392,19 @@ impl Coordinator {
         self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone())));
         let (moments, revoked) = (BTreeMap::new(), BTreeSet::new());
         open.award = Some(Box::new(Award { spec, outcome, moments, revoked }));
-        open.deadline = now.plus_ms(self.terms.deliveries_ms);
+        open.deadline = now.plus_ms(self.terms.raw().deliveries_ms);
         self.open = Some(open);
         self.settle_when_all_delivered(now);
     }
 
     fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> RoundSpec {
         let samples = offers.values().map(|taken| taken.samples).sum();
+        let offers = offers.values().map(|taken| taken.offer.clone()).collect();
         RoundSpec {
-            lambda: self.terms.lambda,
+            lambda: self.terms.bandit().lambda(),
             coverage: self.terms.target(&self.settled, samples).expect("checked terms give a target"),
-            reserve: self.terms.reserve,
-            base: self.settled.gram().clone(),
-            offers: offers.values().map(|taken| taken.offer.clone()).collect(),
+            reserve: self.terms.raw().reserve,
+            ..RoundSpec::new(self.settled.gram().clone(), offers)
         }
     }
 

@@ -32,7 +32,7 @@ pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
 pub use open::OpenRound;
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
-pub use terms::{CoverageRule, Terms, TermsError};
+pub use terms::{CoverageRule, CoverageSetting, RawTerms, Terms, TermsError};
 pub use trigger::{Since, Trigger, communication_threshold};
 
 #[cfg(test)]

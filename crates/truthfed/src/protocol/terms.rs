@@ -1,8 +1,76 @@
-//! The terms of a federation: what every round is run by, checked once.
+//! The terms of a federation: how members decide and when they ask, what a round must cover, who is paid how.
+//!
+//! [`RawTerms`] is what is written down: in settings, and in the first entry of a journal. [`Terms`] is the same, checked:
+//! whoever holds one need not check again.
 
+use serde::{Deserialize, Serialize};
+
+use super::Trigger;
 use crate::Amount;
-use crate::auction::{Coverage, CoverageError};
-use crate::statistics::{MAX_DIMENSION, Statistics};
+use crate::auction::catalog::Claims;
+use crate::auction::{Coverage, CoverageError, Mechanism, MechanismSetting, RawMechanism, SettingError};
+use crate::bandit::{Config, ConfigError, RawConfig};
+use crate::money::decimal;
+use crate::statistics::Statistics;
+
+/// Terms as they are written down, unchecked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RawTerms {
+    /// How members decide.
+    pub bandit: RawConfig,
+    /// When members ask for a round; by default since the last round, with a threshold of 2.6.
+    pub trigger: Trigger,
+    /// Determinant ratio that a round must cover, or `monopoly-free`; default 0.5.
+    pub coverage: CoverageSetting,
+    /// Highest ask that is admitted, and the payment of an essential member: a decimal in quotes, default 10000.
+    #[serde(with = "decimal")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub reserve: Amount,
+    /// Longest context, `1e-9..=1e9`, default 1: an offer of n samples has a trace of at most n times its square.
+    pub norm: f64,
+    /// Largest reward, in size, `1e-9..=1e9`, default 1: the moment of n samples has an energy of at most n times its
+    /// square.
+    pub reward: f64,
+    /// Most observations in one offer, `1..=10^9`, default 10^7. No sum that so many give may exceed 9e14: entries above
+    /// 10^15 are not read.
+    pub samples: u64,
+    /// How long offers are taken, up to a day; default 5000.
+    pub offers_ms: u64,
+    /// How long deliveries are taken, up to a day; default 5000.
+    pub deliveries_ms: u64,
+    /// Who wins, and what they are paid.
+    pub mechanism: RawMechanism,
+}
+
+impl Default for RawTerms {
+    fn default() -> RawTerms {
+        RawTerms {
+            bandit: RawConfig::default(),
+            trigger: Trigger { since: super::Since::Round, threshold: 2.6 },
+            coverage: CoverageSetting::Ratio(0.5),
+            reserve: Amount::from_units(10_000),
+            norm: 1.0,
+            reward: 1.0,
+            samples: 10_000_000,
+            offers_ms: 5000,
+            deliveries_ms: 5000,
+            mechanism: MechanismSetting::default().into(),
+        }
+    }
+}
+
+/// A determinant ratio, or a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum CoverageSetting {
+    /// A determinant ratio in (0, 1].
+    Ratio(f64),
+    /// `monopoly-free`.
+    Rule(String),
+}
 
 /// How much each round must cover.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,84 +81,143 @@ pub enum CoverageRule {
     MonopolyFree,
 }
 
-/// What a federation agreed on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
-    /// Dimension of the contexts, `1..=512`.
-    pub dimension: usize,
-    /// Ridge weight, `1e-9..=1e9`.
-    pub lambda: f64,
-    /// How much a round must cover.
-    pub coverage: CoverageRule,
-    /// Highest ask that is admitted.
-    pub reserve: Amount,
-    /// Longest context, `1e-9..=1e9`: an offer of n samples has a trace of at most n times its square.
-    pub norm: f64,
-    /// Largest reward, in size, `1e-9..=1e9`: the moment of n samples has an energy of at most n times its square.
-    pub reward: f64,
-    /// Most observations in one offer, `1..=10^9`. No sum that so many give may exceed 9e14: entries above 10^15 are
-    /// not read.
-    pub samples: u64,
-    /// How long offers are taken.
-    pub offers_ms: u64,
-    /// How long deliveries are taken.
-    pub deliveries_ms: u64,
+impl TryFrom<&CoverageSetting> for CoverageRule {
+    type Error = TermsError;
+
+    fn try_from(setting: &CoverageSetting) -> Result<CoverageRule, TermsError> {
+        match setting {
+            CoverageSetting::Ratio(ratio) => Ok(CoverageRule::Fixed(Coverage::ratio(*ratio)?)),
+            CoverageSetting::Rule(rule) if rule == "monopoly-free" => Ok(CoverageRule::MonopolyFree),
+            CoverageSetting::Rule(rule) => Err(TermsError::CoverageRule(rule.clone())),
+        }
+    }
 }
 
-/// Why terms are refused.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+/// What a federation agreed on, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    raw: RawTerms,
+    bandit: Config,
+    coverage: CoverageRule,
+    mechanism: MechanismSetting,
+}
+
+/// Why terms are refused. All are the operator's to fix.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TermsError {
-    /// Operator: no such dimension.
-    #[error("dimension is {0}: it must lie in 1..=512")]
-    Dimension(usize),
-    /// Operator: no such number.
+    #[error("bandit.{0}")]
+    Bandit(#[from] ConfigError),
     #[error("{what} is {value}: it must lie between 1e-9 and 1e9")]
-    OutOfRange {
-        /// Which.
-        what: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// Operator: no such number of samples.
+    OutOfRange { what: &'static str, value: f64 },
     #[error("samples is {0}: it must lie in 1..=1000000000")]
     Samples(u64),
-    /// Operator: allow fewer samples, or scale contexts or rewards.
+    /// Allow fewer samples, or scale contexts or rewards. `largest` is what a sum of so many samples can come to.
     #[error("an offer of {samples} samples can have entries of {largest:e}: norm and reward must keep it within 9e14")]
-    OfferTooLarge {
-        /// Samples that are allowed.
-        samples: u64,
-        /// What their sum can come to.
-        largest: f64,
-    },
+    OfferTooLarge { samples: u64, largest: f64 },
+    #[error(transparent)]
+    Coverage(#[from] CoverageError),
+    #[error("coverage is `{0}`: it must be a number above 0 and at most 1, or `monopoly-free`")]
+    CoverageRule(String),
+    #[error("trigger.threshold is {0}: it must be finite and at least 0")]
+    Threshold(f64),
+    /// A phase without time, or one that never ends.
+    #[error("{what} is {value}: it must lie in 1..=86400000")]
+    Phase { what: &'static str, value: u64 },
+    #[error("mechanism.{0}")]
+    Mechanism(#[from] SettingError),
+}
+
+impl TermsError {
+    /// The field that is wrong, such as `bandit.lambda`.
+    pub fn key(&self) -> String {
+        let key = match self {
+            TermsError::Bandit(ConfigError::Dimension(_)) => "bandit.dimension",
+            TermsError::Bandit(ConfigError::Lambda(_)) => "bandit.lambda",
+            TermsError::Bandit(ConfigError::Sigma(_)) => "bandit.sigma",
+            TermsError::Bandit(ConfigError::Delta(_)) => "bandit.delta",
+            TermsError::OutOfRange { what, .. } | TermsError::Phase { what, .. } => what,
+            TermsError::Samples(_) | TermsError::OfferTooLarge { .. } => "samples",
+            TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
+            TermsError::Threshold(_) => "trigger.threshold",
+            TermsError::Mechanism(error) => return format!("mechanism.{}", error.key()),
+        };
+        key.to_owned()
+    }
 }
 
 /// Most observations in one offer that terms can allow: all counts of a federation stay far within 64 bits.
 const MAX_SAMPLES: u64 = 1_000_000_000;
 /// Most that an entry of an offer may come to: entries above 1e15 are not read, and sums are rounded.
 const LARGEST_SUM: f64 = 9e14;
+/// Longest phase, a day: a round that nobody answers must not hold up the federation for longer.
+const MAX_PHASE_MS: u64 = 86_400_000;
 
-impl Terms {
-    /// The terms, if they are valid.
-    ///
-    /// # Errors
-    /// Names the first that is not.
-    pub fn checked(self) -> Result<Terms, TermsError> {
-        if !(1..=MAX_DIMENSION).contains(&self.dimension) {
-            return Err(TermsError::Dimension(self.dimension));
+impl TryFrom<RawTerms> for Terms {
+    type Error = TermsError;
+
+    fn try_from(mut raw: RawTerms) -> Result<Terms, TermsError> {
+        let bandit = Config::try_from(raw.bandit)?;
+        let coverage = CoverageRule::try_from(&raw.coverage)?;
+        let threshold = raw.trigger.threshold;
+        if !(threshold.is_finite() && threshold >= 0.0) {
+            return Err(TermsError::Threshold(threshold));
         }
-        for (what, value) in [("lambda", self.lambda), ("norm", self.norm), ("reward", self.reward)] {
+        for (what, value) in [("offers_ms", raw.offers_ms), ("deliveries_ms", raw.deliveries_ms)] {
+            if !(1..=MAX_PHASE_MS).contains(&value) {
+                return Err(TermsError::Phase { what, value });
+            }
+        }
+        for (what, value) in [("norm", raw.norm), ("reward", raw.reward)] {
             if !(1e-9..=1e9).contains(&value) {
                 return Err(TermsError::OutOfRange { what, value });
             }
         }
-        if !(1..=MAX_SAMPLES).contains(&self.samples) {
-            return Err(TermsError::Samples(self.samples));
+        let samples = raw.samples;
+        if !(1..=MAX_SAMPLES).contains(&samples) {
+            return Err(TermsError::Samples(samples));
         }
-        let largest = self.samples as f64 * self.norm * self.norm.max(self.reward);
+        let largest = samples as f64 * raw.norm * raw.norm.max(raw.reward);
         if largest > LARGEST_SUM {
-            return Err(TermsError::OfferTooLarge { samples: self.samples, largest });
+            return Err(TermsError::OfferTooLarge { samples, largest });
         }
-        Ok(self)
+        let mechanism = MechanismSetting::try_from(raw.mechanism)?;
+        // All parameters are written, also those that were left to their defaults.
+        raw.mechanism = mechanism.clone().into();
+        Ok(Terms { raw, bandit, coverage, mechanism })
+    }
+}
+
+impl Terms {
+    /// As they are written down.
+    pub fn raw(&self) -> &RawTerms {
+        &self.raw
+    }
+
+    /// Dimension of the contexts.
+    pub fn dimension(&self) -> usize {
+        self.bandit.dimension()
+    }
+
+    pub fn bandit(&self) -> Config {
+        self.bandit
+    }
+
+    pub fn trigger(&self) -> Trigger {
+        self.raw.trigger
+    }
+
+    pub fn coverage(&self) -> CoverageRule {
+        self.coverage
+    }
+
+    pub fn mechanism(&self) -> Box<dyn Mechanism> {
+        self.mechanism.mechanism()
+    }
+
+    /// What its mechanism claims.
+    pub fn claims(&self) -> Claims {
+        self.mechanism.claims()
     }
 
     /// The target of a round in which `offered` samples are added to what is settled.
@@ -98,7 +225,8 @@ impl Terms {
         match self.coverage {
             CoverageRule::Fixed(coverage) => Ok(coverage),
             CoverageRule::MonopolyFree => {
-                Coverage::monopoly_free(settled.samples() + offered, self.norm, self.lambda, self.dimension)
+                let samples = settled.samples() + offered;
+                Coverage::monopoly_free(samples, self.raw.norm, self.bandit.lambda(), self.dimension())
             }
         }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Since when a member counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
     /// The last round it took part in, won or lost (the default; what the regret analysis uses).
@@ -18,6 +19,7 @@ pub enum Since {
 
 /// When a member asks for a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
     /// Since when it counts.

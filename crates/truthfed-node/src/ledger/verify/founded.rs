@@ -15,7 +15,7 @@ use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::journal::{Award, Entry, Head, seal};
 use crate::ledger::{Checkpoint, SEAL_SCHEMA, aggregate_digest, sealed_bytes};
 use crate::signature::{Verifier, is_signed_by};
-use crate::terms::Agreement;
+use crate::terms::{Agreement, Terms};
 use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, commitment};
 
 /// What began with the genesis.
@@ -64,9 +64,9 @@ pub(super) enum Due {
 impl Founded {
     /// With no members, and nothing settled.
     pub(super) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Founded {
-        let settled = Statistics::new(agreement.terms().dimension).expect("checked terms have a valid dimension");
+        let settled = Statistics::new(agreement.dimension()).expect("checked terms have a valid dimension");
         let standing = Standing { members: BTreeMap::new(), settled, closed: RoundId(0), former: Default::default() };
-        let machine = Coordinator::resume(agreement.terms(), agreement.mechanism(), standing);
+        let machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), standing);
         let (members, due) = (BTreeMap::new(), VecDeque::new());
         Founded { federation, coordinator, terms: agreement.hash(), machine, members, open: None, due, signed: None }
     }

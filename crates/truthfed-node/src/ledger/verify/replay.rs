@@ -11,7 +11,7 @@ use crate::claims::{Claim, first_false};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::{Entry, Head};
 use crate::ledger::{Checkpoint, Ledger, LedgerError, Posting};
-use crate::terms::{Agreement, TermsDocument};
+use crate::terms::{Agreement, RawTerms};
 
 /// The journal so far.
 pub(super) struct Replay {
@@ -179,13 +179,7 @@ impl Replay {
         }
     }
 
-    fn found(
-        &mut self,
-        place: Place<'_>,
-        federation: Digest,
-        coordinator: PublicKey,
-        terms: &TermsDocument,
-    ) -> Verdict {
+    fn found(&mut self, place: Place<'_>, federation: Digest, coordinator: PublicKey, terms: &RawTerms) -> Verdict {
         if self.founded.is_some() {
             return place.problem(Fault::Genesis, "one genesis", "a second");
         }

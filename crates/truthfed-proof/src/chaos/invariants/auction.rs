@@ -17,15 +17,16 @@ const LIES: usize = 3;
 impl Observer {
     /// The round as the journal has it.
     fn spec(&self) -> RoundSpec {
-        let terms = self.agreement.terms();
+        let terms = &self.agreement;
         let settled = self.samples.settled_now();
         let offers = self.open.as_ref().map(|open| &open.offers).into_iter().flatten();
         let samples: u64 = offers.clone().map(|(_, taken)| taken.content.samples).sum();
-        let coverage = match terms.coverage {
+        let coverage = match terms.coverage() {
             CoverageRule::Fixed(coverage) => coverage,
             CoverageRule::MonopolyFree => {
                 let all = settled.samples as u64 + samples;
-                Coverage::monopoly_free(all, terms.norm, terms.lambda, terms.dimension).expect("checked terms")
+                let lambda = terms.bandit().lambda();
+                Coverage::monopoly_free(all, terms.raw().norm, lambda, terms.dimension()).expect("checked terms")
             }
         };
         let offer = |(client, taken): (&ClientId, &super::rounds::Taken)| Offer {
@@ -34,11 +35,10 @@ impl Observer {
             gram: taken.content.gram.clone(),
         };
         RoundSpec {
-            lambda: terms.lambda,
+            lambda: terms.bandit().lambda(),
             coverage,
-            reserve: terms.reserve,
-            base: settled.gram(),
-            offers: offers.map(offer).collect(),
+            reserve: terms.raw().reserve,
+            ..RoundSpec::new(settled.gram(), offers.map(offer).collect())
         }
     }
 
@@ -55,7 +55,7 @@ impl Observer {
         };
         let is_identical = awards.len() == outcome.winners().len() && awards.iter().zip(outcome.winners()).all(is_same);
         check(is_identical, "I11", || format!("round {round} was awarded {awards:?}, again it is {outcome:?}"))?;
-        let claims = self.agreement.document().mechanism.claims();
+        let claims = self.agreement.claims();
         if claims.individually_rational == Claim::Yes {
             self.check_bounds(round, awards)?;
         }
@@ -72,7 +72,7 @@ impl Observer {
     }
 
     fn check_bounds(&self, round: RoundId, awards: &[Award]) -> Verdict {
-        let reserve = self.agreement.terms().reserve;
+        let reserve = self.agreement.raw().reserve;
         for Award { member, ask_micros: ask, payment_micros: payment, .. } in awards {
             check(payment >= ask, "I3", || format!("{member} is paid {payment} for {ask} in round {round}"))?;
             check(*payment <= reserve, "I4", || format!("{member} is paid {payment} of {reserve} in round {round}"))?;

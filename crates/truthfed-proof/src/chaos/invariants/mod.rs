@@ -62,7 +62,7 @@ impl Observer {
             agreement: agreement.clone(),
             federation,
             chain: Chain::new(federation, coordinator),
-            samples: Samples::new(agreement.terms().dimension),
+            samples: Samples::new(agreement.dimension()),
             acknowledged: Acknowledged::default(),
             secrets: Secrets::default(),
             money: Money::default(),

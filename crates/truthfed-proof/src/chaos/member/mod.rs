@@ -43,7 +43,7 @@ struct Waiting {
 
 impl Node {
     pub(crate) fn new(plan: &Plan, number: usize, membership: Membership) -> Node {
-        let dimension = plan.agreement.terms().dimension;
+        let dimension = plan.agreement.dimension();
         Node {
             membership,
             role: plan.roles[number],

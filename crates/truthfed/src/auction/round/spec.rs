@@ -41,6 +41,14 @@ pub struct RoundSpec {
     pub offers: Vec<Offer>,
 }
 
+impl RoundSpec {
+    /// A round of these offers with the usual limits: lambda 0.1, coverage 0.5, reserve 10,000.
+    pub fn new(base: Gram, offers: Vec<Offer>) -> RoundSpec {
+        let coverage = Coverage::ratio(0.5).expect("a half lies in (0, 1]");
+        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10_000), base, offers }
+    }
+}
+
 /// Why a round cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RoundError {
@@ -157,8 +165,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::auction::round) fn spec(offers: Vec<Offer>) -> RoundSpec {
-        let coverage = Coverage::ratio(0.5).unwrap();
-        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10), base: Gram::zeros(1).unwrap(), offers }
+        RoundSpec { reserve: Amount::from_units(10), ..RoundSpec::new(Gram::zeros(1).unwrap(), offers) }
     }
 
     fn check_refused(change: impl FnOnce(&mut RoundSpec), expected: &str) {

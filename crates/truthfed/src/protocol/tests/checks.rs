@@ -14,7 +14,11 @@ fn free(gram: Gram) -> Offer {
 
 /// Three dimensions, contexts of norm 2, rewards up to 3, at most 100 samples.
 fn bounds() -> Terms {
-    Terms { norm: 2.0, reward: 3.0, samples: 100, ..terms(3) }
+    Terms::try_from(raw_bounds()).unwrap()
+}
+
+fn raw_bounds() -> RawTerms {
+    RawTerms { norm: 2.0, reward: 3.0, samples: 100, ..raw_terms(3) }
 }
 
 fn diagonal(a: f64, b: f64, c: f64, samples: u64) -> (Offer, u64) {
@@ -119,7 +123,7 @@ fn a_moment_along_a_direction_without_contexts_is_refused_whatever_the_axes() {
 #[test]
 fn a_moment_is_held_against_its_gram_at_any_scale() {
     for norm in [1e-4, 1.0, 1e4] {
-        let terms = Terms { norm, reward: 3.0, samples: 100, ..terms(2) };
+        let terms = Terms::try_from(RawTerms { norm, reward: 3.0, samples: 100, ..raw_terms(2) }).unwrap();
         let (offer, samples) = rows(&[&[10.0 * norm * norm, 0.0], &[0.0, 0.0]], 10);
         terms.check_delivery(&offer, samples, &[30.0 * norm, 0.0]).unwrap();
         let refused = terms.check_delivery(&offer, samples, &[0.0, norm]).unwrap_err();
@@ -130,7 +134,7 @@ fn a_moment_is_held_against_its_gram_at_any_scale() {
 #[test]
 fn very_many_samples_along_one_direction_are_taken() {
     let samples = 100_000_000;
-    let terms = Terms { norm: 1.0, reward: 3.0, samples, ..terms(2) };
+    let terms = Terms::try_from(RawTerms { norm: 1.0, reward: 3.0, samples, ..raw_terms(2) }).unwrap();
     let (offer, _) = rows(&[&[samples as f64, 0.0], &[0.0, 0.0]], samples);
     terms.check_offer(&offer, samples).unwrap();
     terms.check_delivery(&offer, samples, &[3.0 * samples as f64, 0.0]).unwrap();
@@ -179,32 +183,67 @@ fn a_taken_offer_makes_a_round_however_small_it_is() {
 
 #[test]
 fn terms_outside_their_bounds_are_refused_by_name() {
-    let refused = |change: fn(&mut Terms)| {
-        let mut terms = bounds();
+    let refused = |change: fn(&mut RawTerms)| {
+        let mut terms = raw_bounds();
         change(&mut terms);
-        terms.checked().unwrap_err().to_string()
+        let error = Terms::try_from(terms).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("{} is ", error.key())), "{error}");
+        error.to_string()
     };
-    assert!(bounds().checked().is_ok());
-    assert_eq!(refused(|terms| terms.dimension = 0), "dimension is 0: it must lie in 1..=512");
-    assert_eq!(refused(|terms| terms.lambda = 0.0), "lambda is 0: it must lie between 1e-9 and 1e9");
+    assert_eq!(refused(|terms| terms.bandit.dimension = 0), "bandit.dimension is 0: it must lie in 1..=512");
+    assert_eq!(refused(|terms| terms.bandit.lambda = 0.0), "bandit.lambda is 0: it must lie between 1e-9 and 1e9");
+    assert_eq!(refused(|terms| terms.bandit.sigma = -1.0), "bandit.sigma is -1: it must lie between 0 and 1e9");
+    assert_eq!(refused(|terms| terms.bandit.delta = 1.0), "bandit.delta is 1: it must lie above 0 and below 1");
+    let error = refused(|terms| terms.coverage = CoverageSetting::Ratio(2.0));
+    assert_eq!(error, "coverage is 2: it must be above 0 and at most 1");
+    let error = refused(|terms| terms.coverage = CoverageSetting::Rule("most".to_owned()));
+    assert_eq!(error, "coverage is `most`: it must be a number above 0 and at most 1, or `monopoly-free`");
+    let error = refused(|terms| terms.trigger.threshold = f64::INFINITY);
+    assert_eq!(error, "trigger.threshold is inf: it must be finite and at least 0");
+    assert_eq!(refused(|terms| terms.offers_ms = 0), "offers_ms is 0: it must lie in 1..=86400000");
+    assert_eq!(
+        refused(|terms| terms.deliveries_ms = 86_400_001),
+        "deliveries_ms is 86400001: it must lie in 1..=86400000"
+    );
+    assert!(
+        refused(|terms| terms.mechanism.name = "none".to_owned()).starts_with("mechanism.name is `none`: it must be")
+    );
     assert_eq!(refused(|terms| terms.norm = f64::NAN), "norm is NaN: it must lie between 1e-9 and 1e9");
     assert_eq!(refused(|terms| terms.reward = -1.0), "reward is -1: it must lie between 1e-9 and 1e9");
     assert_eq!(refused(|terms| terms.samples = 0), "samples is 0: it must lie in 1..=1000000000");
     assert_eq!(refused(|terms| terms.samples = 1_000_000_001), "samples is 1000000001: it must lie in 1..=1000000000");
     // 9e14 at most, and no more.
-    assert!(Terms { samples: 9_000_000, norm: 1e4, reward: 1e4, ..bounds() }.checked().is_ok());
-    let many = Terms { samples: 10_000_000, ..bounds() };
-    for terms in [Terms { norm: 1e7, ..many }, Terms { reward: 1e9, ..many }] {
-        let error = terms.checked().unwrap_err().to_string();
+    let most = RawTerms { samples: 9_000_000, norm: 1e4, reward: 1e4, ..raw_bounds() };
+    assert!(Terms::try_from(most).is_ok());
+    let many = RawTerms { samples: 10_000_000, ..raw_bounds() };
+    for terms in [RawTerms { norm: 1e7, ..many.clone() }, RawTerms { reward: 1e9, ..many }] {
+        let error = Terms::try_from(terms).unwrap_err().to_string();
         assert!(error.starts_with("an offer of 10000000 samples can have entries of"), "{error}");
     }
 }
 
 #[test]
 fn the_target_without_monopolies_counts_what_is_settled_and_what_is_offered() {
-    let terms = Terms { coverage: CoverageRule::MonopolyFree, ..terms(2) };
+    let coverage = CoverageSetting::Rule("monopoly-free".to_owned());
+    let terms = Terms::try_from(RawTerms { coverage, ..raw_terms(2) }).unwrap();
     let mut settled = Statistics::new(2).unwrap();
     (0..3).for_each(|_| settled.observe(&[1.0, 0.0], 0.5).unwrap());
-    let expected = Coverage::monopoly_free(7, terms.norm, terms.lambda, 2).unwrap();
+    let expected = Coverage::monopoly_free(7, 1.0, 0.1, 2).unwrap();
     assert_eq!(terms.target(&settled, 4).unwrap(), expected);
+}
+
+#[test]
+fn terms_are_written_and_read_back_with_all_parameters_and_money_as_a_decimal() {
+    let mut raw = RawTerms { reserve: "12.5".parse().unwrap(), ..RawTerms::default() };
+    raw.mechanism = serde_json::from_str(r#"{"name":"ratchet","epsilon":0.5}"#).unwrap();
+    let terms = Terms::try_from(raw).unwrap();
+    let written = serde_json::to_string(terms.raw()).unwrap();
+    assert!(written.contains(r#""reserve":"12.5""#) && written.contains("first_budget"), "{written}");
+    let read = |text: &str| serde_json::from_str::<RawTerms>(text);
+    assert_eq!(Terms::try_from(read(&written).unwrap()), Ok(terms));
+    let refused = |from: &str, to: &str| read(&written.replace(from, to)).unwrap_err().to_string();
+    assert!(refused("\"12.5\"", "\"-1\"").contains("`-1` is negative"));
+    assert!(refused("\"12.5\"", "12.5").contains("invalid type"));
+    assert!(refused("\"norm\":1.0,", "").contains("missing field `norm`"));
+    assert!(refused("\"norm\":1.0,", "\"norm\":1.0,\"price\":3,").contains("unknown field `price`"));
 }

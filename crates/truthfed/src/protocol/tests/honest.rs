@@ -54,7 +54,7 @@ fn draw(stream: &mut Stream, dimension: usize, samples: usize) -> Honest {
     };
     let (norm, reward) = (scale(stream), scale(stream));
     let most = (9e14 / (norm * norm.max(reward))).min(1e9) as u64;
-    let terms = Terms { norm, reward, samples: most, ..terms(dimension) }.checked().unwrap();
+    let terms = Terms::try_from(RawTerms { norm, reward, samples: most, ..raw_terms(dimension) }).unwrap();
     let samples = samples.min(most as usize);
     let shape = stream.pick(&[Shape::Full, Shape::Copies, Shape::Sparse, Shape::Few, Shape::Needle]);
     let length = match stream.between(0, 9) {
@@ -158,7 +158,7 @@ fn honest_members_of_high_dimension_are_not_refused() {
 fn a_long_sum_whose_rounding_all_goes_one_way_is_not_refused() {
     // From 2^25 to 2^26 a float has steps of 2^-27: adding a little more than 1 + 2^-28 is rounded up every time.
     let x = 1.0 + libm::pow(2.0, -29.0) + libm::pow(2.0, -46.0);
-    let terms = Terms { norm: x, reward: x, samples: 100_000_000, ..terms(1) }.checked().unwrap();
+    let terms = Terms::try_from(RawTerms { norm: x, reward: x, samples: 100_000_000, ..raw_terms(1) }).unwrap();
     let mut statistics = Statistics::new(1).unwrap();
     for _ in 0..1 << 26 {
         statistics.observe(&[x], x).unwrap();

@@ -18,10 +18,13 @@ fn id(name: &str) -> ClientId {
 }
 
 fn terms(dimension: usize) -> Terms {
-    let coverage = CoverageRule::Fixed(Coverage::ratio(0.5).unwrap());
+    Terms::try_from(raw_terms(dimension)).unwrap()
+}
+
+fn raw_terms(dimension: usize) -> RawTerms {
+    let bandit = RawConfig { dimension, ..RawConfig::default() };
     let reserve = Amount::from_units(100);
-    let (norm, reward, samples) = (1.0, 1.0, 1000);
-    Terms { dimension, lambda: 0.1, coverage, reserve, norm, reward, samples, offers_ms: 100, deliveries_ms: 100 }
+    RawTerms { bandit, reserve, samples: 1000, offers_ms: 100, deliveries_ms: 100, ..RawTerms::default() }
 }
 
 fn config(dimension: usize) -> Config {

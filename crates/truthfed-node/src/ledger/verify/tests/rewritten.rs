@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::MechanismSetting;
 
 use super::*;
-use crate::terms::TermsDocument;
+use crate::terms::RawTerms;
 use crate::testing::terms;
 
 #[test]
@@ -165,7 +165,7 @@ fn an_offer_added_after_sealing_is_found() {
 
 #[test]
 fn an_outcome_computed_with_another_reserve_is_found() {
-    let mut played = Played::under(TermsDocument { reserve_micros: Amount::from_units(50), ..terms(2) }, &["a", "b"]);
+    let mut played = Played::under(RawTerms { reserve: Amount::from_units(50), ..terms(2) }, &["a", "b"]);
     played.full_round();
     let problem = find(&played.pretending(terms(2)));
     assert_eq!((problem.fault, problem.round), (Fault::Payment, Some(RoundId(1))), "{problem}");
@@ -175,7 +175,7 @@ fn an_outcome_computed_with_another_reserve_is_found() {
 #[test]
 fn an_outcome_of_another_mechanism_is_found() {
     let mut other = terms(2);
-    other.mechanism = MechanismSetting::named("everyone").unwrap();
+    other.mechanism = MechanismSetting::named("everyone").unwrap().into();
     let mut played = Played::under(other, &["a", "b", "c"]);
     played.full_round();
     let problem = find(&played.pretending(terms(2)));
@@ -187,7 +187,7 @@ fn terms_changed_afterwards_are_not_the_ones_that_were_signed() {
     let played = Played::with_rounds();
     let mut entries = played.entries.clone();
     let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
-    terms.reserve_micros = Amount::from_units(50);
+    terms.reserve = Amount::from_units(50);
     check(&find(&played.federation.sign_again(&entries)), Fault::Context, 1, Some("a"));
     let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
     terms.norm = -1.0;
