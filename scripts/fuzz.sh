@@ -16,9 +16,13 @@ shift
 
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
-# Without a sanitizer, stable Rust is enough; there is no unsafe code here to sanitize.
-RUSTFLAGS="-Cdebuginfo=0" PATH="$PWD/.tools/bin:$PATH" cargo fuzz build --sanitizer none --no-cfg-fuzzing --codegen-units 16 \
-    --target "$host" --target-dir "$built"
+# What libFuzzer needs to see: which edges ran, and what was compared. Stable Rust is enough without a sanitizer, and there is
+# no unsafe code here to sanitize. With --target, build scripts and macros are built without these flags.
+flags="-Cpasses=sancov-module -Cdebug-assertions -Cdebuginfo=0 -Ccodegen-units=16"
+for option in level=4 inline-8bit-counters pc-table trace-compares stack-depth; do
+    flags="$flags -Cllvm-args=-sanitizer-coverage-$option"
+done
+RUSTFLAGS=$flags cargo build --release --locked --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$built"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
