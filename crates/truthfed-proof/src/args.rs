@@ -27,10 +27,7 @@ pub(crate) enum Command {
     Soak(SoakArgs),
     /// Measure a real coordinator over loopback under load and attack, and compare the figures with their bounds
     Load(LoadArgs),
-    /// Run the coordinator that `load` measures, until standard input ends
-    #[command(hide = true)]
-    Serve { folder: PathBuf },
-    /// Run `truthfed` with these arguments; in tests it has kill points
+    /// Run `truthfed` with these arguments: the coordinator that `load` measures; in tests, with kill points
     #[command(hide = true, disable_help_flag = true)]
     Truthfed {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

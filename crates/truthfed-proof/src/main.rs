@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use clap::Parser;
 use truthfed_cli::report::Report;
 use truthfed_cli::{show, use_threads};
-use truthfed_proof::load::server;
 
 use crate::args::{Cli, Command};
 
@@ -25,7 +24,6 @@ fn main() -> ExitCode {
     let done = use_threads(cli.threads).and_then(|()| match cli.command {
         Command::Soak(args) => Ok(soak::run(&args)),
         Command::Load(args) => measure::run(&args),
-        Command::Serve { folder } => server::serve(&folder).map(|()| Report::done(String::new())),
         Command::Truthfed { args } => {
             let args = std::iter::once("truthfed".into()).chain(args);
             Ok(Report { text: String::new(), code: truthfed_cli::main(args) })
