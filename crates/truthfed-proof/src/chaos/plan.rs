@@ -94,3 +94,16 @@ fn mechanism(dice: &mut Stream) -> MechanismSetting {
     let names = [catalog::names(), vec![catalog::DEFAULT; 2]].concat();
     MechanismSetting::named(dice.pick(&names)).expect("the catalog has its own names")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mechanism_of_the_catalog_is_soaked() {
+        let drawn = |name| (0..200).filter(|seed| Plan::of(*seed).agreement.mechanism().name() == name).count();
+        for name in catalog::names() {
+            assert!(drawn(name) >= 5, "{name} is drawn {} times", drawn(name));
+        }
+    }
+}
