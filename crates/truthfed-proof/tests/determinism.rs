@@ -1,6 +1,7 @@
 //! The same seed gives the same disk. Alone in its process: SQLite draws salts from one stream for all threads.
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
+#[path = "disk/database.rs"]
 mod database;
 
 use truthfed_proof::disk::{Disk, Fault, Plan, Statistics};

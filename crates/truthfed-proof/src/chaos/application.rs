@@ -9,7 +9,6 @@ use crate::chaos::world::{Event, World};
 /// Decisions that wait for their reward at one time, at most.
 const WAITING: usize = 3;
 
-/// What an application knows.
 pub(crate) struct Application {
     dimension: usize,
     waiting: Vec<Sample>,
@@ -19,7 +18,6 @@ pub(crate) struct Application {
     pub(crate) left: u64,
 }
 
-/// A decision and its reward.
 #[derive(Clone)]
 struct Sample {
     decision: DecisionId,

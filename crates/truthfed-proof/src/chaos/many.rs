@@ -7,9 +7,6 @@ use crate::chaos::{Limits, Report, Trace, Violation, run};
 
 /// Runs seeds on that many threads, until there are no more, one is violated, or `told`, which hears from any thread what
 /// a seed came to, says no. What all came to, and the violation of the smallest seed that had one.
-///
-/// # Panics
-/// When no thread can be had.
 pub fn many(
     seeds: impl Iterator<Item = u64> + Send,
     threads: usize,

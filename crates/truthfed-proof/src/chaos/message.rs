@@ -7,7 +7,6 @@ use truthfed::protocol::RoundId;
 use truthfed_node::error::Refusal;
 use truthfed_node::wire::{Call, Seen};
 
-/// A request of a member.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// Names it for whoever waits for the reply; 0 when nobody does.
@@ -68,7 +67,6 @@ pub(crate) struct Reply {
     pub(crate) outcome: Result<String, String>,
 }
 
-/// Something on its way.
 #[derive(Debug, Clone)]
 pub(crate) enum Parcel {
     Request(Arc<Request>),

@@ -55,17 +55,10 @@ impl Default for Limits {
 }
 
 /// Runs the plan of a seed.
-///
-/// # Errors
-/// What should never happen, and how it came about.
 pub fn run(seed: u64, limits: Limits, trace: &mut Trace) -> Result<Report, Box<Violation>> {
     run_plan(Plan::of(seed), limits, trace)
 }
 
-/// Runs a plan.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_plan(plan: Plan, limits: Limits, trace: &mut Trace) -> Result<Report, Box<Violation>> {
     let seed = plan.seed;
     // A panic is how the parts say that something cannot be: a violation as well.

@@ -30,7 +30,6 @@ struct Link {
 }
 
 impl Network {
-    /// For that many members.
     pub(crate) fn new(members: usize) -> Network {
         Network { links: (0..members).map(|_| Link::default()).collect(), ..Network::default() }
     }

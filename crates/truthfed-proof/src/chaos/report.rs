@@ -44,13 +44,10 @@ pub const FAULTS: &[&str] = &[
 /// What one or more runs did. Reports add up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Runs.
     pub seeds: u64,
-    /// Rounds that were settled.
     pub settled: u64,
     /// Rounds that ended without an auction.
     pub aborted: u64,
-    /// Things that happened.
     pub steps: u64,
     /// Virtual time, in milliseconds.
     pub virtual_ms: u64,
@@ -59,12 +56,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Rounds that ended.
     pub fn rounds(&self) -> u64 {
         self.settled + self.aborted
     }
 
-    /// Adds another.
     pub fn add(&mut self, other: &Report) {
         let Report { seeds, settled, aborted, steps, virtual_ms, faults } = other;
         self.seeds += seeds;
@@ -87,7 +82,6 @@ pub struct Violation {
     pub seed: u64,
     /// After how many steps.
     pub step: u64,
-    /// What was found.
     pub text: String,
     /// What happened last.
     pub last: Vec<String>,

@@ -6,7 +6,6 @@ use truthfed::statistics::{Gram, Statistics};
 
 const SCALE: f64 = 256.0;
 
-/// The sums of some samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) samples: i64,
@@ -15,12 +14,10 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Of no sample.
     pub(crate) fn zero(dimension: usize) -> Sums {
         Sums { samples: 0, gram: vec![0; dimension * (dimension + 1) / 2], moment: vec![0; dimension] }
     }
 
-    /// Of one sample.
     pub(crate) fn of_sample(arm: &[f64], reward: f64) -> Sums {
         let whole = |x: f64| (x * SCALE) as i64;
         let gram = (0..arm.len()).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| whole(arm[i] * arm[j]));
@@ -53,13 +50,11 @@ impl Sums {
         both(&mut self.moment, &other.moment);
     }
 
-    /// These less others.
     pub(crate) fn less(mut self, other: &Sums) -> Sums {
         self.add(other, -1);
         self
     }
 
-    /// The Gram matrix.
     pub(crate) fn gram(&self) -> Gram {
         let lower = self.gram.iter().map(|x| *x as f64 / SCALE).collect();
         Gram::from_lower(self.moment.len(), lower).expect("few samples have small sums")

@@ -30,7 +30,6 @@ impl Trace {
         Trace { is_whole: true, ..Trace::default() }
     }
 
-    /// Adds a line.
     pub(crate) fn say(&mut self, now: u64, words: fmt::Arguments<'_>) {
         let line = format!("{now:>7} {words}");
         self.hasher.update(line.as_bytes());
@@ -46,7 +45,6 @@ impl Trace {
         self.lines.iter().map(String::as_str)
     }
 
-    /// The last lines.
     pub(crate) fn last(&self) -> Vec<String> {
         self.lines.iter().skip(self.lines.len().saturating_sub(LAST)).cloned().collect()
     }

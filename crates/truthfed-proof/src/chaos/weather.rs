@@ -4,7 +4,7 @@
 use truthfed::generate::Stream;
 
 /// Chances, each in [0, 1]: of a message, of a transaction, or of a moment of bad weather.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Weather {
     /// A message is lost.
     pub loss: f64,
@@ -53,36 +53,15 @@ pub struct Weather {
 }
 
 impl Weather {
-    /// No fault at all.
-    pub const CALM: Weather = Weather {
-        loss: 0.0,
-        replay: 0.0,
-        readdress: 0.0,
-        stale: 0.0,
-        late: 0.0,
-        cut: 0.0,
-        clog: 0.0,
-        kill: 0.0,
-        power: 0.0,
-        disk: 0.0,
-        full: 0.0,
-        recovery: 0.0,
-        pause: 0.0,
-        clock: 0.0,
-        member_kill: 0.0,
-        member_disk: 0.0,
-        member_full: 0.0,
-        gone: 0.0,
-        lie: 0.0,
-        flood: 0.0,
-        revoke: 0.0,
-        enrol: 0.0,
-    };
+    /// Without any fault.
+    pub fn calm() -> Weather {
+        Weather::default()
+    }
 
     /// The weather of one run; now and then there are no faults at all.
     pub(crate) fn draw(dice: &mut Stream) -> Weather {
         if dice.chance(0.03) {
-            return Weather::CALM;
+            return Weather::calm();
         }
         let mut up_to = |most: f64| if dice.chance(0.45) { 0.0 } else { dice.uniform() * most };
         Weather {

@@ -22,10 +22,8 @@ use crate::chaos::weather::Weather;
 /// Time between two moments at which the weather may strike.
 const STORM_MS: (usize, usize) = (20, 200);
 
-/// Something on the agenda.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    /// A message is there.
     Arrive(Parcel),
     /// A coordinator is started, unless one is at work.
     Start,
@@ -37,7 +35,6 @@ pub(crate) enum Event {
     Resume(u64),
     /// A coordinator's disk has room again.
     MakeRoom,
-    /// A member is started.
     Open(usize),
     /// A member looks what there is to do.
     Look(usize),
@@ -47,13 +44,11 @@ pub(crate) enum Event {
     Play(usize),
     /// A member's disk has room again.
     MakeRoomAt(usize),
-    /// A link lets go.
     Unclog(usize),
     /// The weather may strike.
     Storm,
 }
 
-/// Everything there is.
 pub(crate) struct World<'a> {
     pub(crate) plan: Plan,
     pub(crate) dice: Stream,
@@ -159,7 +154,6 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Puts something on the agenda.
     pub(crate) fn at(&mut self, delay: u64, event: Event) {
         self.sequence += 1;
         self.agenda.insert((self.now + delay, self.sequence), event);
@@ -171,12 +165,10 @@ impl<'a> World<'a> {
         self.at(delay, Event::Storm);
     }
 
-    /// As it is now.
     pub(crate) fn weather(&self) -> Weather {
-        if self.is_calm { Weather::CALM } else { self.plan.weather }
+        if self.is_calm { Weather::calm() } else { self.plan.weather }
     }
 
-    /// A fault was injected.
     pub(crate) fn count(&mut self, fault: &'static str) {
         debug_assert!(crate::chaos::FAULTS.contains(&fault), "{fault} is on the list");
         *self.report.faults.entry(fault).or_default() += 1;

@@ -39,9 +39,6 @@ pub struct From(pub Ipv4Addr);
 
 impl From {
     /// A connection to an address.
-    ///
-    /// # Errors
-    /// When nobody listens there.
     pub async fn reach(self, to: SocketAddr) -> io::Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((self.0, 0).into())?;
@@ -62,7 +59,6 @@ impl Connect for From {
 /// What a member does in rounds without a network: its data, its offers, its deliveries.
 #[derive(Debug, Clone)]
 pub struct Party {
-    /// What it was given.
     pub bundle: Bundle,
     seed: u64,
 }
@@ -80,7 +76,6 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The round it is made to.
     pub fn round(&self) -> RoundId {
         self.context.round
     }
@@ -92,15 +87,11 @@ impl Party {
         Party { bundle: bundle.clone(), seed }
     }
 
-    /// Its name.
     pub fn name(&self) -> &ClientId {
         &self.bundle.member
     }
 
     /// Offers fresh data to a round.
-    ///
-    /// # Panics
-    /// When the data is not what terms allow.
     pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
         let mut stream = Stream::new(self.seed, round.0);
         let data = observations(&mut stream, self.bundle.agreement.dimension());
@@ -119,7 +110,6 @@ impl Party {
         Offer { digest: envelope.digest(), envelope, context, moment, salt }
     }
 
-    /// Delivers what was offered.
     pub fn delivery(&self, offer: &Offer) -> Envelope {
         let Offer { context, moment, salt, digest, .. } = offer.clone();
         let content = DeliveryContent { schema: DELIVERY_SCHEMA.to_owned(), context, offer: digest, moment, salt };
@@ -127,9 +117,6 @@ impl Party {
     }
 
     /// What a receipt says, once it is found to be the coordinator's, and about that offer.
-    ///
-    /// # Errors
-    /// When it is not.
     pub fn receipt(&self, receipt: &Envelope, offer: &Offer) -> anyhow::Result<ReceiptContent> {
         ensure!(
             receipt.is_signed_by(&self.bundle.coordinator_key, RECEIPT_SCHEMA),
@@ -141,9 +128,6 @@ impl Party {
     }
 
     /// Checks all its receipts against each other.
-    ///
-    /// # Errors
-    /// When they contradict each other.
     pub fn check_receipts(&self, all: &[Envelope]) -> anyhow::Result<receipts::Summary> {
         let Bundle { member, federation, coordinator_key, .. } = &self.bundle;
         let whose = receipts::Bundle { member: member.clone(), federation: *federation, coordinator: *coordinator_key };
@@ -175,7 +159,6 @@ fn observations(stream: &mut Stream, dimension: usize) -> Statistics {
 /// A member with its two connections, as an agent has: one waits for news, the other speaks.
 #[derive(Debug)]
 pub struct Agent {
-    /// Who it is.
     pub party: Party,
     speaking: Client<From>,
     waiting: Client<From>,
@@ -183,9 +166,6 @@ pub struct Agent {
 
 impl Agent {
     /// A member that calls from an address; nothing is sent yet.
-    ///
-    /// # Errors
-    /// When its certificate cannot be used.
     pub fn new(bundle: &Bundle, coordinator: SocketAddr, from: Ipv4Addr, seed: u64) -> anyhow::Result<Agent> {
         let tls = client_tls(&bundle.identity, &bundle.authority)?;
         let limits = ClientLimits { connect: PATIENCE, request: PATIENCE, idle: IDLE, ..ClientLimits::default() };
@@ -197,9 +177,6 @@ impl Agent {
     }
 
     /// Opens both connections.
-    ///
-    /// # Errors
-    /// When the coordinator does not answer.
     pub async fn connect(&self) -> anyhow::Result<View> {
         let call = Call::View(Seen::default());
         let _: View = read(&self.speaking.send(call.message(), None).await?)?;
@@ -207,18 +184,12 @@ impl Agent {
     }
 
     /// Waits for a view other than the one that was seen.
-    ///
-    /// # Errors
-    /// When the coordinator does not answer.
     pub async fn next_view(&self, seen: &View) -> anyhow::Result<View> {
         let call = Call::View(Seen { after: Some(seen.version), wait_ms: WAIT_MS });
         read(&self.waiting.send(call.message(), None).await?)
     }
 
     /// Waits until a view is as wished.
-    ///
-    /// # Errors
-    /// When it is not in time.
     pub async fn until(&self, mut view: View, is_it: impl Fn(&View) -> bool) -> anyhow::Result<View> {
         let started = Instant::now();
         while !is_it(&view) {
@@ -228,35 +199,22 @@ impl Agent {
         Ok(view)
     }
 
-    /// Asks for a round.
-    ///
-    /// # Errors
-    /// When the coordinator refuses.
     pub async fn ask(&self) -> anyhow::Result<RoundId> {
         Ok(self.speak::<AskReply>(Call::Ask.message()).await?.round)
     }
 
     /// Sends an offer; gives the receipt, which is not checked yet.
-    ///
-    /// # Errors
-    /// When the coordinator refuses.
     pub async fn send_offer(&self, round: RoundId, offer: String) -> anyhow::Result<Envelope> {
         let offer = Call::Offer(round, serde_json::from_str(&offer)?);
         Ok(self.speak::<ReceiptReply>(offer.message()).await?.receipt)
     }
 
     /// Has nothing to offer.
-    ///
-    /// # Errors
-    /// When the coordinator refuses.
     pub async fn decline(&self, round: RoundId) -> anyhow::Result<()> {
         self.speak::<DeclineReply>(Call::Decline(round).message()).await.map(drop)
     }
 
     /// Delivers what it sold, and checks the receipt.
-    ///
-    /// # Errors
-    /// When the coordinator refuses.
     pub async fn deliver(&self, offer: &Offer) -> anyhow::Result<Envelope> {
         let call = Call::Deliver(offer.context.round, self.party.delivery(offer));
         let receipt = self.speak::<ReceiptReply>(call.message()).await?.receipt;
@@ -265,9 +223,6 @@ impl Agent {
     }
 
     /// All its receipts about decisions and payments.
-    ///
-    /// # Errors
-    /// When the coordinator does not answer.
     pub async fn statement(&self) -> anyhow::Result<StatementReply> {
         self.speak(Call::Statement.message()).await
     }

@@ -52,9 +52,6 @@ fn hostile_members(connections: usize) -> usize {
 }
 
 /// Times rounds in quiet, among slow and half open connections, and beside a flood.
-///
-/// # Errors
-/// When a request of an honest member is refused or not answered.
 pub async fn attack(world: &World, program: &Path, plan: &Plan) -> anyhow::Result<Vec<Figure>> {
     let server = Server::start(program, world.folder()).await?;
     let mut cast = Cast::of(world, server.address(), plan)?;

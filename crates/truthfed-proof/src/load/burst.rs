@@ -38,9 +38,6 @@ struct Ended {
 }
 
 /// Measures one burst of all members of a new federation.
-///
-/// # Errors
-/// When somebody is not served, or something was lost.
 pub async fn burst(world: &World, program: &Path) -> anyhow::Result<Vec<Figure>> {
     let server = Server::start(program, world.folder()).await?;
     let agents = world.agents(server.address())?;
@@ -102,7 +99,6 @@ async fn all_at_once(
 /// What everyone does at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Gets ready.
     Preparing,
     /// Offers, from this moment on.
     Offering(Instant),

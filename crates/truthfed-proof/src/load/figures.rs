@@ -11,9 +11,6 @@ pub struct Spread(Vec<Duration>);
 
 impl Spread {
     /// Of at least one.
-    ///
-    /// # Panics
-    /// When there is none.
     pub fn of(mut times: Vec<Duration>) -> Spread {
         assert!(!times.is_empty(), "a spread has at least one time");
         times.sort_unstable();
@@ -31,20 +28,15 @@ impl Spread {
         self.percentile(50)
     }
 
-    /// The longest.
     pub fn max(&self) -> Duration {
         self.percentile(100)
     }
 }
 
-/// One thing that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What.
     pub what: String,
-    /// How much.
     pub value: f64,
-    /// Of what.
     pub unit: &'static str,
     /// The most it may be.
     pub bound: Option<f64>,
@@ -69,7 +61,6 @@ pub fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Everything that was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// In the order it was measured.

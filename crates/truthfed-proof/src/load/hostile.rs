@@ -69,9 +69,6 @@ pub struct Attacker {
 
 impl Attacker {
     /// With the certificate of a member, which only some kinds show.
-    ///
-    /// # Errors
-    /// When the certificate cannot be used.
     pub fn new(kind: Kind, to: SocketAddr, from: Ipv4Addr, bundle: &Bundle) -> anyhow::Result<Attacker> {
         let tls = client_tls(&bundle.identity, &bundle.authority)?;
         Ok(Attacker { kind, to, from, tls, name: ServerName::try_from(bundle.server_name.clone())? })
@@ -151,9 +148,6 @@ pub struct Attack {
 
 impl Attack {
     /// Begins, and waits until nearly all connections are open. (Those that are thrown out come again.)
-    ///
-    /// # Errors
-    /// When they are not in time.
     pub async fn begin(attackers: Vec<Attacker>) -> anyhow::Result<Attack> {
         let (open, all, mut tasks) = (Arc::new(AtomicUsize::new(0)), attackers.len(), JoinSet::new());
         for attacker in attackers {

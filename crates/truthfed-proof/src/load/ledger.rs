@@ -28,9 +28,6 @@ const BOUNDS: (f64, f64) = (1.0, 15.0);
 ///
 /// All of it is real: signed offers and deliveries, the engine's checks, decisions, receipts and synced commits. Only the
 /// network is left out.
-///
-/// # Errors
-/// When the engine refuses something.
 pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
     let federation = world.federation()?;
     let setup = Config::of(&federation, LEASE_MS).plan.setup();
@@ -89,9 +86,6 @@ fn work(core: &mut Core, commands: Vec<Command>) -> anyhow::Result<()> {
 }
 
 /// Kills a coordinator in the middle of a round, and measures how soon the next one answers a member.
-///
-/// # Errors
-/// When it does not come back with what it had acknowledged.
 pub async fn restart(world: &World, program: &Path) -> anyhow::Result<Figure> {
     let server = Server::start(program, world.folder()).await?;
     let offers = half_a_round(&world.agents(server.address())?).await?;
@@ -134,9 +128,6 @@ async fn half_a_round(agents: &[Arc<Agent>]) -> anyhow::Result<Vec<Offer>> {
 }
 
 /// Verifies the ledger as `truthfed ledger verify` does, and measures it.
-///
-/// # Errors
-/// When it is not right.
 pub fn verify(world: &World) -> anyhow::Result<Vec<Figure>> {
     let started = Instant::now();
     let report = world.verify()?;

@@ -16,9 +16,6 @@ const WRITES: usize = 25;
 const OTHERS: u64 = 256;
 
 /// Cores, how busy they are, and how long a synced write takes in a folder.
-///
-/// # Errors
-/// When the folder cannot be written to.
 pub fn describe(folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let load = fs::read_to_string("/proc/loadavg").context("this program needs /proc")?;
@@ -43,9 +40,6 @@ fn synced_write(folder: &Path) -> anyhow::Result<Duration> {
 }
 
 /// Sees to it that so many connections can be open, in this process and in those it starts.
-///
-/// # Errors
-/// Says what to do when the system does not allow it.
 pub fn allow_connections(connections: u64) -> anyhow::Result<()> {
     let needed = connections + OTHERS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -63,9 +57,6 @@ pub fn allow_connections(connections: u64) -> anyhow::Result<()> {
 }
 
 /// Bytes of memory that a process holds.
-///
-/// # Errors
-/// When there is no such process.
 pub fn resident_bytes(process: u32) -> anyhow::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).context("the coordinator's process")?;
     resident(&status).context("/proc/PID/status has VmRSS in kB")

@@ -5,7 +5,6 @@ use std::time::Duration;
 /// How much is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Agents of each burst.
     pub bursts: Vec<usize>,
     /// Agents of the rounds that are attacked.
     pub honest: usize,

@@ -26,9 +26,6 @@ pub enum Role {
 }
 
 /// Lets everyone connect, some at a time, and gives what each sees.
-///
-/// # Errors
-/// When one of them is not served.
 pub async fn connect(agents: &[Arc<Agent>]) -> anyhow::Result<Vec<View>> {
     let mut views = Vec::with_capacity(agents.len());
     for some in agents.chunks(AT_ONCE) {
@@ -68,9 +65,6 @@ async fn take_part(agent: &Agent, role: Role, seen: View) -> anyhow::Result<View
 }
 
 /// Times whole rounds, one after the other: from the request for one until every member has seen its end.
-///
-/// # Errors
-/// When a request of a member is refused or not answered.
 pub async fn timed(members: &[(Arc<Agent>, Role)], at_least: Duration) -> anyhow::Result<Vec<Duration>> {
     let agents: Vec<Arc<Agent>> = members.iter().map(|(agent, _)| agent.clone()).collect();
     let mut views = connect(&agents).await?;

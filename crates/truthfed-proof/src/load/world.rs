@@ -32,9 +32,6 @@ impl World {
     ///
     /// What is settled grows from round to round, and what is new weighs less and less beside it: where there are many rounds,
     /// they buy nothing any more unless the coverage is close to 1.
-    ///
-    /// # Errors
-    /// When the folder cannot be made.
     pub fn make(folder: &Path, members: usize, connections: usize, coverage: f64) -> anyhow::Result<World> {
         let mut options = InitOptions::with_members(members);
         options.name = Some("load".to_owned());
@@ -56,28 +53,19 @@ impl World {
         Ok(World { folder: folder.to_owned(), bundles: bundles? })
     }
 
-    /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What each member has.
     pub fn bundles(&self) -> &[Bundle] {
         &self.bundles
     }
 
-    /// The coordinator's side.
-    ///
-    /// # Errors
-    /// When a file of the folder was lost.
     pub fn federation(&self) -> anyhow::Result<Federation> {
         Ok(open(&self.folder)?)
     }
 
     /// Members that call a coordinator, each from an address of its own.
-    ///
-    /// # Errors
-    /// When a certificate cannot be used.
     pub fn agents(&self, coordinator: SocketAddr) -> anyhow::Result<Vec<Arc<Agent>>> {
         let agent = |(number, bundle): (usize, &Bundle)| {
             Agent::new(bundle, coordinator, honest_address(number), number as u64).map(Arc::new)
@@ -85,18 +73,11 @@ impl World {
         self.bundles.iter().enumerate().map(agent).collect()
     }
 
-    /// The store, to be read.
-    ///
-    /// # Errors
-    /// When there is none yet.
     pub fn store(&self) -> anyhow::Result<Box<dyn Store>> {
         Ok(self.federation()?.store().open_existing()?)
     }
 
     /// Verifies the ledger as `truthfed ledger verify` does.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn verify(&self) -> anyhow::Result<Report> {
         let federation = self.federation()?;
         let trust = Trust {

@@ -23,7 +23,6 @@ use crate::chaos::world::{Event, World};
 /// The disk's clock at the beginning: some day in 2026.
 const BEGINNING_MS: i64 = 1_780_000_000_000;
 
-/// A coordinator's machine.
 pub(crate) struct Site {
     pub(crate) disk: Disk,
     pub(crate) notary: Arc<Notary>,
@@ -41,7 +40,6 @@ pub(crate) struct Site {
     attempts: u64,
 }
 
-/// One coordinator.
 pub(crate) struct Process {
     pub(crate) number: u64,
     /// Which attempt to start this was: a later one may have taken the lease.

@@ -15,14 +15,12 @@ use crate::chaos::report::{Verdict, check};
 /// Replies of so many rounds are looked at after a restart.
 const ROUNDS: u64 = 2;
 
-/// Replies that members got.
 #[derive(Default)]
 pub(crate) struct Acknowledged {
     replies: BTreeMap<(RoundId, ClientId, RequestKind), (Arc<Request>, String)>,
 }
 
 impl Acknowledged {
-    /// A member got a reply.
     pub(crate) fn note(&mut self, member: &ClientId, request: &Arc<Request>, reply: &str) -> Verdict {
         let (round, kind) = match request.to {
             Call::Offer(round, _) | Call::Decline(round) => (round, RequestKind::Offer),

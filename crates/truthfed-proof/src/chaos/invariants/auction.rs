@@ -42,7 +42,6 @@ impl Observer {
         }
     }
 
-    /// Runs the auction again.
     pub(super) fn check_award(&self, round: RoundId, awards: &[Award], dice: &mut Stream) -> Verdict {
         let mechanism = self.agreement.mechanism();
         let again = Round::new(self.spec()).ok().and_then(|auction| Some((mechanism.run(&auction).ok()?, auction)));

@@ -10,7 +10,6 @@ use truthfed_node::store::Store;
 use super::unreadable;
 use crate::chaos::report::{Verdict, breach, check};
 
-/// The chain so far.
 pub(crate) struct Chain {
     federation: Digest,
     coordinator: PublicKey,
@@ -32,7 +31,6 @@ impl Chain {
         (self.hashes.len() as u64, self.hashes.last().copied().unwrap_or(Hex([0; 32])))
     }
 
-    /// The next row.
     pub(super) fn follow(&mut self, row: &Row) -> Verdict {
         let (number, before) = self.head();
         let mut hasher = Sha256::new();

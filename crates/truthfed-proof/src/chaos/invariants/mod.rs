@@ -126,17 +126,14 @@ impl Observer {
         }
     }
 
-    /// Rounds that ended.
     pub(crate) fn rounds(&self) -> u64 {
         self.settled + self.aborted
     }
 
-    /// The last round that ended.
     pub(crate) fn closed(&self) -> RoundId {
         self.closed
     }
 
-    /// The round that is open.
     pub(crate) fn open_round(&self) -> Option<RoundId> {
         self.open.as_ref().map(|open| open.round)
     }

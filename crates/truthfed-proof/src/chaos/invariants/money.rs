@@ -23,7 +23,6 @@ pub(crate) struct Money {
     rounds: BTreeMap<RoundId, Payments>,
 }
 
-/// The payments of a round.
 #[derive(Default)]
 struct Payments {
     awarded_at: u64,
@@ -64,7 +63,6 @@ impl Money {
         check(before.is_none(), "I2", || format!("round {round} is settled twice"))
     }
 
-    /// The next posting.
     pub(super) fn post(&mut self, posting: &Posting) -> Verdict {
         let Posting { number, entry, round, member, account, micros } = posting;
         check(*number == self.last + 1, "I14", || format!("posting {number} follows {}", self.last))?;

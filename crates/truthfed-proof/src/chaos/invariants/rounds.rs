@@ -17,7 +17,6 @@ use super::{Observer, unreadable};
 use crate::chaos::report::{Verdict, breach, check};
 use crate::chaos::sums::Sums;
 
-/// The round that is open.
 pub(super) struct Open {
     pub(super) round: RoundId,
     nonce: Nonce,
@@ -31,7 +30,6 @@ pub(super) struct Open {
     revoked: BTreeSet<ClientId>,
 }
 
-/// An offer that binds.
 pub(super) struct Taken {
     digest: Digest,
     pub(super) content: OfferContent,

@@ -23,7 +23,6 @@ impl Samples {
         Samples { settled, delivered: BTreeMap::new() }
     }
 
-    /// Everything that is settled.
     pub(super) fn settled_now(&self) -> &Sums {
         self.settled.last_key_value().expect("nothing is settled in round 0").1
     }

@@ -15,7 +15,6 @@ use crate::chaos::plan::{Plan, Role};
 use crate::chaos::report::{Verdict, check};
 use crate::chaos::world::{Event, World};
 
-/// One member.
 pub(crate) struct Node {
     pub(crate) membership: Membership,
     pub(crate) role: Role,

@@ -118,7 +118,6 @@ impl World<'_> {
         self.at(delay, Event::Look(member));
     }
 
-    /// A reply is here.
     pub(crate) fn hear(&mut self, fresh: Reply) -> Verdict {
         let member = fresh.request.member;
         let node = &self.members[member];

@@ -1,11 +1,8 @@
 //! What a loss of power does to databases: it proves that the disk can fail them.
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
-mod database;
 
 use truthfed_proof::disk::{Disk, Fault, Plan, Statistics};
 
-use crate::database::{check_whole, count, insert, open};
+use super::database::{check_whole, count, insert, open};
 
 /// Losses of power for each way to keep a database.
 const LOSSES: u64 = 1_000;

@@ -1,7 +1,5 @@
 //! What once went wrong, one test for each story.
 
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
 use truthfed_node::agent::{Agent, Membership};
 use truthfed_node::digest::Digest;
 use truthfed_node::signature::Signer;
@@ -14,7 +12,7 @@ fn with_mechanism(seed: u64, name: &str) -> Plan {
     let plan = Plan::of(seed);
     let mechanism = MechanismSetting::named(name).unwrap().into();
     let document = RawTerms { mechanism, ..plan.agreement.raw().clone() };
-    Plan { agreement: Agreement::try_from(document).unwrap(), weather: Weather::CALM, ..plan }
+    Plan { agreement: Agreement::try_from(document).unwrap(), weather: Weather::calm(), ..plan }
 }
 
 /// A winner that was paid less than it asked took the decision for fraud, did not deliver, and then could not even take

@@ -1,5 +1,4 @@
 //! The real stores on a disk that fails, fills up and loses power.
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
 mod agent;
 mod agents;

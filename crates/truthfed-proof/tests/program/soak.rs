@@ -1,7 +1,5 @@
 //! `truthfed-proof soak` from outside.
 
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
 use std::time::Duration;
 
 use assert_cmd::assert::Assert;

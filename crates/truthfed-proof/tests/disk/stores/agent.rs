@@ -4,9 +4,9 @@ use truthfed_node::agent::FileError;
 use truthfed_proof::disk::Operation::{Any, Read, Sync};
 use truthfed_proof::disk::{Disk, Fault, Lasts, Plan};
 
-use crate::agents::Action::{self, Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
-use crate::agents::{Life, Sight};
-use crate::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
+use super::agents::Action::{self, Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
+use super::agents::{Life, Sight};
+use super::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
 
 const SCRIPT: &[Action] = &[
     Start,

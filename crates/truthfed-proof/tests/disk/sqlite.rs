@@ -1,12 +1,9 @@
 //! What SQLite finds on a disk.
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
-mod database;
 
 use rusqlite::ErrorCode;
 use truthfed_proof::disk::{Disk, Fault, Lasts, Operation, Plan};
 
-use crate::database::{check_whole, count, insert, open};
+use super::database::{check_whole, count, insert, open};
 
 #[test]
 fn what_was_written_outlives_a_crash_and_open_connections_do_not() {

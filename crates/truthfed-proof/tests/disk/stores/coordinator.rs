@@ -4,9 +4,9 @@ use truthfed_node::store::{Batch, Sqlite, Store, StoreError};
 use truthfed_proof::disk::Operation::{Any, Read, Sync};
 use truthfed_proof::disk::{Disk, Fault, Lasts, Plan};
 
-use crate::life::Action::{self, Checkpoint, Commit, Renew, Start, Stop};
-use crate::life::Life;
-use crate::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
+use super::life::Action::{self, Checkpoint, Commit, Renew, Start, Stop};
+use super::life::Life;
+use super::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
 
 /// Short enough to go wrong at every step.
 const SHORT: &[Action] = &[

@@ -1,7 +1,5 @@
 //! Everything the program does, small: no figure is compared with its bound here.
 
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

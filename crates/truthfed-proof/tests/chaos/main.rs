@@ -1,5 +1,9 @@
 //! Many seeds, the same seed many times, and whether all that is planned really happens.
 
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+mod once_failed;
+
 use truthfed_proof::chaos::{FAULTS, Limits, Plan, Trace, Weather, many, run, run_plan};
 
 fn threads() -> usize {
@@ -35,7 +39,7 @@ fn the_same_seed_gives_the_same_trace_a_hundred_times() {
 #[test]
 fn without_faults_every_round_is_settled_and_no_message_is_sent_in_vain() {
     for seed in 0..10 {
-        let plan = Plan { weather: Weather::CALM, ..Plan::of(seed) };
+        let plan = Plan { weather: Weather::calm(), ..Plan::of(seed) };
         let report = run_plan(plan, Limits::default(), &mut Trace::new()).unwrap();
         assert!(report.settled >= report.aborted, "{report:?}");
     }

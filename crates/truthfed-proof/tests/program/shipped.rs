@@ -1,7 +1,5 @@
 //! What ships has none of what is here for tests: no proof crate, no planted faults, no kill points.
 
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
 use std::process::Command;
 
 /// What `cargo tree` says that a package is built from, with all features that are on: a line each.
