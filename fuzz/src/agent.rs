@@ -48,7 +48,7 @@ pub fn agent(bytes: &[u8]) -> bool {
 struct Place(TempDir);
 
 static PLACE: LazyLock<Place> = LazyLock::new(|| {
-    let place = Place(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder"));
+    let place = Place(truthfed_node::testing::folder());
     let mut agent = open(&place.0.path().join("template.db"));
     for arm in [[1.0, 0.0], [0.5, 0.5]] {
         let (decision, _) = agent.choose(&[arm]).expect("a valid arm");

@@ -147,7 +147,7 @@ async fn a_member_is_known_by_its_certificate() {
 
 #[tokio::test]
 async fn the_files_of_a_folder_connect_members_and_operator_to_the_coordinator() {
-    let outer = tempfile::tempdir().unwrap();
+    let outer = truthfed_node::testing::folder();
     federation::init(&outer.path().join("fed"), &InitOptions::with_members(1)).unwrap();
     federation::add_member(&outer.path().join("fed"), "late").unwrap();
     let opened = federation::open(&outer.path().join("fed")).unwrap();

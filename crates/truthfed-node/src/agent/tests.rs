@@ -53,7 +53,7 @@ fn asked(agent: &mut Agent) {
 #[test]
 fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
     for seed in 0..3 {
-        let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+        let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
         let path = folder.path().join("agent.db");
         let mut numbers = Numbers(seed);
         let mut agent = coordinator.agent(&path);
@@ -94,7 +94,7 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
 
 #[test]
 fn an_offer_is_repeated_with_the_very_same_bytes_until_it_is_acknowledged() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(1);
@@ -117,7 +117,7 @@ fn an_offer_is_repeated_with_the_very_same_bytes_until_it_is_acknowledged() {
 
 #[test]
 fn a_delivery_is_the_same_before_and_after_a_restart_and_ends_with_its_receipt() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(2);
@@ -143,7 +143,7 @@ fn a_delivery_is_the_same_before_and_after_a_restart_and_ends_with_its_receipt()
 #[test]
 fn what_was_in_flight_is_settled_once_or_comes_back_once() {
     for is_settled in [true, false] {
-        let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+        let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
         let mut agent = coordinator.agent(&folder.path().join("agent.db"));
         let mut numbers = Numbers(3);
         (0..5).for_each(|_| play(&mut agent, &mut numbers));
@@ -168,7 +168,7 @@ fn what_was_in_flight_is_settled_once_or_comes_back_once() {
 
 #[test]
 fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(4);
@@ -199,7 +199,7 @@ fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
 
 #[test]
 fn arms_that_the_terms_do_not_admit_are_not_chosen_from() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));
     let before = agent.bits();
     let mut check = |arms: &[Vec<f64>], expected: &str| {
@@ -225,7 +225,7 @@ fn check_refused(agent: &mut Agent, view: &crate::wire::View, expected: &str) {
 
 #[test]
 fn a_promise_that_is_not_right_is_not_delivered_for() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));
     let mut numbers = Numbers(5);
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
@@ -262,7 +262,7 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
 
 #[test]
 fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() {
-    let (mut coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (mut coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let mechanism = MechanismSetting::named("everyone").unwrap().into();
     let document = RawTerms { mechanism, ..coordinator.membership.agreement.raw().clone() };
     coordinator.membership.agreement = document.try_into().unwrap();
@@ -278,7 +278,7 @@ fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() 
 
 #[test]
 fn a_snapshot_that_is_not_right_is_not_taken_over() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));
     let mut numbers = Numbers(6);
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
@@ -304,7 +304,7 @@ fn a_snapshot_that_is_not_right_is_not_taken_over() {
 
 #[test]
 fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(7);
@@ -328,7 +328,7 @@ fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
 
 #[test]
 fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(8);
@@ -349,7 +349,7 @@ fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
 
 #[test]
 fn without_data_or_price_a_round_is_declined_and_what_was_said_stands() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let mut agent = coordinator.agent(&folder.path().join("agent.db"));
     let view = |answered| open(1, Phase::Offers, answered, None);
     let Step::Price(round, nonce, None) = agent.next_step(&view(false)).unwrap() else { panic!("nothing to price") };
@@ -366,7 +366,7 @@ fn without_data_or_price_a_round_is_declined_and_what_was_said_stands() {
 
 #[test]
 fn a_file_of_somebody_else_is_not_opened() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let agent = coordinator.agent(&path);
     let open = |membership: &super::Membership| Agent::open(membership.clone(), &path);

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use tempfile::TempDir;
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
 
@@ -115,7 +114,7 @@ fn journal(folder: &Path) -> Vec<Row> {
 
 /// The journal of two rounds that nothing disturbed.
 async fn undisturbed() -> Vec<Row> {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let running = begin(folder.path());
     for step in two_rounds() {
         take(&running.handle(), step).await.unwrap();
@@ -126,7 +125,7 @@ async fn undisturbed() -> Vec<Row> {
 
 #[tokio::test]
 async fn a_round_is_settled_and_everyone_holds_receipts() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let running = begin(folder.path());
     let handle = running.handle();
     for step in ROUND {
@@ -150,7 +149,7 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
 
 #[tokio::test]
 async fn what_one_member_says_is_no_news_to_the_others() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let running = begin(folder.path());
     let handle = running.handle();
     let mut news = vec![handle.published().news()];
@@ -173,7 +172,7 @@ async fn what_one_member_says_is_no_news_to_the_others() {
 
 #[tokio::test]
 async fn a_repeated_request_gets_the_same_bytes_and_a_changed_one_is_refused() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let running = begin(folder.path());
     let handle = running.handle();
     take(&handle, Step::Ask).await.unwrap();
@@ -203,7 +202,7 @@ async fn a_repeated_request_gets_the_same_bytes_and_a_changed_one_is_refused() {
 async fn stopped_after_any_step_and_started_again_the_rounds_end_with_the_same_journal() {
     let expected = undisturbed().await;
     for stop_after in 0..two_rounds().len() {
-        let folder = TempDir::new().unwrap();
+        let folder = testing::folder();
         let mut running = begin(folder.path());
         for (number, step) in two_rounds().into_iter().enumerate() {
             let reply = take(&running.handle(), step).await.unwrap();
@@ -258,7 +257,7 @@ fn moody(folder: &Path, mut moods: Vec<Mood>) -> Box<dyn Store> {
 async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later() {
     let expected = undisturbed().await;
     for mood in [Mood::Full, Mood::InDoubt, Mood::Lost] {
-        let folder = TempDir::new().unwrap();
+        let folder = testing::folder();
         // Moods are taken from the end: the first commit, of the beginning, is fine.
         let moods = [mood, Mood::Fine].repeat(20);
         let running = start(setup(folder.path()), moody(folder.path(), moods)).unwrap();
@@ -276,7 +275,7 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
 
 #[test]
 fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let clock = Clock::simulated();
     let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
     let moods = vec![Mood::Full, Mood::Fine];
@@ -289,14 +288,14 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
 
 #[tokio::test]
 async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let running = begin(folder.path());
     for step in ROUND {
         take(&running.handle(), step).await.unwrap();
     }
     running.stop().await.unwrap();
     // A store from before: nothing in it yet.
-    let older = TempDir::new().unwrap();
+    let older = testing::folder();
     std::fs::copy(folder.path().join("checkpoint.json"), older.path().join("checkpoint.json")).unwrap();
     let error = start(setup(older.path()), store(older.path())).err().unwrap();
     assert!(matches!(error, EngineError::CheckpointAhead { head: 0, .. }), "{error}");
@@ -312,7 +311,7 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
 
 #[tokio::test]
 async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_without_it() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let mut running = begin(folder.path());
     let handle = running.handle();
     take(&handle, Step::Ask).await.unwrap();
@@ -341,7 +340,7 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
 
 #[tokio::test]
 async fn an_enrolment_or_a_revocation_whose_reply_was_lost_is_answered_again_and_changes_nothing() {
-    let folder = TempDir::new().unwrap();
+    let folder = testing::folder();
     let running = begin(folder.path());
     let handle = running.handle();
     let dan: ClientId = "dan".parse().unwrap();

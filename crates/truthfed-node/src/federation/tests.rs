@@ -9,7 +9,7 @@ use crate::identity::PrivateFileError;
 use crate::store::Location;
 
 fn made(members: usize) -> (TempDir, PathBuf) {
-    let outer = tempfile::tempdir().unwrap();
+    let outer = crate::testing::folder();
     let folder = outer.path().join("fed");
     init(&folder, &InitOptions::with_members(members)).unwrap();
     (outer, folder)
@@ -103,7 +103,7 @@ fn what_exists_is_not_touched() {
 
 #[test]
 fn a_federation_that_is_refused_leaves_nothing_behind() {
-    let outer = tempfile::tempdir().unwrap();
+    let outer = crate::testing::folder();
     let refused = |members: &[&str], changes: &[&str]| {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let options = InitOptions { name: None, members: owned(members), changes: owned(changes) };
@@ -126,7 +126,7 @@ fn a_federation_that_is_refused_leaves_nothing_behind() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_that_cannot_be_finished_leaves_nothing_behind() {
-    let outer = tempfile::tempdir().unwrap();
+    let outer = crate::testing::folder();
     let mut deep = outer.path().to_owned();
     while deep.as_os_str().len() < 3990 {
         let rest = 4000 - deep.as_os_str().len() - 1;
@@ -142,7 +142,7 @@ fn a_folder_that_cannot_be_finished_leaves_nothing_behind() {
 
 #[test]
 fn changes_are_put_into_the_commented_settings() {
-    let outer = tempfile::tempdir().unwrap();
+    let outer = crate::testing::folder();
     let changes =
         ["listen=127.0.0.1:0", "terms.reserve=500", "terms.bandit.dimension=3", "terms.coverage=monopoly-free"];
     let options =

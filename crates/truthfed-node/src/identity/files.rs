@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_private_file_is_read_back_and_refused_once_others_can_read_it() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::testing::folder();
         let path = folder.path().join("x.key");
         write_private(&path, "secret").unwrap();
         assert_eq!(read_private(&path).unwrap().as_str(), "secret");
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_file_is_refused_by_name() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::testing::folder();
         let (missing, large) = (folder.path().join("missing.key"), folder.path().join("large.key"));
         assert!(read_private(&missing).unwrap_err().to_string().contains("missing.key"));
         write_private(&large, &"x".repeat(MAX_BYTES as usize + 1)).unwrap();

@@ -23,6 +23,15 @@ pub use self::stepwise::{Nowhere, Stepwise};
 pub use crate::store::postgres::place::Database;
 pub use crate::store::sqlite::place::File;
 
+/// A temporary folder, in memory if the system has such a place: SQLite syncs every commit, and on a disk tests mostly wait
+/// for that. What a disk loses is tested in `truthfed-proof`.
+///
+/// # Panics
+/// When it cannot be created.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 pub fn id(name: &str) -> ClientId {
     name.parse().unwrap()
 }

@@ -176,7 +176,7 @@ async fn an_offer_that_is_refused_is_followed_by_a_decline_and_its_data_comes_ba
 #[tokio::test]
 async fn a_price_is_of_the_very_data_that_is_offered_however_long_it_takes() {
     let federation = Federation::new(1, terms());
-    let folder = tempfile::tempdir().unwrap();
+    let folder = truthfed_node::testing::folder();
     let (calls, go) = (folder.path().join("calls"), folder.path().join("go"));
     // The first call waits until more was learned; the price is the number of samples.
     let script = format!(

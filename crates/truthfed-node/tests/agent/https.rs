@@ -23,7 +23,7 @@ fn bundle(folder: &Path, name: &str, address: SocketAddr) -> Bundle {
 
 #[tokio::test]
 async fn agents_with_issued_bundles_play_a_round_over_tls() {
-    let place = tempfile::tempdir().unwrap();
+    let place = truthfed_node::testing::folder();
     let folder = place.path().join("fed");
     let changes = ["terms.bandit.dimension=3", "terms.norm=2.0", "terms.coverage=0.9"].map(str::to_owned).to_vec();
     federation::init(&folder, &InitOptions { changes, ..InitOptions::with_members(2) }).unwrap();

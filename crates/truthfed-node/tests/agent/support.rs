@@ -28,7 +28,7 @@ pub(crate) struct Federation {
 impl Federation {
     /// Members `m1`, `m2` and so on, with an engine on a thread in real time.
     pub(crate) fn new(members: usize, terms: RawTerms) -> Federation {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = truthfed_node::testing::folder();
         let names: Vec<String> = (1..=members).map(|number| format!("m{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let inner = testing::Federation::new(terms, &names);

@@ -134,7 +134,7 @@ async fn an_address_that_is_taken_is_named() {
 
 #[tokio::test]
 async fn a_coordinator_is_started_from_the_folder_of_a_federation() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = truthfed_node::testing::folder();
     let path = folder.path().join("fed");
     let changes = vec!["listen=\"127.0.0.1:0\"".to_owned(), "admin=\"127.0.0.1:0\"".to_owned()];
     federation::init(&path, &InitOptions { changes, ..InitOptions::with_members(2) }).unwrap();

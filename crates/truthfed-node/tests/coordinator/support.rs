@@ -52,7 +52,7 @@ impl World {
         document.bandit.lambda = 1.0;
         change(&mut document);
         World {
-            folder: tempfile::tempdir().unwrap(),
+            folder: truthfed_node::testing::folder(),
             identities: Identities::new("127.0.0.1", members),
             agreement: Agreement::try_from(document).unwrap(),
             limits: Limits { requests_per_second: 100_000, burst: 100_000, ..Limits::default() },

@@ -1,6 +1,5 @@
 //! A coordinator and its members on hosts of a simulated network, driven step by step.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +50,7 @@ pub(crate) struct Story {
 impl World {
     /// Under terms and limits, and with distances and faults that follow from a seed.
     pub(crate) fn new(terms: RawTerms, limits: Limits, seed: u64) -> World {
-        let folder = folder();
+        let folder = truthfed_node::testing::folder();
         let agreement = Agreement::try_from(terms).unwrap();
         let mut sim = Builder::new()
             .rng_seed(seed)
@@ -177,10 +176,4 @@ impl Drop for World {
             eprintln!("seed {} failed after:\n{}", self.seed, self.trace[last..].join("\n"));
         }
     }
-}
-
-/// In memory, where that is to be had: nothing here is about what a disk loses.
-fn folder() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
 }

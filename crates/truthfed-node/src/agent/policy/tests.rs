@@ -61,7 +61,7 @@ async fn a_command_that_fails_leads_to_no_offer() {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::testing::folder();
     let mark = folder.path().join("mark");
     let script = format!("echo $$ > {}; exec sleep 600", mark.display());
     let started = std::time::Instant::now();

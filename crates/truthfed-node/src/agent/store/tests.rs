@@ -6,7 +6,7 @@ use crate::testing::Numbers;
 
 /// An agent's file with a few events and a checkpoint, changed by hand, and what opening it says.
 fn check_refused(change: &str, expected: fn(&FileError) -> bool) {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     let mut numbers = Numbers(1);
@@ -40,7 +40,7 @@ fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
 
 #[test]
 fn a_file_whose_pages_are_broken_is_damaged() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     play(&mut coordinator.agent(&path), &mut Numbers(1));
     overwrite(&path, 4096, &[0xff; 4096]);
@@ -53,7 +53,7 @@ fn a_file_whose_pages_are_broken_is_damaged() {
 
 #[test]
 fn a_folder_that_is_not_there_is_said_so() {
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let error = crate::agent::Agent::open(coordinator.membership, &folder.path().join("none/agent.db")).err().unwrap();
     assert!(matches!(&error, FileError::Unusable(problem) if problem.contains("none/agent.db")), "{error}");
 }
@@ -62,7 +62,7 @@ fn a_folder_that_is_not_there_is_said_so() {
 #[test]
 fn only_its_owner_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
-    let (coordinator, folder) = (Coordinator::new(), tempfile::tempdir().unwrap());
+    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
     let path = folder.path().join("agent.db");
     let mut agent = coordinator.agent(&path);
     play(&mut agent, &mut Numbers(1));
@@ -82,7 +82,7 @@ fn store(path: &Path, decisions: u64) -> AgentStore {
 
 #[test]
 fn arms_keep_all_their_bits_and_the_oldest_decisions_are_forgotten() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::testing::folder();
     let mut store = store(&folder.path().join("agent.db"), 2);
     let arms = [[0.1 + 0.2, -0.0], [f64::MIN_POSITIVE / 3.0, 1e-300], [1.0, 2.0]];
     let ids: Vec<DecisionId> = arms.iter().map(|arm| store.decide(arm).unwrap()).collect();

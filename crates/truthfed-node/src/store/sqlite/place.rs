@@ -11,7 +11,7 @@ pub struct File {
 impl File {
     /// The file itself does not exist yet.
     pub fn new() -> File {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::testing::folder();
         let path = folder.path().join("ledger.db").to_str().unwrap().to_owned();
         File { _folder: folder, path }
     }
