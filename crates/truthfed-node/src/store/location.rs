@@ -1,30 +1,20 @@
-//! Where a store is, and the one list of stores.
-//!
-//! A URL names a store of [`SERVERS`] by its scheme. Everything else is the path of an SQLite file. To add a store, write its
-//! module, list it here, and run the suite on it (`suite.rs`).
+//! Where a store is: a URL names one of [`SERVERS`] by its scheme, and everything else is the path of an SQLite file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::postgres::Postgres;
-use super::{Sqlite, Store, StoreError};
+use super::{SERVERS, Sqlite, Store, StoreError};
 
-type Opened = Result<Box<dyn Store>, StoreError>;
+pub(super) type Opened = Result<Box<dyn Store>, StoreError>;
 
 /// A store that has a URL.
-struct Server {
+pub(super) struct Server {
     /// How its URLs begin, the usual scheme first.
-    schemes: &'static [&'static str],
-    open: fn(&str) -> Opened,
-    open_existing: fn(&str) -> Opened,
+    pub(super) schemes: &'static [&'static str],
+    pub(super) open: fn(&str) -> Opened,
+    pub(super) open_existing: fn(&str) -> Opened,
 }
-
-static SERVERS: [Server; 1] = [Server {
-    schemes: &["postgres", "postgresql"],
-    open: |url| Ok(Box::new(Postgres::open(url)?)),
-    open_existing: |url| Ok(Box::new(Postgres::open_existing(url)?)),
-}];
 
 /// The path of an SQLite file, or the URL of a database. Prints no URL: it may hold a password.
 #[derive(Clone)]

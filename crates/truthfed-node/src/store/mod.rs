@@ -19,11 +19,20 @@ mod suite;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+use self::location::Server;
 pub use self::location::{Location, LocationError};
+use self::postgres::Postgres;
 pub use self::sqlite::Sqlite;
 use crate::digest::Digest;
 use crate::journal::{Head, JournalError, Row};
 use crate::ledger::Posting;
+
+/// The stores that have a URL. To add one, write its module, list it here, and run the suite on it (`suite.rs`).
+static SERVERS: [Server; 1] = [Server {
+    schemes: &["postgres", "postgresql"],
+    open: |url| Ok(Box::new(Postgres::open(url)?)),
+    open_existing: |url| Ok(Box::new(Postgres::open_existing(url)?)),
+}];
 
 /// What a coordinator needs of a database.
 pub trait Store: Send {

@@ -3,11 +3,13 @@
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+use super::postgres::place::Database;
+use super::sqlite::place::File;
 use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::{Account, Posting};
-use crate::testing::{Database, File, Place};
+use crate::testing::Place;
 
 /// Longer than any test takes.
 const LONG_MS: u64 = 600_000;
