@@ -304,15 +304,22 @@ macro_rules! calls {
                 (route.read)(&mut $crate::call::Parts { body: hyper::body::Bytes::copy_from_slice(body), ..parts })
             }
 
+            /// The name of the variant.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( $Call::$name { .. } => stringify!($name), )+
+                }
+            }
+
             fn parts(&self) -> (&'static $crate::call::Route<$Call>, $crate::call::Parts) {
                 let parts = $crate::call::Parts::default();
-                let (name, parts) = match self {
+                let parts = match self {
                     $( $Call::$name $(( $($value),+ ))? => {
                         $($( let parts = $crate::call::$place::write($value, parts); )+)?
-                        (stringify!($name), parts)
+                        parts
                     } )+
                 };
-                let route = Self::ROUTES.iter().find(|route| route.form.call == name);
+                let route = Self::ROUTES.iter().find(|route| route.form.call == self.name());
                 (route.expect("every call has a route"), parts)
             }
 

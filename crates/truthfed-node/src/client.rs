@@ -12,39 +12,34 @@
 //! ```
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
+use hyper::Method;
 use hyper::body::Bytes;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Method, Request, Response, header};
-use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpStream;
-use tokio::sync::Mutex;
 
 use crate::agent::local::{Choice, LearnRequest, Learned};
 use crate::agent::{DecisionId, Status};
+use crate::call::Message;
 use crate::error::Refusal;
+use crate::net::{Client, ClientLimits, NetError};
 
-/// Largest reply that is read.
+/// Largest reply that is read; an agent's replies have a few hundred bytes.
 const MAX_REPLY: usize = 1 << 20;
+/// Longest wait for a reply. The agent holds a request up while its policy decides on a price: at most 600 s.
+const PATIENCE: Duration = Duration::from_secs(630);
 
 /// Why the agent gave no useful answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {
-    /// Member: start the agent. A reward that was not acknowledged can be sent again.
+    /// Member: start the agent. Send a reward that was not acknowledged again.
     #[error("the agent at {address} cannot be reached: {problem}")]
-    Unreachable {
-        /// Where it should be.
-        address: SocketAddr,
-        /// What happened.
-        problem: String,
-    },
+    Unreachable { address: SocketAddr, problem: String },
     /// It said no, and why.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What answers is no agent, or one of another version.
+    /// Something that is not an agent answers, or an agent of another version.
     #[error("the agent's reply cannot be read: {0}")]
     Garbled(String),
 }
@@ -52,10 +47,8 @@ pub enum ApplicationError {
 /// A connection to an agent; it is made anew when it breaks.
 pub struct Application {
     address: SocketAddr,
-    sender: Mutex<Option<Sender>>,
+    client: Client,
 }
-
-type Sender = SendRequest<Full<Bytes>>;
 
 impl Application {
     /// Connects to an agent's local API.
@@ -63,8 +56,10 @@ impl Application {
     /// # Errors
     /// When there is nobody.
     pub async fn connect(address: SocketAddr) -> Result<Application, ApplicationError> {
-        let sender = Mutex::new(Some(open(address).await?));
-        Ok(Application { address, sender })
+        let limits = ClientLimits { request: PATIENCE, response_bytes: MAX_REPLY, ..ClientLimits::default() };
+        let client = Client::plain(address).with_limits(limits);
+        client.connect().await.map_err(|error| unreachable(address, &error))?;
+        Ok(Application { address, client })
     }
 
     /// Which arm to play.
@@ -79,7 +74,7 @@ impl Application {
         self.post("/choose", &Arms { arms: arms.iter().map(AsRef::as_ref).collect() }).await
     }
 
-    /// Tells the reward of a decision, at any time; telling it again does no harm.
+    /// Sends the reward of a decision, at any time; sending it again does no harm.
     ///
     /// # Errors
     /// When the decision is not known or has another reward, or the agent cannot be reached.
@@ -88,7 +83,7 @@ impl Application {
         Ok(())
     }
 
-    /// How the agent stands.
+    /// What the agent knows, has shared and has earned.
     ///
     /// # Errors
     /// When the agent cannot be reached.
@@ -107,52 +102,26 @@ impl Application {
         path: &str,
         body: Bytes,
     ) -> Result<T, ApplicationError> {
-        let mut sender = self.sender.lock().await;
-        // The agent closes connections that are idle for long, and may have been restarted: one more attempt.
-        let reply = match self.send(&mut sender, &method, path, body.clone()).await {
-            Err(ApplicationError::Unreachable { .. }) => self.send(&mut sender, &method, path, body).await?,
-            reply => reply?,
+        let message = Message { method, path: path.to_owned(), body };
+        let reply = match self.client.send(message.clone(), None).await {
+            // The agent may have been restarted; every request can be repeated.
+            Err(NetError::Closed(_)) => self.client.send(message, None).await,
+            reply => reply,
         };
-        let (head, body) = reply.into_parts();
+        let reply = reply.map_err(|error| match error {
+            NetError::TooLarge(_) => ApplicationError::Garbled(error.to_string()),
+            error => unreachable(self.address, &error),
+        })?;
         let garbled = |error: serde_json::Error| ApplicationError::Garbled(error.to_string());
-        if head.status.is_success() {
-            serde_json::from_slice(&body).map_err(garbled)
+        if reply.status.is_success() {
+            serde_json::from_slice(&reply.body).map_err(garbled)
         } else {
-            let refusal: Refusal = serde_json::from_slice(&body).map_err(garbled)?;
+            let refusal: Refusal = serde_json::from_slice(&reply.body).map_err(garbled)?;
             Err(refusal.into())
         }
     }
-
-    /// One attempt. The connection is given up when it fails.
-    async fn send(
-        &self,
-        place: &mut Option<Sender>,
-        method: &Method,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Response<Bytes>, ApplicationError> {
-        let mut sender = match place.take() {
-            Some(sender) if !sender.is_closed() => sender,
-            _ => open(self.address).await?,
-        };
-        let unreachable = |problem: String| ApplicationError::Unreachable { address: self.address, problem };
-        let request = Request::builder().method(method).uri(path).header(header::HOST, self.address.to_string());
-        let request = request.body(Full::new(body)).expect("the parts of a request are valid");
-        sender.ready().await.map_err(|error| unreachable(error.to_string()))?;
-        let reply = sender.send_request(request).await.map_err(|error| unreachable(error.to_string()))?;
-        let (head, body) = reply.into_parts();
-        let body = Limited::new(body, MAX_REPLY).collect().await.map_err(|error| unreachable(error.to_string()))?;
-        *place = Some(sender);
-        Ok(Response::from_parts(head, body.to_bytes()))
-    }
 }
 
-async fn open(address: SocketAddr) -> Result<Sender, ApplicationError> {
-    let unreachable = |problem: String| ApplicationError::Unreachable { address, problem };
-    let stream = TcpStream::connect(address).await.map_err(|error| unreachable(error.to_string()))?;
-    let _ = stream.set_nodelay(true);
-    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(error.to_string()))?;
-    // It ends with the sender, or when the agent closes it; the next request finds out.
-    tokio::spawn(connection);
-    Ok(sender)
+fn unreachable(address: SocketAddr, error: &NetError) -> ApplicationError {
+    ApplicationError::Unreachable { address, problem: error.to_string() }
 }

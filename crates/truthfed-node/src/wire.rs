@@ -223,7 +223,7 @@ impl Call {
     pub fn round(&self) -> Option<RoundId> {
         match self {
             Call::Offer(round, _) | Call::Decline(round) | Call::Deliver(round, _) => Some(*round),
-            Call::Terms | Call::View(_) | Call::Ask | Call::Sync(_) | Call::Statement => None,
+            _ => None,
         }
     }
 }

@@ -27,8 +27,8 @@ use crate::digest::Nonce;
 use crate::error::{Code, Refusal, Whose};
 use crate::wire::{Call, Reply, Seen, View};
 
-/// How long the coordinator may wait for news before it answers: well below its own limit of 30 s, and below the minute or
-/// so after which routers drop idle connections.
+/// How long the coordinator may wait for news before it answers: below its own limit of 30 s, and far below
+/// the 60 s after which common proxies drop an idle connection.
 const WAIT_MS: u64 = 20_000;
 /// More steps than one view can give rise to: sync, price, offer or decline, deliver, ask. Who finds more asks for a new view.
 const MAX_STEPS: usize = 16;
@@ -300,7 +300,7 @@ impl Refused {
                 _ => Refused::Decline(*round),
             },
             Call::Decline(round) | Call::Deliver(round, _) => Refused::Finish(*round),
-            Call::Terms | Call::View(_) | Call::Ask | Call::Sync(_) | Call::Statement => Refused::TryAgain,
+            _ => Refused::TryAgain,
         }
     }
 }

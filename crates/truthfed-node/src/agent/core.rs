@@ -3,7 +3,7 @@
 //! Every change is an event that is written first and then takes effect. When a write fails nobody knows whether it
 //! happened: the agent then reads its file again before it does anything else.
 //!
-//! Not here: what an agent says in a round ([`super::rounds`]), and to whom ([`super::run`]).
+//! Not here: what an agent says in a round ([`super::rounds`]), and when ([`super::conversation`]).
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ use super::state::{Event, State};
 use super::store::{AgentStore, Beside, Decision, FileError, Owner};
 use crate::wire::Envelope;
 
-/// Events between two checkpoints.
+/// Events between two checkpoints: so many are applied again at most when the agent starts.
 const CHECKPOINT_EVERY: u64 = 256;
-/// Share by which a context may be longer than the terms say: rounding of one that was scaled to that length.
+/// By this share a context may be longer than the terms allow: an application that scales it to that length rounds.
 const NORM_SLACK: f64 = 1e-9;
 
 /// One member's agent.
@@ -29,7 +29,7 @@ pub struct Agent {
     pub(super) membership: Membership,
     pub(super) store: AgentStore,
     pub(super) state: State,
-    /// The file may know more than the memory.
+    /// A write failed, and the file may hold more than `state`.
     is_stale: bool,
     /// Nothing more is to be sent in this round. Not kept: after a restart one more message does no harm.
     pub(super) finished: Option<RoundId>,
@@ -44,14 +44,11 @@ pub enum ChooseError {
     /// Application: scale contexts to the terms; the coordinator would not take such data.
     #[error("arm {index} has length {length}: the terms admit at most {most}")]
     TooLong {
-        /// Position of the arm.
         index: usize,
         /// Its Euclidean norm.
         length: f64,
-        /// The longest that is admitted.
         most: f64,
     },
-    /// The agent's file.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -64,26 +61,15 @@ pub enum LearnError {
     UnknownDecision(DecisionId),
     /// Application: the first reward stands.
     #[error("decision {decision} has the reward {learned} already: the first stands")]
-    OtherReward {
-        /// Which.
-        decision: DecisionId,
-        /// What was learned.
-        learned: f64,
-    },
+    OtherReward { decision: DecisionId, learned: f64 },
     /// Application: scale rewards to the terms; the coordinator would not take such data.
     #[error("reward is {reward}: it must be finite and at most {most} in size")]
-    OutOfRange {
-        /// The reward.
-        reward: f64,
-        /// The largest that is admitted.
-        most: f64,
-    },
-    /// The agent's file.
+    OutOfRange { reward: f64, most: f64 },
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// How an agent stands.
+/// What an agent knows, has shared and has earned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
@@ -97,14 +83,14 @@ pub struct Status {
     pub in_flight: u64,
     /// The last round that is in what it knows; 0 for none.
     pub last_round: RoundId,
-    /// Whether the coordinator answered last time.
+    /// Whether the coordinator answered the last request for a view.
     pub coordinator_reachable: bool,
     /// What it was paid so far, in units, by the receipts it holds.
     pub earned: String,
 }
 
 impl Agent {
-    /// Takes up the agent whose file this is, or begins a new one.
+    /// Opens an agent's file, or creates one.
     ///
     /// # Errors
     /// When the file is damaged, somebody else's, of another version, or in use.
@@ -166,16 +152,16 @@ impl Agent {
         Ok(())
     }
 
-    /// Writes a checkpoint, so that the next start is quick. The file serves without it too.
+    /// Writes a checkpoint, so that the next start is quick. A failure is only logged: the events are there.
     pub fn checkpoint(&mut self) {
         if !self.is_stale
             && let Err(error) = self.store.checkpoint(&self.state)
         {
-            tracing::warn!(%error, "no checkpoint was written");
+            tracing::warn!(%error, "cannot write a checkpoint");
         }
     }
 
-    /// Decides for an arm, and keeps the decision until its reward comes.
+    /// Chooses an arm, and keeps the decision until its reward comes.
     ///
     /// # Errors
     /// When the arms do not fit the terms, or the decision cannot be kept.
@@ -222,8 +208,6 @@ impl Agent {
         Ok(())
     }
 
-    /// How it stands.
-    ///
     /// # Errors
     /// When the file cannot be read.
     pub fn status(&mut self, coordinator_reachable: bool) -> Result<Status, FileError> {

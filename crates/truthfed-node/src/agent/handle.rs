@@ -1,4 +1,4 @@
-//! One agent, shared by the application's requests and the talk with the coordinator.
+//! One agent, shared by the application's requests and the conversation with the coordinator.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::decision::DecisionId;
 use super::store::FileError;
 use crate::engine::Place;
 
-/// Talks to an agent; cheap to clone. Disk access happens on threads that may block, unless said otherwise.
+/// Shares an agent; cheap to clone. Disk access happens on threads that may block, unless made by [`Handle::in_task`].
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
@@ -29,7 +29,7 @@ impl Handle {
         Handle::at(Place::Thread, agent)
     }
 
-    /// To this agent, whose disk access holds up the task that asks for it: where the runtime's time is not real.
+    /// To this agent, whose disk access blocks the task that asks for it: for runtimes with simulated time.
     pub fn in_task(agent: Agent) -> Handle {
         Handle::at(Place::Task, agent)
     }
@@ -46,18 +46,10 @@ impl Handle {
         &self.0.member
     }
 
-    /// As [`Agent::choose`].
-    ///
-    /// # Errors
-    /// As there.
     pub async fn choose(&self, arms: Vec<Vec<f64>>) -> Result<(DecisionId, usize), ChooseError> {
         self.with(move |agent| agent.choose(&arms)).await
     }
 
-    /// As [`Agent::learn`].
-    ///
-    /// # Errors
-    /// As there.
     pub async fn learn(&self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
         let (learned, wants_round) = self.with(move |agent| (agent.learn(decision, reward), agent.wants_round())).await;
         if wants_round {
@@ -66,27 +58,23 @@ impl Handle {
         learned
     }
 
-    /// As [`Agent::status`].
-    ///
-    /// # Errors
-    /// As there.
     pub async fn status(&self) -> Result<Status, FileError> {
         let is_reachable = self.0.is_reachable.load(Ordering::Relaxed);
         self.with(move |agent| agent.status(is_reachable)).await
     }
 
-    /// Does something with the agent, alone.
+    /// Does something with the agent while nobody else uses it.
     pub async fn with<T: Send + 'static>(&self, work: impl FnOnce(&mut Agent) -> T + Send + 'static) -> T {
         let agent = self.hold().await;
         work_with(agent, work).await.1
     }
 
-    /// The agent, and nobody else has it meanwhile.
+    /// Waits for the agent, and keeps everyone else from it until the guard is dropped.
     pub(super) async fn hold(&self) -> Held {
         Held { agent: self.0.agent.clone().lock_owned().await, place: self.0.place }
     }
 
-    /// Whether the coordinator answered.
+    /// Notes whether the coordinator answered, and logs a change.
     pub(super) fn set_reachable(&self, is_reachable: bool) {
         if self.0.is_reachable.swap(is_reachable, Ordering::Relaxed) != is_reachable {
             tracing::info!(is_reachable, "coordinator");
@@ -99,7 +87,7 @@ impl Handle {
     }
 }
 
-/// An agent that nobody else has.
+/// Keeps everyone else from an agent.
 pub(super) struct Held {
     agent: OwnedMutexGuard<Agent>,
     place: Place,

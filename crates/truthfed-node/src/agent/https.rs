@@ -13,7 +13,7 @@ use crate::wire::Call;
 /// How much longer than agreed the coordinator may take to answer a long poll: a busy machine, a slow network.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A link to the coordinator of a bundle. Two connections: one waits for news, the other speaks meanwhile.
+/// A link to the coordinator of a bundle. It has two connections: one polls for views, the other sends everything else.
 pub struct Https<C = Tcp> {
     waiting: Client<C>,
     speaking: Client<C>,
@@ -68,7 +68,7 @@ impl<C: Connect> Link for Https<C> {
 fn read(reply: Result<Reply, NetError>) -> Result<Vec<u8>, LinkError> {
     let reply = reply.map_err(|error| match error {
         NetError::TooLarge(_) => LinkError::Garbled(error.to_string()),
-        // It is there, and says no at the door.
+        // It answers, and refuses the certificate in the handshake.
         NetError::Tls(rustls::Error::AlertReceived(AlertDescription::CertificateRevoked)) => {
             LinkError::Refused(Code::MemberRevoked.into())
         }

@@ -28,7 +28,7 @@ use crate::error::{Code, Refusal};
 use crate::net::{Limits, read_body, serve_plain};
 use crate::reading::read_json;
 
-/// Largest request: a thousand arms of the largest dimension fit.
+/// Largest request: about a thousand arms of the largest dimension, 512.
 const MAX_BODY: usize = 16 << 20;
 /// How long the body of a request may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(30);
@@ -57,7 +57,6 @@ pub struct Choice {
 pub struct LearnRequest {
     /// Whose reward.
     pub decision: DecisionId,
-    /// The reward.
     pub reward: f64,
 }
 
@@ -69,20 +68,15 @@ pub struct Learned {
     pub learned: bool,
 }
 
-/// Why the API cannot be offered.
+/// Why the API cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Member: there is no authentication, so that other machines must not reach it.
+    /// Member: use a loopback address. There is no authentication, so other machines must not reach it.
     #[error("{0} is not a loopback address: use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     /// Member: the port is taken, or not allowed.
     #[error("{address}: {error}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        error: io::Error,
-    },
+    Listen { address: SocketAddr, error: io::Error },
 }
 
 /// The API, ready to serve.
@@ -93,10 +87,10 @@ pub struct LocalApi {
 }
 
 impl LocalApi {
-    /// Takes a loopback address; port 0 takes any that is free.
+    /// Listens on a loopback address; port 0 takes any free port.
     ///
     /// # Errors
-    /// When it is not a loopback address, or cannot be had.
+    /// When it is not a loopback address, or is taken.
     pub async fn bind(address: SocketAddr, agent: Handle) -> Result<LocalApi, BindError> {
         if !address.ip().is_loopback() {
             return Err(BindError::NotLoopback(address));

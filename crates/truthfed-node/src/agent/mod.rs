@@ -1,7 +1,7 @@
-//! An agent: it stands beside a member's application, decides locally, and takes part in rounds.
+//! An agent: it runs beside a member's application, chooses arms locally, and takes part in rounds.
 //!
 //! The application talks to it over plain HTTP on loopback ([`local`]); it talks to the coordinator over a [`Link`]. It
-//! keeps everything in a file of its own before it answers, and goes on deciding when the coordinator is away.
+//! writes everything to a file of its own before it answers, and keeps choosing while the coordinator is away.
 //!
 //! - [`Agent`]: choosing, learning, and what to say in a round, without a network.
 //! - [`Policy`]: what it asks for its data.
@@ -49,9 +49,7 @@ use crate::terms::Agreement;
 /// Who an agent is, and whom it trusts.
 #[derive(Debug, Clone)]
 pub struct Membership {
-    /// The federation.
     pub federation: Digest,
-    /// The member.
     pub member: ClientId,
     /// Signs receipts.
     pub coordinator: PublicKey,

@@ -58,7 +58,6 @@ pub enum StepError {
     /// latest file back, or remove it to begin anew with what is settled.
     #[error("round {0} settled a delivery that this agent's file knows nothing of: the file is an old copy")]
     OldFile(RoundId),
-    /// The agent's file.
     #[error(transparent)]
     File(#[from] FileError),
 }

@@ -36,12 +36,18 @@ pub(super) struct Metrics {
     requests: Family<Request, Counter>,
     times: Family<Which, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
-    /// Connections of members and the operator that are open.
-    pub(super) connections: Gauge,
+    connections: Gauge,
 }
 
-/// A request that is not answered yet, and counted until this is dropped.
+/// Something that is counted until this is dropped.
 pub(super) struct UnderWay(Gauge);
+
+impl UnderWay {
+    fn of(gauge: &Gauge) -> UnderWay {
+        gauge.inc();
+        UnderWay(gauge.clone())
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
@@ -65,10 +71,14 @@ impl Metrics {
         Metrics { registry, requests, times, in_flight, connections }
     }
 
-    /// A request came.
-    pub(super) fn under_way(&self) -> UnderWay {
-        self.in_flight.inc();
-        UnderWay(self.in_flight.clone())
+    /// A request that is not answered yet.
+    pub(super) fn request_under_way(&self) -> UnderWay {
+        UnderWay::of(&self.in_flight)
+    }
+
+    /// A connection of a member or the operator that is open.
+    pub(super) fn open_connection(&self) -> UnderWay {
+        UnderWay::of(&self.connections)
     }
 
     /// A request was answered.

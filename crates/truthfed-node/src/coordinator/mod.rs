@@ -10,7 +10,6 @@
 //! Not here: what requests do ([`engine`]), connections and their limits ([`crate::net`]).
 
 mod admin;
-mod counted;
 pub mod logging;
 mod metrics;
 mod openapi;
@@ -29,7 +28,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use truthfed::auction::ClientId;
 
-use self::counted::Counted;
 use self::metrics::Metrics;
 use self::service::Service;
 use self::stage::Stage;
@@ -46,7 +44,7 @@ pub type OpenStore = Arc<dyn Fn() -> Result<Box<dyn Store>, StoreError> + Send +
 
 /// The file of the last signed checkpoint, in the folder of a federation.
 pub const CHECKPOINT: &str = "checkpoint.json";
-/// Longest wait for a view.
+/// Longest wait for a view, whatever the settings say: half the 60 s after which common proxies drop an idle connection.
 const MAX_POLL: Duration = Duration::from_secs(30);
 
 /// What a coordinator is started with.
@@ -129,19 +127,13 @@ impl Plan {
 pub enum ServerError {
     /// Operator: the address is taken, or not of this machine.
     #[error("cannot listen on {address}: {problem}")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why not.
-        problem: String,
-    },
+    Listen { address: SocketAddr, problem: String },
     /// Operator: health and metrics are in plain text, for this machine only.
     #[error("the admin address {0} is not of this machine alone: use 127.0.0.1 or ::1")]
     NotLoopback(SocketAddr),
     /// Operator: the certificates.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -218,14 +210,14 @@ pub async fn start_on(
     let (admin_stop, admin_stopped) = watch::channel(false);
     let admin_router = admin::router(&service);
     let work = Work { plan, stage: stage_sender, revocations, stop: stop.clone() };
-    let members = Counted::new(members, metrics.connections.clone());
     tracing::info!(members = %addresses.members, admin = %addresses.admin, "listening");
     let task = tokio::spawn(async move {
         let router = service::router(&service);
-        let members = tokio::spawn(serve(members, tls, router, limits, stopped));
+        let on_open = move || metrics.open_connection();
+        let members = tokio::spawn(serve(members, tls, router, limits, stopped, on_open));
         let admin = tokio::spawn(serve_plain(admin, admin_router, limits, admin_stopped));
         let ended = work.run(engine, members).await;
-        // Monitoring is told until the end.
+        // Monitoring is served until the end.
         admin_stop.send_replace(true);
         let _ = admin.await;
         ended
@@ -287,7 +279,6 @@ impl Work {
 }
 
 impl Running {
-    /// Where it listens.
     pub fn addresses(&self) -> Addresses {
         self.addresses
     }

@@ -21,7 +21,6 @@ pub(super) static FORM: Form = Form {
     gives: |generator| generator.subschema_for::<Value>(),
 };
 
-/// The document.
 pub(super) fn text() -> String {
     let forms: Vec<&Form> = routes().iter().map(|route| route.form).collect();
     describe(&forms).to_string()

@@ -148,7 +148,7 @@ impl Service {
     /// Answers a request, and logs and counts the outcome.
     async fn respond(self: Arc<Self>, target: Target, request: Request) -> Response {
         let started = Instant::now();
-        let _under_way = self.metrics.under_way();
+        let _under_way = self.metrics.request_under_way();
         let name = target.as_ref().map_or("unmatched".to_owned(), |(route, _)| route.form.name());
         let mut caller = None;
         let answer = self.answer(target, request, &mut caller).await;

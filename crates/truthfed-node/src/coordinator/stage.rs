@@ -1,4 +1,4 @@
-//! Whether a coordinator is at work: it is from when it has the lease until its engine ends.
+//! Whether a coordinator is active: from when it holds the lease until its engine ends.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Stage {
         }
     }
 
-    /// In one word, and whether that is good.
+    /// For `/healthz`: one word, and whether the coordinator is healthy.
     pub(super) fn health(&self) -> (&'static str, bool) {
         match self {
             Stage::Standby => ("standby", false),
@@ -71,7 +71,7 @@ pub(super) async fn stand_by(
         match attempt(plan).await {
             Ok(None) => {}
             Ok(Some(running)) => return Ok(Some(running)),
-            // A database that is away may come back; all else does not mend itself.
+            // A database that does not answer may come back; any other error stays.
             Err(ServerError::Engine(EngineError::Store(StoreError::Unavailable(problem)))) => {
                 tracing::warn!(%problem, "the store does not answer");
             }

@@ -52,7 +52,7 @@ impl Command {
                 published.check_member(member)?;
                 Kind::Known(serde_json::to_string(&published.view(member)).expect("a view is JSON"))
             }
-            Call::Ask | Call::Decline(_) | Call::Sync(_) => {
+            call => {
                 published.check_member(member)?;
                 Kind::Call(member.clone(), call)
             }

@@ -86,7 +86,6 @@ pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Running, EngineError
 }
 
 impl Running {
-    /// To talk to it.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -132,7 +131,6 @@ impl Handle {
         self.works.load(Ordering::Relaxed) && self.published.has_changed().is_ok()
     }
 
-    /// The epoch of its lease.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }

@@ -10,8 +10,7 @@ use tokio::sync::Semaphore;
 use super::Limits;
 use crate::error::{Code, Refusal};
 
-/// Reads a whole body. What says it is too large is refused before anything is read; what turns out to be is refused at the
-/// limit.
+/// Reads a whole body. A body that announces too many bytes is refused before anything is read, any other at the limit.
 ///
 /// # Errors
 /// `too-large`, `too-slow`, or `truncated` when the connection ends before the body does.
@@ -49,7 +48,7 @@ impl Intake {
     /// # Errors
     /// Those of [`read_body`], and `busy` when the budget is used up.
     pub async fn read(&self, body: Body) -> Result<Bytes, Refusal> {
-        // What a body does not announce, it may take up to the limit.
+        // A body that announces no size may take up to the limit.
         let announced = body.size_hint().upper().unwrap_or(u64::MAX).min(self.most as u64);
         let room = self.budget.try_acquire_many(kib(announced as usize));
         let _room = room.map_err(|_| Refusal::new(Code::Busy, "too many large bodies are being read"))?;

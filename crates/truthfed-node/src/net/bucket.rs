@@ -8,7 +8,7 @@ use crate::digest::Digest;
 
 /// Nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;
-/// Buckets that are kept before full ones are dropped: a full one is like a new one.
+/// From this many buckets on, full ones are dropped: a full one is the same as a new one.
 const MANY: usize = 1024;
 
 /// Fills at a steady rate up to its size; every request takes one token. The clock is the caller's.

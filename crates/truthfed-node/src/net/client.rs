@@ -1,12 +1,13 @@
-//! A small HTTPS client with one connection that is kept.
+//! A small HTTP client with one connection that is kept: over TLS to a coordinator, in plain text to an agent beside it.
 //!
-//! One request at a time: whoever waits in a long poll and wants to send meanwhile holds two clients. A request that a kept
-//! connection did not take is sent once more over a new one; a request that may have been heard is not, that is for the
-//! caller to decide.
+//! It sends one request at a time; to send during a long poll, use a second client. If a kept connection did not take a
+//! request, the client sends it once more over a new one. It does not repeat a request that the server may have heard: that
+//! is for the caller to decide.
 
 use std::error::Error;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,12 +29,11 @@ use tokio_rustls::TlsConnector;
 use crate::call::Message;
 use crate::error::Refusal;
 
-/// How long a failed connection is asked why.
+/// How long to wait for a failed connection to say why: the reason, such as a revoked certificate, can come after the failure.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Opens connections: the operating system's, or a simulated network's.
 pub trait Connect: Send + Sync + 'static {
-    /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
     /// Connects to `host:port`.
@@ -81,9 +81,7 @@ impl Default for ClientLimits {
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The HTTP status.
     pub status: StatusCode,
-    /// The body.
     pub body: Bytes,
 }
 
@@ -105,12 +103,7 @@ pub enum NetError {
     ServerName(String),
     /// Passing, or a wrong address: nobody answers there.
     #[error("cannot connect to {address}: {error}")]
-    Unreachable {
-        /// Where.
-        address: String,
-        /// Why.
-        error: io::Error,
-    },
+    Unreachable { address: String, error: io::Error },
     /// Member or operator: one side does not take the other's certificate, or it is no TLS 1.3.
     #[error("TLS failed: {0}")]
     Tls(rustls::Error),
@@ -129,12 +122,14 @@ pub enum NetError {
 #[derive(Debug)]
 pub struct Client<C = Tcp> {
     address: String,
-    server_name: ServerName<'static>,
-    tls: Arc<ClientConfig>,
+    /// None for plain text.
+    tls: Option<Tls>,
     limits: ClientLimits,
     connector: C,
     kept: Mutex<Option<Connection>>,
 }
+
+type Tls = (Arc<ClientConfig>, ServerName<'static>);
 
 #[derive(Debug)]
 struct Connection {
@@ -152,6 +147,11 @@ impl Client {
     pub fn new(address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client, NetError> {
         Client::over(Tcp, address, server_name, tls)
     }
+
+    /// A client without TLS, of a server on this machine.
+    pub fn plain(address: SocketAddr) -> Client {
+        Client::with(Tcp, address.to_string(), None)
+    }
 }
 
 impl<C: Connect> Client<C> {
@@ -161,14 +161,11 @@ impl<C: Connect> Client<C> {
     /// When the name is none.
     pub fn over(connector: C, address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client<C>, NetError> {
         let name = ServerName::try_from(server_name).map_err(|_| NetError::ServerName(server_name.to_owned()))?;
-        Ok(Client {
-            address: address.to_owned(),
-            server_name: name.to_owned(),
-            tls,
-            limits: ClientLimits::default(),
-            connector,
-            kept: Mutex::new(None),
-        })
+        Ok(Client::with(connector, address.to_owned(), Some((tls, name.to_owned()))))
+    }
+
+    fn with(connector: C, address: String, tls: Option<Tls>) -> Client<C> {
+        Client { address, tls, limits: ClientLimits::default(), connector, kept: Mutex::new(None) }
     }
 
     /// The same with other bounds.
@@ -191,76 +188,87 @@ impl<C: Connect> Client<C> {
         self.exchange(request.expect("paths are ours and valid"), within.unwrap_or(self.limits.request)).await
     }
 
-    async fn exchange(&self, mut request: Request<Full<Bytes>>, within: Duration) -> Result<Reply, NetError> {
+    /// Opens the connection of the first request ahead of it.
+    ///
+    /// # Errors
+    /// When nobody answers, or one side does not take the other's certificate.
+    pub async fn connect(&self) -> Result<(), NetError> {
         let mut kept = self.kept.lock().await;
-        // Taken out, and put back only after a whole exchange: one that was given up midway is never used again.
-        if let Some(mut connection) = kept.take().filter(|connection| connection.used.elapsed() < self.limits.idle) {
-            match timeout(within, connection.send(request)).await {
-                Err(_) => return Err(NetError::Timeout(within)),
-                Ok(Ok(response)) => return self.finish(&mut kept, connection, response, within).await,
-                Ok(Err(mut error)) => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(connection.failure(error.into_error()).await),
-                },
-            }
-        }
-        let mut connection = self.open().await?;
-        match timeout(within, connection.send(request)).await {
-            Err(_) => Err(NetError::Timeout(within)),
-            Ok(Ok(response)) => self.finish(&mut kept, connection, response, within).await,
-            Ok(Err(error)) => Err(connection.failure(error.into_error()).await),
-        }
+        *kept = Some(self.open().await?);
+        Ok(())
     }
 
-    async fn finish(
-        &self,
-        kept: &mut Option<Connection>,
-        mut connection: Connection,
-        response: Response<Incoming>,
-        within: Duration,
-    ) -> Result<Reply, NetError> {
-        let status = response.status();
-        let most = self.limits.response_bytes;
-        let body = match timeout(within, Limited::new(response.into_body(), most).collect()).await {
-            Err(_) => return Err(NetError::Timeout(within)),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(NetError::TooLarge(most)),
-            Ok(Err(error)) => return Err(classify(error.as_ref())),
-            Ok(Ok(collected)) => collected.to_bytes(),
-        };
-        connection.used = Instant::now();
-        *kept = Some(connection);
-        Ok(Reply { status, body })
+    async fn exchange(&self, mut request: Request<Full<Bytes>>, within: Duration) -> Result<Reply, NetError> {
+        let mut kept = self.kept.lock().await;
+        // Taken out, and put back only after a whole exchange: a connection that was given up midway is never used again.
+        let mut idle = kept.take().filter(|connection| connection.used.elapsed() < self.limits.idle);
+        loop {
+            let (is_new, mut connection) = match idle.take() {
+                Some(connection) => (false, connection),
+                None => (true, self.open().await?),
+            };
+            let response = match timeout(within, connection.send(request)).await {
+                Err(_) => return Err(NetError::Timeout(within)),
+                Ok(Ok(response)) => response,
+                Ok(Err(mut error)) => match error.take_message() {
+                    Some(unsent) if !is_new => {
+                        request = unsent;
+                        continue;
+                    }
+                    _ => return Err(connection.failure(error.into_error()).await),
+                },
+            };
+            let (status, most) = (response.status(), self.limits.response_bytes);
+            let body = match timeout(within, Limited::new(response.into_body(), most).collect()).await {
+                Err(_) => return Err(NetError::Timeout(within)),
+                Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(NetError::TooLarge(most)),
+                Ok(Err(error)) => return Err(classify(error.as_ref())),
+                Ok(Ok(collected)) => collected.to_bytes(),
+            };
+            connection.used = Instant::now();
+            *kept = Some(connection);
+            return Ok(Reply { status, body });
+        }
     }
 
     async fn open(&self) -> Result<Connection, NetError> {
         let within = self.limits.connect;
-        timeout(within, self.connect()).await.unwrap_or(Err(NetError::Timeout(within)))
+        timeout(within, self.dial()).await.unwrap_or(Err(NetError::Timeout(within)))
     }
 
-    async fn connect(&self) -> Result<Connection, NetError> {
+    async fn dial(&self) -> Result<Connection, NetError> {
         let unreachable = |error| NetError::Unreachable { address: self.address.clone(), error };
         let stream = self.connector.connect(&self.address).await.map_err(unreachable)?;
-        let connector = TlsConnector::from(self.tls.clone());
-        let stream = connector.connect(self.server_name.clone(), stream).await.map_err(|error| classify(&error))?;
+        match &self.tls {
+            None => Connection::over(stream).await,
+            Some((tls, name)) => {
+                let tls = TlsConnector::from(tls.clone());
+                let stream = tls.connect(name.clone(), stream).await.map_err(|error| classify(&error))?;
+                Connection::over(stream).await
+            }
+        }
+    }
+}
+
+impl Connection {
+    async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, NetError> {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| classify(&error))?;
         let mut driver = JoinSet::new();
         driver.spawn(connection);
         Ok(Connection { sender, driver, used: Instant::now() })
     }
-}
 
-impl Connection {
-    /// Sends a request once the connection has done with the last one: that its response was read does not say so.
+    /// Sends a request once the connection has finished with the last one; that its response was read does not mean so.
     async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
-        // Of a connection that has ended, the request comes back unsent.
+        // If the connection has ended, the request comes back unsent.
         let _ = self.sender.ready().await;
         self.sender.try_send_request(request).await
     }
 
-    /// Why a request failed: the connection itself knows better, once it has ended.
+    /// Why a request failed, as the connection itself reports it once it has ended.
     async fn failure(mut self, error: hyper::Error) -> NetError {
         drop(self.sender);
         match timeout(LAST_WORDS, self.driver.join_next()).await {

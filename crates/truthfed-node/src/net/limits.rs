@@ -1,4 +1,4 @@
-//! How much of everything a server gives.
+//! How much of everything a server allows.
 
 use std::time::Duration;
 

@@ -35,11 +35,11 @@ use super::{Limits, Revocations, ServerTls};
 use crate::digest::Digest;
 use crate::error::{Code, Refusal};
 
-/// Largest head of a request.
+/// Largest head of a request: ours have a few hundred bytes.
 const HEAD_BYTES: usize = 32 * 1024;
 /// How long a refused peer is heard out, so that it reads why before the connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
-/// How long to wait when the operating system has no connection to give.
+/// How long to wait after the operating system failed to give a connection, such as without a free file descriptor.
 const BREATHER: Duration = Duration::from_millis(100);
 
 /// Who sent a request: an extension of every request that came over TLS.
@@ -53,7 +53,6 @@ pub struct Peer {
 
 /// Gives connections: a socket, or a simulated network.
 pub trait Listen: Send + 'static {
-    /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
     /// The next connection.
@@ -70,8 +69,16 @@ impl Listen for TcpListener {
     }
 }
 
-/// Serves a router over TLS until `stop` becomes true or its sender is gone. Every request has a [`Peer`].
-pub async fn serve(listener: impl Listen, tls: ServerTls, router: Router, limits: Limits, stop: watch::Receiver<bool>) {
+/// Serves a router over TLS until `stop` becomes true or its sender is gone. Every request has a [`Peer`]. What `on_open`
+/// returns is kept until the connection ends: a count, for instance.
+pub async fn serve<G: Send + 'static>(
+    listener: impl Listen,
+    tls: ServerTls,
+    router: Router,
+    limits: Limits,
+    stop: watch::Receiver<bool>,
+    on_open: impl Fn() -> G,
+) {
     let server = Arc::new(Server {
         router: TowerToHyperService::new(router),
         addresses: Seats::new(limits.connections_per_address),
@@ -83,8 +90,14 @@ pub async fn serve(listener: impl Listen, tls: ServerTls, router: Router, limits
         limits,
     });
     let stopped = stop.clone();
-    accept(listener, limits, stop, move |stream, address| server.clone().connection(stream, address, stopped.clone()))
-        .await;
+    accept(listener, limits, stop, move |stream, address| {
+        let (open, connection) = (on_open(), server.clone().connection(stream, address, stopped.clone()));
+        async move {
+            connection.await;
+            drop(open);
+        }
+    })
+    .await;
 }
 
 /// Serves a router without TLS until `stop` becomes true or its sender is gone: for the local machine only.
@@ -112,7 +125,7 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
             biased;
             () = stopped(&mut stop) => break,
             Some(ended) = open.join_next() => if let Err(error) = ended {
-                error!(%error, "a connection ended by a mistake of ours");
+                error!(%error, "a connection ended in a bug of ours");
             },
             accepted = listener.accept() => match (accepted, seats.clone().try_acquire_owned()) {
                 (Ok((stream, address)), Ok(seat)) => drop(open.spawn(seated(seat, connection(stream, address)))),
@@ -208,7 +221,7 @@ impl Server {
             return Ok(response);
         }
         if let Err(wait) = self.buckets.take(peer.certificate, self.started.elapsed()) {
-            // It is told as late as it could have been heard: a flood comes no faster than that on each of its connections.
+            // Delay the refusal until a token would have been free: a flood comes no faster than that on each connection.
             tokio::time::sleep(wait).await;
             let mut response = Refusal::from(Code::RateLimited).into_response();
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
@@ -261,7 +274,7 @@ async fn hear_out(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         while stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
-    // Whatever comes of it, the connection is refused.
+    // Whether that worked or not, the connection is refused.
     let _ = tokio::time::timeout(LINGER, heard).await;
 }
 

@@ -24,7 +24,7 @@ use crate::identity::{Certificate, Identity};
 /// The protocol spoken inside.
 const HTTP: &[u8] = b"http/1.1";
 
-/// Files that do not make a TLS configuration. Operator or member: take those that were issued.
+/// The certificates or the key cannot be used. Operator or member: use the files that were issued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the certificates cannot be used for TLS: {0}")]
 pub struct TlsError(String);

@@ -45,16 +45,10 @@ impl Request {
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.to {
-            Call::Terms => write!(f, "terms"),
-            Call::View(Seen { after: None, .. }) => write!(f, "view"),
-            Call::View(Seen { after: Some(after), .. }) => write!(f, "view after {after}"),
-            Call::Ask => write!(f, "ask"),
-            Call::Offer(round, _) => write!(f, "offer {round}"),
-            Call::Decline(round) => write!(f, "decline {round}"),
-            Call::Deliver(round, _) => write!(f, "delivery {round}"),
-            Call::Sync(_) => write!(f, "sync"),
-            Call::Statement => write!(f, "statement"),
+        match (&self.to, self.to.round()) {
+            (Call::View(Seen { after: Some(after), .. }), _) => write!(f, "View after {after}"),
+            (call, Some(round)) => write!(f, "{} {round}", call.name()),
+            (call, None) => write!(f, "{}", call.name()),
         }
     }
 }

@@ -9,7 +9,7 @@ use truthfed::protocol::RoundId;
 use truthfed::statistics::{Factor, Statistics};
 use truthfed::{Amount, AmountError};
 
-/// Longest answer of a command.
+/// Longest answer of a command in bytes; more is cut off, and then no price.
 const MAX_ANSWER: u64 = 1024;
 
 /// What a command is told about the data it prices.
@@ -61,7 +61,7 @@ pub(super) async fn ask(command: &[String], limit: Duration, summary: &Summary) 
     let input = serde_json::to_vec(summary).expect("a summary is JSON");
     let talk = async {
         if let Some(mut stdin) = stdin {
-            // A command may go by other things than its input, and close it unread.
+            // A command may ignore its input and close it unread.
             let _ = stdin.write_all(&input).await;
         }
         let mut answer = Vec::new();

@@ -11,7 +11,7 @@ use truthfed::{Amount, AmountError};
 
 use self::command::Summary;
 
-/// Longest time a command may be given.
+/// Longest time a command may be given: a round waits for the offer, and at last the application does too.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
 /// A policy as it is written down, in TOML.
@@ -93,7 +93,7 @@ impl From<Price> for String {
     }
 }
 
-/// Why a policy is refused. All are the member's to mend.
+/// Why a policy is refused. The member fixes all of them.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PolicyError {
     /// Not TOML, or not a policy.
@@ -101,12 +101,7 @@ pub enum PolicyError {
     Unreadable(String),
     /// A number that makes no price.
     #[error("{what} is {value}: it must be finite and at least 0")]
-    Number {
-        /// Which.
-        what: &'static str,
-        /// Its value.
-        value: f64,
-    },
+    Number { what: &'static str, value: f64 },
     /// Nothing to run.
     #[error("command is empty: it needs at least the name of a program")]
     NoCommand,

@@ -13,20 +13,10 @@ pub enum FileError {
     Held,
     /// Member: take the file of this bundle.
     #[error("the file belongs to {found}, this agent is {expected}")]
-    Foreign {
-        /// Whose it is.
-        found: String,
-        /// Who opened it.
-        expected: String,
-    },
+    Foreign { found: String, expected: String },
     /// Member: take the version of truthfed that wrote it.
     #[error("the file has schema version {found}, this program reads {expected}")]
-    Version {
-        /// In the file.
-        found: i64,
-        /// Of this program.
-        expected: i64,
-    },
+    Version { found: i64, expected: i64 },
     /// Member: the file is not what was written: restore a backup, or begin anew without it.
     #[error("the file is damaged: {0}")]
     Damaged(String),

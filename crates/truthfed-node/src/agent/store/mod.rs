@@ -25,9 +25,9 @@ use super::state::{Event, State};
 use crate::digest::{Digest, Hex, Nonce};
 use crate::wire::{Envelope, ReceiptKind};
 
-/// Bytes that decisions may take, about; the oldest are forgotten first.
+/// About how many bytes decisions may take; the oldest are forgotten first. At dimension 512 that is 64,000 decisions.
 const DECISION_BYTES: u64 = 256 << 20;
-/// Rounds whose offers are kept; their receipts are kept for ever.
+/// Rounds whose offers are kept, far more than can be open or in dispute; their receipts are kept for ever.
 const OFFER_ROUNDS: u64 = 1024;
 
 /// A decision that was made.
@@ -43,7 +43,7 @@ pub(super) enum Decision {
 #[derive(Debug, Clone)]
 pub(super) struct SignedOffer {
     pub(super) envelope: Envelope,
-    /// Of its commitment.
+    /// The salt of its commitment.
     pub(super) salt: Nonce,
 }
 
@@ -63,7 +63,6 @@ pub(super) struct Beside {
     pub(super) learned: Option<(DecisionId, f64)>,
     /// An offer to a round.
     pub(super) offer: Option<(RoundId, SignedOffer)>,
-    /// Receipts.
     pub(super) receipts: Vec<Receipt>,
 }
 

@@ -1,4 +1,4 @@
-//! Rounds as the journal has them. The journal is sought and read in chunks, so that no question takes the engine long.
+//! Rounds as the journal has them. The journal is read in chunks, so that no request holds the engine up for long.
 
 use std::collections::VecDeque;
 
@@ -16,11 +16,11 @@ use crate::schema;
 use crate::store::{Store, StoreError};
 use crate::wire::{Envelope, OfferContent};
 
-/// Rows read at once.
+/// Rows read at once; the engine serves other requests between two chunks.
 const CHUNK: usize = 64;
-/// Rows read for one question, unless a single round has more.
+/// Rows read for one request, unless a single round has more.
 const MAX_ROWS: usize = 8192;
-/// Rounds in one answer.
+/// Rounds in one reply.
 const MAX_ROUNDS: usize = 500;
 
 /// Some rounds.
