@@ -1,6 +1,6 @@
 //! A member's application: it lets the agent choose, and tells it the rewards, until each is acknowledged.
 
-use truthfed_node::agent::{ChooseError, DecisionId, LearnError};
+use truthfed_node::agent::{Agent, ChooseError, DecisionId, LearnError};
 
 use crate::chaos::report::{Verdict, breach};
 use crate::chaos::sums::Sums;
@@ -122,10 +122,11 @@ impl World<'_> {
         if self.dice.chance(0.1) && tell(self)?.is_none() {
             return Ok(());
         }
-        let node = &self.members[member];
-        match node.agent.as_ref().is_some_and(truthfed_node::agent::Agent::wants_round) && node.is_idle() {
-            true => self.go_on(member),
-            false => Ok(()),
+        let node = &mut self.members[member];
+        if node.is_polling() && node.agent.as_ref().is_some_and(Agent::wants_round) {
+            node.conversation.wish();
+            return self.go_on(member);
         }
+        Ok(())
     }
 }

@@ -1,29 +1,28 @@
-//! A member over the network: what an agent says, without the application beside it and the file it keeps.
+//! A member over the network: the agent's conversation, without the application beside it and the file it keeps.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use serde::de::DeserializeOwned;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
-use truthfed_node::call::Message;
+use truthfed_node::agent::{Conversation, Link, LinkError, Output, Speaker, Step, StepError};
 use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::federation::Bundle;
 use truthfed_node::ledger::receipts;
-use truthfed_node::net::{Client, ClientLimits, Connect, Reply, client_tls};
+use truthfed_node::net::{Client, ClientLimits, Connect, client_tls};
 use truthfed_node::wire::{
-    AskReply, Call, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent,
-    OpenRound, RECEIPT_SCHEMA, ReceiptContent, ReceiptReply, Seen, StatementReply, View, commitment,
+    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, Phase, RECEIPT_SCHEMA,
+    ReceiptContent, ReceiptKind, ReceiptReply, Reply, Seen, StatementReply, View, commitment,
 };
 
-/// How long the coordinator may wait for news, as for an agent.
-const WAIT_MS: u64 = 20_000;
 /// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A little less than the coordinator lets a connection be idle.
@@ -91,11 +90,17 @@ impl Party {
         &self.bundle.member
     }
 
-    /// Offers fresh data to a round.
-    pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
+    /// Fresh data for a round, and its price.
+    fn data(&self, round: RoundId) -> (Statistics, Amount) {
         let mut stream = Stream::new(self.seed, round.0);
         let data = observations(&mut stream, self.bundle.agreement.dimension());
         let ask = Amount::from_micros((stream.uniform() * MOST_ASKED) as i64).expect("asks are small");
+        (data, ask)
+    }
+
+    /// Offers fresh data to a round.
+    pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
+        let (data, ask) = self.data(round);
         let (moment, salt) = (data.moment().to_vec(), Nonce::random());
         let context = self.context(round, nonce);
         let content = OfferContent {
@@ -179,74 +184,175 @@ impl Agent {
     /// Opens both connections.
     pub async fn connect(&self) -> anyhow::Result<View> {
         let call = Call::View(Seen::default());
-        let _: View = read(&self.speaking.send(call.message(), None).await?)?;
-        read(&self.waiting.send(call.message(), None).await?)
-    }
-
-    /// Waits for a view other than the one that was seen.
-    pub async fn next_view(&self, seen: &View) -> anyhow::Result<View> {
-        let call = Call::View(Seen { after: Some(seen.version), wait_ms: WAIT_MS });
-        read(&self.waiting.send(call.message(), None).await?)
-    }
-
-    /// Waits until a view is as wished.
-    pub async fn until(&self, mut view: View, is_it: impl Fn(&View) -> bool) -> anyhow::Result<View> {
-        let started = Instant::now();
-        while !is_it(&view) {
-            ensure!(started.elapsed() < PATIENCE, "{}: the coordinator shows {view:?}", self.party.name());
-            view = self.next_view(&view).await?;
+        send(&self.speaking, &call).await?;
+        match self.say(call).await? {
+            Reply::View(view) => Ok(view),
+            other => bail!("a view is {other:?}"),
         }
-        Ok(view)
     }
 
     pub async fn ask(&self) -> anyhow::Result<RoundId> {
-        Ok(self.speak::<AskReply>(Call::Ask.message()).await?.round)
-    }
-
-    /// Sends an offer; gives the receipt, which is not checked yet.
-    pub async fn send_offer(&self, round: RoundId, offer: String) -> anyhow::Result<Envelope> {
-        let offer = Call::Offer(round, serde_json::from_str(&offer)?);
-        Ok(self.speak::<ReceiptReply>(offer.message()).await?.receipt)
-    }
-
-    /// Has nothing to offer.
-    pub async fn decline(&self, round: RoundId) -> anyhow::Result<()> {
-        self.speak::<DeclineReply>(Call::Decline(round).message()).await.map(drop)
-    }
-
-    /// Delivers what it sold, and checks the receipt.
-    pub async fn deliver(&self, offer: &Offer) -> anyhow::Result<Envelope> {
-        let call = Call::Deliver(offer.context.round, self.party.delivery(offer));
-        let receipt = self.speak::<ReceiptReply>(call.message()).await?.receipt;
-        self.party.receipt(&receipt, offer)?;
-        Ok(receipt)
+        match self.say(Call::Ask).await? {
+            Reply::Ask(reply) => Ok(reply.round),
+            other => bail!("the reply to a request for a round is {other:?}"),
+        }
     }
 
     /// All its receipts about decisions and payments.
     pub async fn statement(&self) -> anyhow::Result<StatementReply> {
-        self.speak(Call::Statement.message()).await
+        match self.say(Call::Statement).await? {
+            Reply::Statement(reply) => Ok(reply),
+            other => bail!("a statement is {other:?}"),
+        }
     }
 
-    async fn speak<T: DeserializeOwned>(&self, message: Message) -> anyhow::Result<T> {
-        let path = message.path.clone();
-        let reply = self.speaking.send(message, None).await;
-        read(&reply.with_context(|| format!("{} {path}", self.party.name()))?)
+    async fn say(&self, call: Call) -> anyhow::Result<Reply> {
+        let reply = self.call(call.clone()).await.with_context(|| format!("{} {call:?}", self.party.name()))?;
+        Ok(call.read_reply(&reply)?)
     }
 }
 
-/// An envelope as it is sent.
-pub fn text(envelope: &Envelope) -> String {
-    serde_json::to_string(envelope).expect("an envelope is JSON")
+impl Link for Agent {
+    async fn call(&self, call: Call) -> Result<Vec<u8>, LinkError> {
+        send(if matches!(call, Call::View(_)) { &self.waiting } else { &self.speaking }, &call).await
+    }
 }
 
-/// The round of a view that takes offers, if it is later than another.
-pub fn opened_after(view: &View, last: RoundId) -> Option<&OpenRound> {
-    view.open.as_ref().filter(|open| open.round > last)
-}
-
-fn read<T: DeserializeOwned>(reply: &Reply) -> anyhow::Result<T> {
+async fn send(client: &Client<From>, call: &Call) -> Result<Vec<u8>, LinkError> {
+    let reply = client.send(call.message(), None).await.map_err(|error| LinkError::Away(error.to_string()))?;
     match reply.refusal() {
-        Some(refusal) => bail!("refused: {refusal}"),
-        None => serde_json::from_slice(&reply.body).context("an unreadable reply"),
+        Some(refusal) => Err(LinkError::Refused(refusal)),
+        None => Ok(reply.body.into()),
+    }
+}
+
+/// What a member does when a round is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Offers, and delivers if it wins.
+    Offers,
+    /// Declines, so that nobody waits for it.
+    Declines,
+}
+
+/// A member in conversation with the coordinator.
+#[derive(Debug)]
+pub struct Member {
+    pub part: Part,
+    conversation: Conversation,
+}
+
+impl Member {
+    /// Takes part in rounds after this one.
+    pub fn new(agent: Arc<Agent>, role: Role, after: RoundId) -> Member {
+        let conversation = Conversation::new(agent.party.name());
+        Member { part: Part { agent, role, after, offer: None, receipts: Vec::new() }, conversation }
+    }
+
+    /// Talks until there is an output to stop at, and returns it without carrying it out.
+    pub async fn until(&mut self, is_it: impl Fn(&Part, Option<&View>, &Output) -> bool) -> anyhow::Result<Output> {
+        let talk = async {
+            loop {
+                let Some(output) = self.conversation.next(&mut self.part)? else { continue };
+                if is_it(&self.part, self.conversation.view(), &output) {
+                    return Ok(output);
+                }
+                self.carry_out(output).await?;
+            }
+        };
+        timeout(PATIENCE, talk).await?
+    }
+
+    /// Talks until the next round has ended, and forgets it.
+    pub async fn until_closed(&mut self) -> anyhow::Result<Part> {
+        let after = self.part.after;
+        let is_closed = |view: Option<&View>| view.is_some_and(|view| view.closed > after);
+        self.until(|_, view, output| matches!(output, Output::Poll(_)) && is_closed(view)).await?;
+        let (agent, role) = (self.part.agent.clone(), self.part.role);
+        let closed = self.conversation.view().context("a view was waited for")?.closed;
+        let next = Part { agent, role, after: closed, offer: None, receipts: Vec::new() };
+        Ok(std::mem::replace(&mut self.part, next))
+    }
+
+    pub async fn carry_out(&mut self, output: Output) -> anyhow::Result<()> {
+        match output {
+            Output::Send(call) | Output::Poll(call) => self.hand_in(self.part.agent.call(call).await),
+            Output::Price { round, .. } => self.conversation.priced(Some(self.part.agent.party.data(round).1)),
+            Output::Wait(_) => bail!("{} has nothing to wait for", self.part.agent.party.name()),
+        }
+        Ok(())
+    }
+
+    /// Goes on with the reply to what was sent.
+    pub fn hand_in(&mut self, reply: Result<Vec<u8>, LinkError>) {
+        self.conversation.reply(reply);
+    }
+}
+
+/// A member's part in one round: what an agent would keep in its file.
+#[derive(Debug)]
+pub struct Part {
+    pub agent: Arc<Agent>,
+    role: Role,
+    /// The round before it.
+    after: RoundId,
+    pub offer: Option<Offer>,
+    /// For the offer, and for the delivery.
+    pub receipts: Vec<Envelope>,
+}
+
+impl Part {
+    /// Whether all went well. Looked at last, so that checking signatures is not in any measured time.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let name = self.agent.party.name();
+        let Some(offer) = &self.offer else {
+            ensure!(self.role == Role::Declines, "{name} made no offer");
+            return Ok(());
+        };
+        ensure!(!self.receipts.is_empty(), "the offer of {name} is refused");
+        for (receipt, kind) in self.receipts.iter().zip([ReceiptKind::OfferTaken, ReceiptKind::DeliveryTaken]) {
+            ensure!(self.agent.party.receipt(receipt, offer)?.kind == kind, "a receipt of {name} is not {kind:?}");
+        }
+        Ok(())
+    }
+}
+
+impl Speaker for Part {
+    fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
+        let Some(open) = view.open.as_ref().filter(|open| open.round > self.after) else { return Ok(Step::Nothing) };
+        let (round, party) = (open.round, &self.agent.party);
+        let won = |decision: &Envelope| {
+            let content: Option<ReceiptContent> = serde_json::from_str(decision.content.get()).ok();
+            content.is_some_and(|content| content.kind == ReceiptKind::Won)
+        };
+        Ok(match &self.offer {
+            None if open.phase != Phase::Offers || open.answered => Step::Nothing,
+            None if self.role == Role::Declines => Step::Send(Call::Decline(round)),
+            None => Step::Price(round, open.nonce, Some(party.data(round).0)),
+            Some(offer) if self.receipts.is_empty() => Step::Send(Call::Offer(round, offer.envelope.clone())),
+            Some(offer) if self.receipts.len() == 1 && open.decision.as_ref().is_some_and(won) => {
+                Step::Send(Call::Deliver(round, party.delivery(offer)))
+            }
+            Some(_) => Step::Nothing,
+        })
+    }
+
+    fn opened(&mut self, round: RoundId, nonce: Nonce, _: Option<Amount>) -> Result<(), StepError> {
+        self.offer = Some(self.agent.party.offer(round, nonce));
+        Ok(())
+    }
+
+    fn taken(&mut self, call: &Call, reply: Reply, _: RoundId) -> Result<(), StepError> {
+        match reply {
+            Reply::Offer(ReceiptReply { receipt }) | Reply::Deliver(ReceiptReply { receipt }) => {
+                self.receipts.push(receipt);
+            }
+            _ => call.round().into_iter().for_each(|round| self.finish(round)),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, round: RoundId) {
+        self.after = round;
     }
 }

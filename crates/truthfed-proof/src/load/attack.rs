@@ -14,11 +14,11 @@ use truthfed_node::federation::Bundle;
 use truthfed_node::net::{Client, client_tls};
 use truthfed_node::wire::Call;
 
-use crate::load::agent::{Agent, From};
+use crate::load::agent::{Agent, From, Role};
 use crate::load::figures::{Figure, Spread, ms};
 use crate::load::hostile::{Attack, Attacker, Kind};
 use crate::load::plan::Plan;
-use crate::load::rounds::{Role, timed};
+use crate::load::rounds::timed;
 use crate::load::server::Server;
 use crate::load::world::{World, honest_address, hostile_address};
 

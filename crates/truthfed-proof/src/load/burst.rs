@@ -1,7 +1,7 @@
 //! Everyone offers at the same moment.
 //!
-//! All are connected as agents are, one connection waiting for news while the other speaks. Times run from the one moment at
-//! which all begin to send until each has its receipt in hand, so that they hold whatever it takes to send as well.
+//! All are connected as agents are: one connection for polls, another for everything else. Times run from the moment at which
+//! all begin to send until each has its receipt in hand, so they include sending.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
+use truthfed_node::agent::{Link, Output};
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::Entry;
-use truthfed_node::wire::{Envelope, Phase, ReceiptKind, View};
+use truthfed_node::wire::{Call, ReceiptKind};
 
-use crate::load::agent::{Agent, Offer, opened_after, text};
+use crate::load::agent::{Agent, Member, Part, Role};
 use crate::load::figures::{Figure, Spread, ms};
 use crate::load::plan::burst_bound_ms;
 use crate::load::rounds::connect;
@@ -48,7 +48,7 @@ pub async fn burst(world: &World, program: &Path) -> anyhow::Result<Vec<Figure>>
     let bytes = server.resident_bytes()?.saturating_sub(before) as f64 / connections as f64;
     let asked = Instant::now();
     let round = agents[0].ask().await?;
-    let ended = all_at_once(&server, &agents, round).await?;
+    let ended = all_at_once(&server, &agents).await?;
     let settled = asked.elapsed();
     server.stop().await?;
     check_journal(world, round, &ended)?;
@@ -68,39 +68,41 @@ pub async fn burst(world: &World, program: &Path) -> anyhow::Result<Vec<Figure>>
 }
 
 /// Everyone prepares, waits for the same moment, and goes through the round.
-async fn all_at_once(
-    server: &Server,
-    agents: &[Arc<Agent>],
-    round: RoundId,
-) -> anyhow::Result<BTreeMap<ClientId, Ended>> {
+async fn all_at_once(server: &Server, agents: &[Arc<Agent>]) -> anyhow::Result<BTreeMap<ClientId, Ended>> {
     // Also shows that every connection is still there.
-    let views = connect(agents).await?;
-    let open = opened_after(&views[0], RoundId(0)).context("the round is open")?;
-    let offers: Vec<Offer> = agents.par_iter().map(|agent| agent.party.offer(round, open.nonce)).collect();
+    connect(agents).await?;
     let (stage, staged) = watch::channel(Stage::Preparing);
-    let (mut parts, acknowledged) = (JoinSet::new(), Arc::new(Semaphore::new(0)));
-    for ((agent, view), offer) in agents.iter().cloned().zip(views).zip(offers) {
-        parts.spawn(part(agent, view, offer, staged.clone(), acknowledged.clone()));
+    let (ready, acknowledged) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let mut talking = JoinSet::new();
+    for agent in agents {
+        let member = Member::new(agent.clone(), Role::Offers, RoundId(0));
+        talking.spawn(take_part(member, staged.clone(), ready.clone(), acknowledged.clone()));
     }
-    server.until_waiting(agents.len()).await?;
+    all(&ready, &mut talking).await?;
+    server.until_idle().await?;
     stage.send_replace(Stage::Offering(Instant::now()));
-    let all = u32::try_from(agents.len()).context("there are not that many agents")?;
-    tokio::select! {
-        _ = acknowledged.acquire_many(all) => drop(stage.send_replace(Stage::Ending)),
-        failed = parts.join_next() => drop(failed.context("there are agents")???),
-    }
+    all(&acknowledged, &mut talking).await?;
+    stage.send_replace(Stage::Ending);
     let mut ended = BTreeMap::new();
-    while let Some(part) = parts.join_next().await {
-        ended.extend([part??]);
+    while let Some(member) = talking.join_next().await {
+        ended.extend([member??]);
     }
     Ok(ended)
+}
+
+/// Waits until all have come so far; fails if one of them does.
+async fn all<T: 'static>(come: &Semaphore, talking: &mut JoinSet<anyhow::Result<T>>) -> anyhow::Result<()> {
+    let count = u32::try_from(talking.len()).context("there are not that many agents")?;
+    tokio::select! {
+        _ = come.acquire_many(count) => Ok(()),
+        failed = talking.join_next() => failed.context("there are agents")??.map(drop),
+    }
 }
 
 /// What everyone does at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Preparing,
-    /// Offers, from this moment on.
     Offering(Instant),
     /// Checks its receipts, delivers, and sees the end. Nobody begins before all have their receipts, so that the work of
     /// checking is not in their times.
@@ -108,53 +110,41 @@ enum Stage {
 }
 
 /// One member's round, from the common moment on.
-async fn part(
-    agent: Arc<Agent>,
-    view: View,
-    offer: Offer,
+async fn take_part(
+    mut member: Member,
     mut stage: watch::Receiver<Stage>,
+    ready: Arc<Semaphore>,
     acknowledged: Arc<Semaphore>,
 ) -> anyhow::Result<(ClientId, Ended)> {
-    let (round, body) = (offer.round(), text(&offer.envelope));
-    let decided = move |view: &View| {
-        view.closed >= round || view.open.as_ref().is_some_and(|open| open.phase == Phase::Deliveries)
-    };
-    let news = tokio::spawn({
-        let agent = agent.clone();
-        async move { agent.until(view, decided).await }
-    });
+    let agent = member.part.agent.clone();
+    let prepared = member.until(|_, _, output| matches!(output, Output::Send(Call::Offer(..)))).await?;
+    let Output::Send(offer) = prepared else { bail!("an offer is sent") };
+    ready.add_permits(1);
     let Stage::Offering(started) = *stage.wait_for(|stage| *stage != Stage::Preparing).await? else {
         bail!("offers are sent before the end")
     };
-    let receipt = agent.send_offer(round, body).await?;
+    let reply = agent.call(offer).await;
     let took = started.elapsed();
     acknowledged.add_permits(1);
     stage.wait_for(|stage| *stage == Stage::Ending).await?;
-    ensure!(agent.party.receipt(&receipt, &offer)?.kind == ReceiptKind::OfferTaken, "the offer is not taken");
-    let view = news.await??;
-    let mut receipts = vec![receipt];
-    let decision = view.open.as_ref().and_then(|open| open.decision.clone());
-    if let Some(decision) = &decision
-        && agent.party.receipt(decision, &offer)?.kind == ReceiptKind::Won
-    {
-        receipts.push(agent.deliver(&offer).await?);
-    }
-    agent.until(view, |view| view.closed >= round).await?;
-    let payments = settle(&agent, receipts, &offer).await?;
-    Ok((agent.party.name().clone(), Ended { acknowledged: took, offer: offer.digest, payments }))
+    member.hand_in(reply);
+    let (offer, payments) = settle(member.until_closed().await?).await?;
+    Ok((agent.party.name().clone(), Ended { acknowledged: took, offer, payments }))
 }
 
 /// All receipts of a member belong together: taken and decided; and delivered and paid, if it won.
-async fn settle(agent: &Agent, mut receipts: Vec<Envelope>, offer: &Offer) -> anyhow::Result<u64> {
-    let delivered = receipts.len() - 1;
+async fn settle(part: Part) -> anyhow::Result<(Digest, u64)> {
+    part.check()?;
+    let Part { agent, offer, mut receipts, .. } = part;
+    let (party, offer, delivered) = (&agent.party, offer.context("it was checked")?, receipts.len() - 1);
     let statement = agent.statement().await?;
-    ensure!(statement.decisions.len() == 1, "{} was not told a decision", agent.party.name());
-    let won = agent.party.receipt(&statement.decisions[0], offer)?.kind == ReceiptKind::Won;
+    ensure!(statement.decisions.len() == 1, "{} was not told a decision", party.name());
+    let won = party.receipt(&statement.decisions[0], &offer)?.kind == ReceiptKind::Won;
     receipts.extend(statement.decisions.into_iter().chain(statement.settlements));
-    let summary = agent.party.check_receipts(&receipts)?;
-    ensure!(usize::from(won) == delivered, "{} won and delivered nothing, or the reverse", agent.party.name());
-    ensure!(summary.payments == u64::from(won), "{} won and is not paid, or the reverse", agent.party.name());
-    Ok(summary.payments)
+    let summary = party.check_receipts(&receipts)?;
+    ensure!(usize::from(won) == delivered, "{} won and delivered nothing, or the reverse", party.name());
+    ensure!(summary.payments == u64::from(won), "{} won and is not paid, or the reverse", party.name());
+    Ok((offer.digest, summary.payments))
 }
 
 /// The ledger is right, and holds every offer that was acknowledged and every payment.

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use truthfed::protocol::RoundId;
+use truthfed_node::agent::Output;
 use truthfed_node::coordinator::Config;
 use truthfed_node::engine::{Command, Core};
-use truthfed_node::wire::{Call, Envelope, ReceiptKind};
+use truthfed_node::wire::{Call, Envelope, ReceiptKind, View};
 
-use crate::load::agent::{Agent, Offer, Party, opened_after, text};
+use crate::load::agent::{Agent, Member, Offer, Party, Role};
 use crate::load::figures::Figure;
 use crate::load::rounds::connect;
 use crate::load::server::Server;
@@ -47,8 +47,7 @@ pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
 fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
     let ask = Command::of(&core.published(), parties[0].name(), Call::Ask)?;
     work(core, vec![ask])?;
-    let view = core.published().view(parties[0].name());
-    let open = opened_after(&view, RoundId(0)).context("the round is open")?;
+    let open = core.published().view(parties[0].name()).open.context("the round is open")?;
     let (round, nonce) = (open.round, open.nonce);
     let published = core.published();
     let offering = |party: &Party| {
@@ -106,22 +105,23 @@ pub async fn restart(world: &World, program: &Path) -> anyhow::Result<Figure> {
 
 /// Everyone offers, and one of the winners delivers.
 async fn half_a_round(agents: &[Arc<Agent>]) -> anyhow::Result<Vec<Offer>> {
-    connect(agents).await?;
-    let round = agents[0].ask().await?;
-    let nonce = opened_after(&agents[0].connect().await?, RoundId(0)).context("the round is open")?.nonce;
-    let offers: Vec<Offer> = agents.iter().map(|agent| agent.party.offer(round, nonce)).collect();
-    let sending = agents.iter().cloned().zip(&offers).map(|(agent, offer)| {
-        let body = text(&offer.envelope);
-        tokio::spawn(async move { agent.send_offer(round, body).await })
+    let views = connect(agents).await?;
+    agents[0].ask().await?;
+    let offering = agents.iter().zip(views).map(|(agent, view)| {
+        let mut member = Member::new(agent.clone(), Role::Offers, view.closed);
+        tokio::spawn(async move { member.until(|part, _, _| part.receipts.len() == 1).await.map(|_| member) })
     });
-    for sent in sending.collect::<Vec<_>>() {
-        sent.await??;
+    let (mut members, offering): (Vec<Member>, Vec<_>) = (Vec::new(), offering.collect());
+    for offered in offering {
+        members.push(offered.await??);
     }
-    for (agent, offer) in agents.iter().zip(&offers) {
-        let decision = agent.connect().await?.open.and_then(|open| open.decision).context("it is decided")?;
-        if agent.party.receipt(&decision, offer)?.kind == ReceiptKind::Won {
-            agent.deliver(offer).await?;
-            return Ok(offers);
+    for member in &mut members {
+        let is_decided = |view: &View| view.open.as_ref().is_some_and(|open| open.decision.is_some());
+        let decided = member.until(|_, view, _| view.is_some_and(is_decided)).await?;
+        if matches!(decided, Output::Send(Call::Deliver(..))) {
+            member.carry_out(decided).await?;
+            member.until(|part, _, _| part.receipts.len() == 2).await?;
+            return members.into_iter().map(|member| member.part.offer.context("it was taken")).collect();
         }
     }
     bail!("nobody wins")

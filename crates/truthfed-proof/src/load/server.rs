@@ -73,9 +73,9 @@ impl Server {
         self.until("/healthz", |answer| answer.starts_with("HTTP/1.1 200")).await
     }
 
-    /// Waits until at least this many requests are in flight.
-    pub async fn until_waiting(&self, requests: usize) -> anyhow::Result<()> {
-        self.until("/metrics", |answer| metric(answer, "truthfed_requests_in_flight") >= Some(requests as f64)).await
+    /// Waits until no request is in flight.
+    pub async fn until_idle(&self) -> anyhow::Result<()> {
+        self.until("/metrics", |answer| metric(answer, "truthfed_requests_in_flight") == Some(0.0)).await
     }
 
     async fn until(&self, path: &str, is_so: impl Fn(&str) -> bool) -> anyhow::Result<()> {

@@ -103,7 +103,7 @@ impl World<'_> {
             let answer = Command::of(&process.published, &name, call)
                 .and_then(|command| process.core.work(vec![command], &mut |_| false).map_err(|_| broken())?.remove(0));
             let is_same = answer.as_ref().is_ok_and(|again| *again == reply);
-            check(is_same, "I6", || format!("{name}'s {} got another reply after a restart", request))?;
+            check(is_same, "I6", || format!("{name}'s {request} got another reply after a restart"))?;
         }
         self.observer.follow(&mut process.store, &mut self.dice)?;
         check(self.observer.chain.head() == head, "I8", || "repeated requests changed the journal".to_owned())

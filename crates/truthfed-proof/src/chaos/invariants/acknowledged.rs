@@ -38,7 +38,7 @@ impl Acknowledged {
             let key = RequestKey { member: member.clone(), round: *round, kind: *kind };
             let kept = store.reply(&key).map_err(unreadable)?;
             let is_kept = kept.is_some_and(|kept| kept.body == *reply);
-            check(is_kept, "I6", || format!("{member}'s {} was acknowledged, and is not kept", request))?;
+            check(is_kept, "I6", || format!("{member}'s {request} was acknowledged, and is not kept"))?;
         }
         Ok(())
     }

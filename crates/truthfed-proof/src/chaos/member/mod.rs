@@ -6,9 +6,9 @@ mod talk;
 use crate::disk::{Disk, Fault};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
-use truthfed_node::agent::{Agent, FileError, Membership};
+use truthfed_node::agent::{Agent, Conversation, FileError, Membership};
 use truthfed_node::digest::{Digest, PublicKey};
-use truthfed_node::wire::{Call, View};
+use truthfed_node::wire::Call;
 
 use crate::chaos::application::Application;
 use crate::chaos::plan::{Plan, Role};
@@ -25,7 +25,7 @@ pub(crate) struct Node {
     pub(crate) agent: Option<Agent>,
     /// Does nothing until then.
     pub(crate) gone_until: u64,
-    view: Option<View>,
+    pub(crate) conversation: Conversation,
     waiting: Option<Waiting>,
     requests: u64,
     /// The last round it knows to have ended.
@@ -36,14 +36,14 @@ pub(crate) struct Node {
 /// A request whose reply is awaited.
 struct Waiting {
     id: u64,
-    /// None for a view.
-    step: Option<Call>,
+    call: Call,
 }
 
 impl Node {
     pub(crate) fn new(plan: &Plan, number: usize, membership: Membership) -> Node {
         let dimension = plan.agreement.dimension();
         Node {
+            conversation: Conversation::new(&membership.member),
             membership,
             role: plan.roles[number],
             cost: plan.costs[number],
@@ -51,7 +51,6 @@ impl Node {
             is_short: false,
             agent: None,
             gone_until: 0,
-            view: None,
             waiting: None,
             requests: 0,
             closed: RoundId(0),
@@ -75,8 +74,8 @@ impl Node {
     }
 
     /// Whether it waits for nothing but news.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.as_ref().is_none_or(|waiting| waiting.step.is_none())
+    pub(crate) fn is_polling(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| matches!(waiting.call, Call::View(_)))
     }
 
     /// The last round it knows to have ended.
@@ -85,7 +84,8 @@ impl Node {
     }
 
     fn stop(&mut self) {
-        (self.agent, self.waiting, self.view) = (None, None, None);
+        (self.agent, self.waiting) = (None, None);
+        self.conversation = Conversation::new(&self.membership.member);
     }
 }
 

@@ -1,12 +1,10 @@
-//! What a member says to the coordinator, and what it makes of the replies: as the runner does it, one call at a time.
+//! A member's conversation with the coordinator: the agent's own, driven one call at a time over the simulated network.
 
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
-use truthfed_node::agent::{Refused, Speaker, Step, StepError};
-use truthfed_node::digest::Nonce;
-use truthfed_node::error::Refusal;
+use truthfed_node::agent::{Conversation, ExchangeError, LinkError, Output, StepError};
 use truthfed_node::reading::read_json;
-use truthfed_node::wire::{Call, Seen};
+use truthfed_node::wire::Call;
 
 use super::Waiting;
 use crate::chaos::message::{Reply, Request};
@@ -14,11 +12,13 @@ use crate::chaos::plan::Role;
 use crate::chaos::report::{Breach, Verdict, breach};
 use crate::chaos::world::{Event, World};
 
-/// More steps than one view can give rise to.
+/// More than a conversation does between two messages.
 const MAX_STEPS: usize = 16;
+/// How long a member waits for a reply: to a poll, which the coordinator holds for a second, and to anything else.
+const PATIENCE_MS: (u64, u64) = (2000, 500);
 
 impl World<'_> {
-    /// Looks what the coordinator shows.
+    /// Goes on after a pause, unless the member is away or waits for a reply.
     pub(crate) fn look(&mut self, member: usize) -> Verdict {
         let node = &self.members[member];
         if node.agent.is_none() || node.waiting.is_some() {
@@ -28,72 +28,91 @@ impl World<'_> {
             self.at(node.gone_until - self.now, Event::Look(member));
             return Ok(());
         }
-        self.ask_coordinator(member, &Call::View(Seen::default()), None);
-        Ok(())
+        self.go_on(member)
     }
 
-    /// Does what the last view gives rise to, up to the next thing that needs a reply.
+    /// Goes on up to the next reply or pause.
     pub(crate) fn go_on(&mut self, member: usize) -> Verdict {
         for _ in 0..MAX_STEPS {
-            let Some(view) = self.members[member].view.clone() else { return self.look(member) };
-            let step = self.call(
-                member,
-                |agent| agent.next_step(&view),
-                |world, error, may_fail| world.broke_off(member, &error, may_fail, false),
-            )?;
-            match step {
-                None => return Ok(()),
-                Some(Step::Price(round, nonce, data)) => {
-                    if !self.price(member, round, nonce, data.is_some())? {
+            match self.advance(member, false)? {
+                None if self.members[member].agent.is_none() => return Ok(()),
+                None | Some(None) => {}
+                Some(Some(output)) => match output {
+                    Output::Price { alone: false, .. } if self.dice.chance(0.1) => {
+                        // Deciding takes a while, in which the application may learn more.
+                        let delay = self.dice.between(1, 300) as u64;
+                        self.at(delay, Event::Look(member));
                         return Ok(());
                     }
-                }
-                Some(Step::Nothing) => {
-                    let seen = Seen { after: Some(view.version), ..Seen::default() };
-                    self.ask_coordinator(member, &Call::View(seen), None);
-                    return Ok(());
-                }
-                Some(Step::Send(call)) => {
-                    self.maybe_lie(member, &Request::of(0, member, &call));
-                    self.ask_coordinator(member, &call, Some(call.clone()));
-                    return Ok(());
-                }
+                    Output::Price { round, .. } => {
+                        let ask = self.price(member, round);
+                        self.members[member].conversation.priced(ask);
+                    }
+                    Output::Send(call) => {
+                        self.maybe_lie(member, &Request::of(0, member, &call));
+                        self.ask_coordinator(member, call);
+                        return Ok(());
+                    }
+                    Output::Poll(call) => {
+                        // After a wish that came to nothing the poll is still under way.
+                        if self.members[member].waiting.is_none() {
+                            self.ask_coordinator(member, call);
+                        }
+                        return Ok(());
+                    }
+                    Output::Wait(pause) => {
+                        self.members[member].waiting = None;
+                        self.at(pause.as_millis() as u64, Event::Look(member));
+                        return Ok(());
+                    }
+                },
             }
         }
         breach("I15", format!("{} finds no end of things to do", self.members[member].name()))
     }
 
-    /// Answers a round. Whether it still runs.
-    fn price(&mut self, member: usize, round: RoundId, nonce: Nonce, has_data: bool) -> Verdict<bool> {
+    /// One step of the conversation; none if it broke off or the member fell.
+    fn advance(&mut self, member: usize, is_stale: bool) -> Verdict<Option<Option<Output>>> {
+        let fresh = Conversation::new(&self.members[member].membership.member);
+        let mut conversation = std::mem::replace(&mut self.members[member].conversation, fresh);
+        let next = self.call(
+            member,
+            |agent| conversation.next(agent),
+            |world, error, may_fail| world.broke_off(member, &error, may_fail, is_stale),
+        )?;
+        // Whoever falls begins anew.
+        if self.members[member].agent.is_some() {
+            self.members[member].conversation = conversation;
+        }
+        Ok(next)
+    }
+
+    /// What a member asks for its data, if it offers at all.
+    fn price(&mut self, member: usize, round: RoundId) -> Option<Amount> {
         let units = match self.members[member].role {
             Role::Honest => self.members[member].cost,
             _ => self.dice.between(0, 80) as i64,
         };
-        // Told from all others by its last digits.
+        // The last digits tell it from all others.
         let micros = units * 1_000_000 + self.dice.between(0, 999_999) as i64;
         let ask = if self.dice.chance(0.02) { 0 } else { micros };
-        let ask = (has_data && !self.dice.chance(0.03)).then(|| Amount::from_micros(ask).expect("not negative"));
+        let ask = (!self.dice.chance(0.03)).then(|| Amount::from_micros(ask).expect("not negative"));
         let name = self.members[member].name();
         if let Some(ask) = ask {
             self.observer.secrets.note(&name, ask);
         }
         self.trace.say(self.now, format_args!("{name} answers round {round} with {ask:?}"));
-        let answered = self.call(
-            member,
-            |agent| agent.opened(round, nonce, ask),
-            |world, error, may_fail| world.broke_off(member, &error, may_fail, false),
-        )?;
-        Ok(answered.is_some())
+        ask
     }
 
-    fn ask_coordinator(&mut self, member: usize, call: &Call, step: Option<Call>) {
+    fn ask_coordinator(&mut self, member: usize, call: Call) {
         let node = &mut self.members[member];
         node.requests += 1;
         let id = node.requests;
-        node.waiting = Some(Waiting { id, step });
-        let patience = if matches!(call, Call::View(_)) { 2000 } else { 500 };
+        let request = Request::of(id, member, &call);
+        let patience = if matches!(call, Call::View(_)) { PATIENCE_MS.0 } else { PATIENCE_MS.1 };
+        node.waiting = Some(Waiting { id, call });
         self.at(patience, Event::GiveUp(member, id));
-        let request = Request::of(id, member, call);
         if self.dice.chance(self.weather().flood) {
             self.count("member-flooded");
             (0..20).for_each(|_| self.request(request.clone()));
@@ -104,18 +123,11 @@ impl World<'_> {
     /// No reply came in time.
     pub(crate) fn give_up(&mut self, member: usize, id: u64) -> Verdict {
         let node = &mut self.members[member];
-        if node.waiting.as_ref().is_some_and(|waiting| waiting.id == id) {
-            node.waiting = None;
-            self.pause_member(member);
+        if node.waiting.take_if(|waiting| waiting.id == id).is_none() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Tries again after a while, from a new view.
-    fn pause_member(&mut self, member: usize) {
-        self.members[member].view = None;
-        let delay = self.dice.between(10, 300) as u64;
-        self.at(delay, Event::Look(member));
+        node.conversation.reply(Err::<String, _>(LinkError::Away("no reply in time".to_owned())));
+        self.go_on(member)
     }
 
     pub(crate) fn hear(&mut self, fresh: Reply) -> Verdict {
@@ -132,82 +144,42 @@ impl World<'_> {
             self.observer.acknowledged.note(&name, &reply.request, body)?;
         }
         let node = &mut self.members[member];
-        if node.waiting.as_ref().is_none_or(|waiting| waiting.id != reply.request.id) {
-            return Ok(());
-        }
-        let waiting = node.waiting.take().expect("it was looked at");
-        match (waiting.step, reply.outcome) {
-            (None, Ok(view)) => {
-                self.members[member].view = Some(read(&view)?);
-                self.go_on(member)
-            }
-            (None, Err(_)) => {
-                self.pause_member(member);
-                Ok(())
-            }
-            (Some(step), Ok(body)) => self.taken(member, &step, &body, is_stale),
-            (Some(step), Err(refusal)) => self.refused(member, &step, &read(&refusal)?),
-        }
-    }
-
-    /// The coordinator took what was said.
-    fn taken(&mut self, member: usize, call: &Call, body: &str, is_stale: bool) -> Verdict {
-        let ended = self.members[member].view.as_ref().map_or(RoundId(0), |view| view.closed);
-        let problem = |world: &mut World<'_>, error, may_fail| world.broke_off(member, &error, may_fail, is_stale);
-        let reply = call.read_reply(body.as_bytes()).map_err(garbled)?;
-        let done = self.call(member, |agent| agent.taken(call, reply, ended), problem)?;
-        if done.is_none() {
-            return Ok(());
-        }
-        if matches!(call, Call::Sync(_)) {
+        let Some(waiting) = node.waiting.take_if(|waiting| waiting.id == reply.request.id) else { return Ok(()) };
+        let outcome = match reply.outcome {
+            Ok(body) => Ok(body),
+            Err(refusal) => Err(LinkError::Refused(read_json(refusal.as_bytes()).map_err(garbled)?)),
+        };
+        node.conversation.reply(outcome);
+        let taken = self.advance(member, is_stale)?;
+        if taken.is_some() && matches!(waiting.call, Call::Sync(_)) {
             self.check_samples(member)?;
         }
-        self.go_on(member)
-    }
-
-    /// The coordinator did not take what was said.
-    fn refused(&mut self, member: usize, call: &Call, refusal: &Refusal) -> Verdict {
-        match Refused::of(call, refusal.code) {
-            Refused::TryAgain => {
-                self.pause_member(member);
-                return Ok(());
-            }
-            Refused::Finish(round) => self.finish(member, round),
-            Refused::Decline(round) => {
-                self.finish(member, round);
-                self.request(Request::of(0, member, &Call::Decline(round)));
-            }
-        }
-        self.go_on(member)
-    }
-
-    fn finish(&mut self, member: usize, round: RoundId) {
-        if let Some(agent) = &mut self.members[member].agent {
-            agent.finish(round);
+        match self.members[member].agent {
+            Some(_) => self.go_on(member),
+            None => Ok(()),
         }
     }
 
-    /// An exchange broke off: only for reasons that there are.
-    fn broke_off(&mut self, member: usize, error: &StepError, may_fail: bool, is_stale: bool) -> Verdict {
+    /// An exchange broke off. Fails unless the fault was injected.
+    fn broke_off(&mut self, member: usize, error: &ExchangeError, may_fail: bool, is_stale: bool) -> Verdict {
         let is_honest = self.members[member].is_honest();
         match error {
-            StepError::File(error) => self.check_file(member, error, may_fail)?,
-            // A coordinator that was held up does not know better.
-            StepError::NoSnapshot { .. } => {}
-            StepError::BadReceipt(_) | StepError::Snapshot(_) if is_stale || !is_honest => {}
-            StepError::OldFile(_) | StepError::OtherNonce(_) if !is_honest => {}
-            error => return breach("I6", format!("{} cannot go on: {error}", self.members[member].name())),
+            ExchangeError::Link(LinkError::Away(_) | LinkError::Refused(_)) => return Ok(()),
+            ExchangeError::Link(LinkError::Garbled(problem)) => return Err(garbled(problem)),
+            ExchangeError::Step(error) => match error {
+                StepError::File(error) => self.check_file(member, error, may_fail)?,
+                // A coordinator that was held up does not know better.
+                StepError::NoSnapshot { .. } => {}
+                StepError::BadReceipt(_) | StepError::Snapshot(_) if is_stale || !is_honest => {}
+                StepError::OldFile(_) | StepError::OtherNonce(_) if !is_honest => {}
+                error => return breach("I6", format!("{} cannot go on: {error}", self.members[member].name())),
+            },
         }
         self.trace.say(self.now, format_args!("{} breaks off", self.members[member].name()));
-        self.pause_member(member);
         Ok(())
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(text: &str) -> Verdict<T> {
-    read_json(text.as_bytes()).map_err(garbled)
-}
-
-fn garbled(refusal: Refusal) -> Breach {
-    Breach { invariant: "I6", text: format!("a reply is garbled: {refusal}") }
+fn garbled(problem: impl std::fmt::Display) -> Breach {
+    Breach { invariant: "I6", text: format!("a reply is garbled: {problem}") }
 }
