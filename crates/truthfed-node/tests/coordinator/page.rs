@@ -8,7 +8,7 @@ use truthfed::protocol::RoundId;
 use truthfed::statistics::{Gram, Statistics};
 use truthfed_node::coordinator::operator::EnrolRequest;
 use truthfed_node::digest::{Digest, Hex};
-use truthfed_node::error::Refusal;
+use truthfed_node::error::{Code, Refusal, Whose};
 use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::wire::{
@@ -154,4 +154,21 @@ fn the_worked_example_computes() {
     ]
     .concat();
     assert_eq!(Digest::of(&preimage), commitment, "as the page explains it");
+}
+
+#[test]
+fn the_page_of_errors_has_every_code_with_its_status_and_who_mends_it() {
+    let page = docs("errors.md");
+    let entries: Vec<&str> = page.split("\n### ").skip(1).collect();
+    let heading = |code: &Code| format!("`{code}` ({})", code.status());
+    let headings: Vec<&str> = entries.iter().filter_map(|entry| entry.lines().next()).collect();
+    assert_eq!(headings, Code::ALL.iter().map(heading).collect::<Vec<_>>());
+    for (entry, code) in entries.iter().zip(Code::ALL) {
+        let mender = match code.whose() {
+            Whose::Member => "**Member:**",
+            Whose::Operator => "**Operator:**",
+            Whose::Time => "**Nobody:**",
+        };
+        assert!(entry.contains(mender), "{code} says {mender}");
+    }
 }
