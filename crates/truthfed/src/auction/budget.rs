@@ -12,10 +12,11 @@ use super::path::Path;
 use super::ratio::highest_ask_to_beat;
 use super::{Information, Round, Seat};
 
-/// Largest budget: above the sum of all asks of any round.
+/// Largest budget in micro-units. 10^7 offers of at most 10^18 each sum to 10^25; a float this large still fits into 128 bits.
 const CEILING: f64 = 1e30;
 
-/// Budgets must grow, and not in too many steps.
+/// Budgets must grow, and not in too many steps: at 1e-9 the grid has 6e10 of them, which are found by halving. The default
+/// is that of the paper.
 pub(super) const EPSILON: Parameter = Parameter {
     name: "epsilon",
     kind: Kind::Real { default: 1.0, least: 1e-9, most: 1e9 },

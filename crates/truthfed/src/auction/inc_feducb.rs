@@ -138,6 +138,7 @@ impl Search<'_> {
             return Amount::ZERO;
         }
         let ratio = (self.level(set) - self.level(&[seat])).to_ratio() - 1.0;
+        // In micro-units, rounded down; 1e30 fits into 128 bits and is above every amount.
         Amount::saturating((ratio.max(0.0) * 1e6).min(1e30) as i128)
     }
 

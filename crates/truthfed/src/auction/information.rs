@@ -25,7 +25,7 @@ impl Information {
     /// The nearest multiple of 2^-44 nats.
     ///
     /// # Panics
-    /// Beyond half a million nats, which no matrix within bounds has.
+    /// Beyond half a million nats, which no matrix within bounds has; 2^63 units are 524,288 nats.
     pub fn from_nats(nats: f64) -> Information {
         assert!(nats.abs() < 5e5, "bug: {nats} nats are outside of every valid round");
         Information((nats * UNITS_PER_NAT).round() as i64)

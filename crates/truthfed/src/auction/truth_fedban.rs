@@ -205,7 +205,8 @@ impl<'p> Search<'p> {
         let missed = self.path.pick(step);
         let ask = missed.ratio.ask.micros() as f64;
         let rest = (budget - missed.spent) as f64;
-        // No affordable client is better value than the one missed.
+        // No affordable client is better value than the one missed. The margin of 1e-9 is far above the rounding of
+        // these few float operations: too much only costs a walk.
         let at_best = missed.ratio.gain.to_nats() / ask * rest * (1.0 + 1e-9);
         let needed = (self.required - missed.level - self.round.noise()).to_nats();
         if at_best < needed {

@@ -12,9 +12,9 @@ use crate::Amount;
 use crate::auction::{Round, Seat};
 use crate::generate::Stream;
 
-/// Larger rounds have too long paths to follow them for every client.
+/// Most clients whose greedy and clock paths are followed for every client: the work grows with the cube.
 const LONGEST_PATH: usize = 64;
-/// The first budget of `ratchet`, in micro-units.
+/// The default first budget of `ratchet`, in micro-units. Written here anew: the audit takes nothing from a mechanism.
 const FIRST_BUDGET: i128 = 10_000;
 /// Doublings from a micro-unit to the largest amount.
 const DOUBLINGS: u32 = 60;

@@ -15,7 +15,7 @@ use crate::generate::Stream;
 
 /// The properties that a group can refute.
 pub(super) const PROPERTIES: [Property; 2] = [Property::Collusion, Property::CollusionInTotal];
-/// Lies drawn at random for each group.
+/// Joint lies drawn at random for each group, beside eight of one kind each.
 const RANDOM_LIES: usize = 2;
 
 /// A mechanism on a round, and how it ends when all tell the truth.

@@ -6,12 +6,12 @@
 use super::{coalition, profile};
 use crate::auction::Outcome;
 
-/// Asks that are tried however dear the mechanism is.
+/// Asks that are tried however expensive the mechanism is: the seven that every client has, and five turning points.
 const FEWEST_ASKS: usize = 12;
-/// Joint lies of a group that are paid however dear the mechanism is.
+/// Joint lies of a group that are paid however expensive the mechanism is: the two that lift a price, and two more.
 const FEWEST_RUNS: usize = 4;
 
-/// Rounds of at most so many clients are small: all pairs, with every combination of their lies.
+/// Rounds of at most so many clients are small: all six pairs, with all 64 combinations of their lies.
 const SMALL_ROUND: usize = 4;
 /// Groups tried on a small round: its pairs, and larger ones.
 const SMALL_GROUPS: usize = 8;

@@ -11,7 +11,8 @@ use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Refusal, Round, Seat};
 use crate::generate::Stream;
 
-/// Changes that are narrowed down; a client of a sound mechanism has one.
+/// Most changes that are narrowed down, with up to 60 selections each. A client of a sound mechanism has one; one more
+/// refutes it.
 const MOST_EDGES: usize = 12;
 
 /// A client whose lies are tried, and its place in the round in which it is admitted.

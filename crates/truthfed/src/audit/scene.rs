@@ -114,6 +114,7 @@ impl<'r> Scene<'r> {
 
 /// A number that is the same for the same asks and data: what is drawn for a round does not depend on its place.
 fn fingerprint(round: &Round) -> u64 {
+    // The multiplier of 64-bit FNV-1a; the rotation brings high bits down.
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
     let words = |seat: Seat| {
         let data = round.gram(seat).iter().map(|entry| entry.to_bits());

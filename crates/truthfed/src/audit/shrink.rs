@@ -11,12 +11,12 @@ use crate::Amount;
 use crate::auction::{ClientId, Coverage, Mechanism, Offer, RawMechanism, Round, RoundDocument, RoundSpec};
 use crate::statistics::Gram;
 
-/// How hard the property is looked for after each step.
+/// How hard the property is looked for after each step: between quick and thorough, as rounds are small and steps many.
 const EFFORT: Effort =
     Effort { asks: 160, runs: 8, groups: 12, every_combination: true, group_runs: 60, log_dets: 100_000 };
-/// Most steps that are tried.
+/// Most steps that are tried: the limit on the time, in a count that is the same on every machine.
 const MOST_STEPS: usize = 600;
-/// How much of the gain must be left, relative to the largest ask.
+/// How much of the gain must be left, relative to the largest ask: a step must not trade the point of the example for a shorter one.
 const SHARE_LEFT: f64 = 0.1;
 
 impl Verdict {

@@ -16,11 +16,19 @@ use super::{ClientId, Coverage, Information};
 use crate::Amount;
 use crate::statistics::{Gram, packed_len};
 
-/// Information that counts as met, so that order of summation cannot decide about a target: 2^-30 nats.
+/// A target counts as met if it is missed by less than this, so that the order of summation cannot decide about it:
+/// 2^-30 nats, some 10^-9. That is 16,000 units of [`Information`], far above rounding, and nothing in terms of data.
 const MET_WITHIN_NATS: f64 = 1.0 / (1_u64 << 30) as f64;
-/// How far rounding may move a gain, for bounds: 2^-34 nats, a share of the log determinant, and what the condition
-/// of the matrices adds.
+/// One unit of [`Information`], 2^-44 = 5.7e-14 nats, rounded up: a gain is the difference of two levels that were each
+/// rounded to half a unit, so a sum over clients is off by at most a unit for each.
+const UNIT_NATS: f64 = 6e-14;
+/// How far rounding may move a gain, at least: 2^-34 nats, 1,000 units. What the size of the log determinants and the
+/// condition of the matrices add comes on top. Bounds of the lazy searches are widened by it: too much only costs time.
 const NOISE_NATS: f64 = 1.0 / (1_u64 << 34) as f64;
+/// The lowest logarithm of a coverage. The levels of a round differ by at most 512 ln(1 / (16 * 512 * 2^-52)), some 14,000
+/// nats, as the ridge outweighs the rounding of the sum: a lower coverage requires nothing, as this one does. Added to
+/// a level (above 512 ln(5e-324) = -381,000) it stays within the 524,288 nats that fit into [`Information`].
+const LEAST_LOG_COVERAGE: f64 = -1e5;
 
 /// The place of an admitted offer: clients are seated in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,7 +201,7 @@ impl Round {
     /// It lies below log det V(all) + log coverage by 10^-9 nats and a little more for each client, so
     /// that rounding never decides whether everyone together suffices.
     pub fn required(&self, coverage: Coverage) -> Information {
-        self.field.total_level + Information::from_nats(coverage.log().max(-4e5)) - self.field.met_within
+        self.field.total_level + Information::from_nats(coverage.log().max(LEAST_LOG_COVERAGE)) - self.field.met_within
     }
 
     /// Whether `required` cannot be met without this client.
@@ -245,9 +253,11 @@ impl Field {
         let base_level = kernel.level(&ridge_base);
         let total_level = kernel.level(tree.root());
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
-        let each = 6e-14 + 4.0 * rounding;
+        // Two roundings for each of the two levels of a gain.
+        let each = UNIT_NATS + 4.0 * rounding;
         let condition = perturbation(&base.ridge(lambda), largest_diagonal(tree.root(), dimension));
         let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64 + condition);
+        // A factorisation adds up to d products into each entry, for both levels; 16 leaves room.
         let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition);
         Field { dimension, base, clients, grams, ridge_base, tree, base_level, total_level, met_within, noise }
     }
@@ -298,6 +308,17 @@ mod tests {
         let round = Round::new(spec.clone()).unwrap();
         let told = (round.lambda(), round.coverage(), round.reserve(), round.dimension());
         assert_eq!(told, (spec.lambda, spec.coverage, spec.reserve, 1));
+    }
+
+    /// It overflowed: log det V is -138,000 nats here, and 400,000 more were taken off.
+    #[test]
+    fn a_coverage_below_every_level_requires_nothing_however_small_the_ridge() {
+        let (base, gram) = (Gram::zeros(200).unwrap(), Gram::zeros(200).unwrap());
+        let offers = vec![Offer { client: "a".parse().unwrap(), ask: Amount::STEP, gram }];
+        let coverage = Coverage::from_log(-1e9).unwrap();
+        let round = Round::new(RoundSpec { lambda: 1e-300, coverage, base, offers, ..spec(Vec::new()) }).unwrap();
+        assert!(round.required(coverage) < round.base_level());
+        assert!(crate::auction::Mechanism::select(&crate::auction::Clock, &round).unwrap().is_empty());
     }
 
     #[test]

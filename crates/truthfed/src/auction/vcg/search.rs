@@ -207,11 +207,13 @@ impl<'r> Search<'r> {
             let ask = self.round.ask(seat).micros() as f64;
             items.push(Item { ask, gain: gain.units() as f64, loss: loss.units().max(0) as f64 });
         }
+        // The noise of one gain for each of at most 128 clients.
         let margin = (noise.units() * 128) as f64;
         let missing = (self.required - node.included_level).units() as f64 - margin;
         let spare = (node.available_level - self.required).units() as f64 + margin;
         let more = cost_of_missing(&mut items, missing).max(cost_after_savings(&mut items, spare));
-        // Asks are whole micro-units.
+        // Asks are whole micro-units: rounding up is safe, once a thousandth is taken off for the rounding of the sums. 1e37
+        // fits into 128 bits, and stands for a set that cannot be completed.
         node.cost + (more - 1e-3).ceil().clamp(0.0, 1e37) as i128
     }
 }
