@@ -35,6 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![warn(unnameable_types)]
+
 pub mod auction;
 pub mod audit;
 pub mod bandit;

@@ -6,7 +6,7 @@ use truthfed::auction::catalog::Claim;
 use truthfed::auction::{MechanismSetting, Refusal, Round};
 
 use super::Timed;
-use super::json::OutcomeJson;
+use super::json::TimedOutcome;
 use super::words::ratio;
 use crate::report::{Report, json, seconds, table};
 
@@ -74,15 +74,15 @@ fn text(round: &Round, rows: &[Row], optimum: Option<Total>) -> String {
 }
 
 #[derive(Serialize)]
-struct Comparison {
-    mechanisms: Vec<Compared>,
+struct Comparison<'a> {
+    mechanisms: Vec<Compared<'a>>,
     refused: Vec<Refused>,
 }
 
 #[derive(Serialize)]
-struct Compared {
+struct Compared<'a> {
     #[serde(flatten)]
-    outcome: OutcomeJson,
+    outcome: TimedOutcome<'a>,
     optimum_ratio: Option<f64>,
 }
 
@@ -98,7 +98,7 @@ fn as_object(rows: &[Row], optimum: Option<Total>) -> String {
         match &row.result {
             Ok(timed) => comparison
                 .mechanisms
-                .push(Compared { outcome: OutcomeJson::of(timed), optimum_ratio: optimum_ratio(timed, optimum) }),
+                .push(Compared { outcome: TimedOutcome::of(timed), optimum_ratio: optimum_ratio(timed, optimum) }),
             Err(refusal) => {
                 comparison.refused.push(Refused { mechanism: row.name, reason: refusal.to_string() });
             }

@@ -1,24 +1,23 @@
 //! The outcome as one JSON object.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use truthfed::auction::{Outcome, Violation};
 
 use super::Timed;
-use crate::report::{decimal, json};
+use crate::report::json;
 
 pub(super) fn text(timed: &Timed, violations: Option<&[Violation]>) -> String {
     let certificate = violations.map(|violations| Certificate {
         certified: violations.is_empty(),
         violations: violations.iter().map(ToString::to_string).collect(),
     });
-    json(&Certified { outcome: OutcomeJson::of(timed), certificate })
+    json(&Certified { outcome: TimedOutcome::of(timed), certificate })
 }
 
 #[derive(Serialize)]
-struct Certified {
+struct Certified<'a> {
     #[serde(flatten)]
-    outcome: OutcomeJson,
+    outcome: TimedOutcome<'a>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     certificate: Option<Certificate>,
 }
@@ -29,24 +28,11 @@ struct Certificate {
     violations: Vec<String>,
 }
 
-/// The stable form of an outcome.
 #[derive(Serialize)]
-pub(super) struct OutcomeJson {
-    mechanism: String,
-    coverage: f64,
-    target: f64,
-    social_cost: Box<RawValue>,
-    payments: Box<RawValue>,
-    log_dets: LogDets,
+pub(super) struct TimedOutcome<'a> {
+    #[serde(flatten)]
+    outcome: &'a Outcome,
     seconds: Seconds,
-    winners: Vec<WinnerJson>,
-    turned_away: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct LogDets {
-    select: u64,
-    price: u64,
 }
 
 #[derive(Serialize)]
@@ -55,34 +41,9 @@ struct Seconds {
     price: f64,
 }
 
-#[derive(Serialize)]
-struct WinnerJson {
-    client: String,
-    ask: Box<RawValue>,
-    payment: Box<RawValue>,
-    essential: bool,
-}
-
-impl OutcomeJson {
-    pub(super) fn of(timed: &Timed) -> OutcomeJson {
-        let outcome: &Outcome = &timed.outcome;
-        let log_dets = outcome.evaluations();
-        let winners = outcome.winners().iter().map(|winner| WinnerJson {
-            client: winner.client.to_string(),
-            ask: decimal(&winner.ask),
-            payment: decimal(&winner.payment),
-            essential: winner.essential,
-        });
-        OutcomeJson {
-            mechanism: outcome.mechanism().to_owned(),
-            coverage: outcome.coverage(),
-            target: outcome.target(),
-            social_cost: decimal(&outcome.social_cost()),
-            payments: decimal(&outcome.payments()),
-            log_dets: LogDets { select: log_dets.select, price: log_dets.price },
-            seconds: Seconds { select: timed.select_seconds, price: timed.price_seconds },
-            winners: winners.collect(),
-            turned_away: outcome.turned_away().iter().map(ToString::to_string).collect(),
-        }
+impl TimedOutcome<'_> {
+    pub(super) fn of(timed: &Timed) -> TimedOutcome<'_> {
+        let seconds = Seconds { select: timed.select_seconds, price: timed.price_seconds };
+        TimedOutcome { outcome: &timed.outcome, seconds }
     }
 }

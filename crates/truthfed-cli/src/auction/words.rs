@@ -95,6 +95,7 @@ fn reason(round: &Round, rule: PaymentRule, winner: &Winner) -> String {
         PaymentRule::Critical => "the largest ask with which it would still win".to_owned(),
         PaymentRule::Bisected if winner.payment < winner.ask => "where bisection stopped, below its own ask".to_owned(),
         PaymentRule::Bisected => "where bisection stopped, within gamma".to_owned(),
+        _ => "by the mechanism's own rule".to_owned(),
     }
 }
 

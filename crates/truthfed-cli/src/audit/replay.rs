@@ -39,21 +39,7 @@ fn words(counterexample: &Counterexample, replay: &Replay, is_claimed: bool) -> 
         (true, false) => format!("It reproduces: {mechanism} fails {property}, and does not claim it."),
         (false, _) => format!("It does not reproduce: {property} is not broken here."),
     };
-    format!("{mechanism}, {property}: {}.\n{}{told}{verdict}\n", meaning(*property), scene(round))
-}
-
-/// What the property demands.
-fn meaning(property: Property) -> &'static str {
-    match property {
-        Property::Monotone => "asking less must never turn a win into a loss",
-        Property::IndividuallyRational => "no winner may be paid less than it asks",
-        Property::Truthful => "no ask may be better for a client than its true cost",
-        Property::Certified => "each winner must win at its payment, and lose one micro-unit above",
-        Property::Collusion => "no group may lie so that each of its members gains",
-        Property::CollusionInTotal => "no group may lie so that it gains in sum",
-        Property::Coverage => "the winners must reach the coverage of the round",
-        Property::Optimum => "no cheaper set of clients may reach the coverage of the round",
-    }
+    format!("{mechanism}, {property}: {}.\n{}{told}{verdict}\n", property.meaning(), scene(round))
 }
 
 fn scene(round: &Round) -> String {

@@ -67,7 +67,7 @@ fn what(property: Property) -> &'static str {
         Property::Monotone | Property::Truthful => "clients",
         Property::IndividuallyRational | Property::Certified => "winners",
         Property::Collusion | Property::CollusionInTotal => "groups",
-        Property::Coverage | Property::Optimum => "rounds",
+        _ => "rounds",
     }
 }
 
@@ -81,7 +81,7 @@ fn amount(property: Property) -> Option<&'static str> {
         Property::Collusion => Some("gain of each up to"),
         Property::CollusionInTotal => Some("gain of all up to"),
         Property::Optimum => Some("above the optimum by up to"),
-        Property::Coverage => None,
+        _ => None,
     }
 }
 

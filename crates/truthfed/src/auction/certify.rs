@@ -7,6 +7,7 @@ use crate::Amount;
 
 /// What is wrong with a payment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Violation {
     /// The winner gets less than it asked.
     #[error("{client} asked {ask} and is paid only {payment}")]

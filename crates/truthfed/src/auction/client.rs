@@ -15,6 +15,7 @@ pub struct ClientId(Box<str>);
 
 /// Why a text is not the name of a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClientIdError {
     /// Caller: the name is empty.
     #[error("client name is empty")]

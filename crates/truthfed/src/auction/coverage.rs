@@ -11,6 +11,7 @@ pub struct Coverage {
 
 /// Why a number is not a coverage target.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CoverageError {
     /// Caller: outside (0, 1].
     #[error("coverage is {0}: it must be above 0 and at most 1")]

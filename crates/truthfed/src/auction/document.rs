@@ -43,6 +43,7 @@ struct OfferDocument {
 
 /// Why a text is not a valid round. All of them are the writer's to mend.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DocumentError {
     /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
     #[error("{at}{message}")]
@@ -97,7 +98,7 @@ pub enum DocumentError {
     Round(#[from] RoundError),
 }
 
-/// The path of a field in a document.
+/// The path of a field in a document, such as `offers[0].ask`. It is shown with a colon, or as nothing for the whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPath(String);
 

@@ -43,7 +43,7 @@ pub use certify::{CertificateError, Violation, certify};
 pub use client::{ClientId, ClientIdError};
 pub use clock::Clock;
 pub use coverage::{Coverage, CoverageError};
-pub use document::{DocumentError, ROUND_SCHEMA, RoundDocument};
+pub use document::{DocumentError, FieldPath, ROUND_SCHEMA, RoundDocument};
 pub use everyone::Everyone;
 pub use greedy::Greedy;
 pub use greedy_v2::GreedyV2;
@@ -100,27 +100,21 @@ pub trait Mechanism: Send + Sync {
 
 /// Why a mechanism gave up on a round.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refusal {
-    /// Caller: the search is too large; allow more nodes, or take another mechanism.
+    /// Caller: the search is too large; allow more nodes, or use another mechanism.
     #[error(
         "the exact search visited its limit of {limit} nodes for {clients} clients without proving an \
          optimum: raise the node limit, or take a mechanism that does not search, such as clock"
     )]
-    TooManyNodes {
-        /// Clients in the round.
-        clients: usize,
-        /// Nodes that were allowed.
-        limit: u64,
-    },
+    TooManyNodes { clients: usize, limit: u64 },
     /// Caller: the exact search keeps sets in 128-bit words.
     #[error(
         "the exact search takes at most {limit} clients, the round has {clients}: take a mechanism that \
          does not search, such as clock"
     )]
-    TooManyClients {
-        /// Clients in the round.
-        clients: usize,
-        /// The most it takes.
-        limit: usize,
-    },
+    TooManyClients { clients: usize, limit: usize },
+    /// Whatever reason a mechanism of your own has.
+    #[error("{0}")]
+    Other(String),
 }

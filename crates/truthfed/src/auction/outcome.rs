@@ -1,18 +1,24 @@
 //! What an auction decided.
 
+use std::fmt::Display;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
 use super::{ClientId, Coverage, Information, Round, Seat};
 use crate::{Amount, Total};
 
 /// A client that takes part, and its payment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Winner {
-    /// Its seat in the round.
+    #[serde(skip)]
     pub seat: Seat,
-    /// Its name.
     pub client: ClientId,
-    /// What it asked.
+    #[serde(serialize_with = "decimal")]
     pub ask: Amount,
     /// What it is paid on delivery.
+    #[serde(serialize_with = "decimal")]
     pub payment: Amount,
     /// Whether the target could not be met without it.
     pub essential: bool,
@@ -20,6 +26,7 @@ pub struct Winner {
 
 /// How a mechanism arrives at its payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PaymentRule {
     /// The largest ask with which the winner would still have won.
     Critical,
@@ -32,7 +39,7 @@ pub enum PaymentRule {
 }
 
 /// How many log determinants were evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Evaluations {
     /// To choose the winners.
     pub select: u64,
@@ -149,4 +156,38 @@ impl Outcome {
     pub fn evaluations(&self) -> Evaluations {
         self.evaluations
     }
+}
+
+/// For JSON: money is an exact decimal number of units, as in a round document.
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            mechanism: &'a str,
+            coverage: f64,
+            target: f64,
+            #[serde(serialize_with = "decimal")]
+            social_cost: Total,
+            #[serde(serialize_with = "decimal")]
+            payments: Total,
+            log_dets: Evaluations,
+            winners: &'a [Winner],
+            turned_away: &'a [ClientId],
+        }
+        let fields = Fields {
+            mechanism: &self.mechanism,
+            coverage: self.coverage(),
+            target: self.target(),
+            social_cost: self.social_cost(),
+            payments: self.payments(),
+            log_dets: self.evaluations,
+            winners: &self.winners,
+            turned_away: &self.turned_away,
+        };
+        fields.serialize(serializer)
+    }
+}
+
+fn decimal<S: Serializer>(money: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    RawValue::from_string(money.to_string()).expect("a decimal is JSON").serialize(serializer)
 }

@@ -27,6 +27,7 @@ pub struct Counterexample {
 
 /// What a counterexample comes to when it is run.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Replay {
     /// What is said to be broken.
     pub property: Property,
@@ -42,6 +43,7 @@ pub struct Replay {
 
 /// One client, once and once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Account {
     /// Who.
     pub client: ClientId,

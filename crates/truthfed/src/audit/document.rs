@@ -22,6 +22,7 @@ const WHOLE: &str = "counterexample";
 
 /// Why a text is not a valid counterexample. All of them are the writer's to mend.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CounterexampleError {
     /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
     #[error("{at}: {message}")]

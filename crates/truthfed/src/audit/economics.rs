@@ -5,6 +5,7 @@ use crate::{Total, auction::Mechanism};
 
 /// What a mechanism costs over many rounds.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Economics {
     /// The name of the mechanism.
     pub mechanism: String,

@@ -15,6 +15,7 @@ pub struct Lie {
 
 /// A round in which a mechanism breaks a property.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Violation {
     /// What is broken.
     pub property: Property,

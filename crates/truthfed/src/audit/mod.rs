@@ -67,6 +67,7 @@ pub struct Audit {
 
 /// What an audit of some rounds found.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Findings {
     /// Rounds that were audited.
     pub rounds: usize,

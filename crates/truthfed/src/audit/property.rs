@@ -7,6 +7,7 @@ use crate::auction::catalog::{Claim, Claims};
 
 /// A property of a mechanism that an audit can refute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Property {
     /// Asking less never turns a win into a loss.
     Monotone,
@@ -55,6 +56,20 @@ impl Property {
             Property::CollusionInTotal => "collusion-total",
             Property::Coverage => "coverage",
             Property::Optimum => "optimum",
+        }
+    }
+
+    /// What it demands, in words that follow the name and a colon.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Property::Monotone => "asking less must never turn a win into a loss",
+            Property::IndividuallyRational => "no winner may be paid less than it asks",
+            Property::Truthful => "no ask may be better for a client than its true cost",
+            Property::Certified => "each winner must win at its payment, and lose one micro-unit above",
+            Property::Collusion => "no group may lie so that each of its members gains",
+            Property::CollusionInTotal => "no group may lie so that it gains in sum",
+            Property::Coverage => "the winners must reach the coverage of the round",
+            Property::Optimum => "no cheaper set of clients may reach the coverage of the round",
         }
     }
 

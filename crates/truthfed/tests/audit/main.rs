@@ -12,8 +12,8 @@ use faults::Fault::{self, OwnGrid};
 use faults::Faulty;
 use rayon::prelude::*;
 use truthfed::auction::catalog::{self, Claim, Entry};
-use truthfed::auction::{Mechanism, Round, RoundDocument, TruthFedBan};
-use truthfed::audit::{Audit, Effort, Findings, Property};
+use truthfed::auction::{Mechanism, RawMechanism, Round, RoundDocument, TruthFedBan};
+use truthfed::audit::{Audit, Counterexample, Effort, Findings, Property};
 use truthfed::generate::varied_within;
 
 /// Small odd rounds.
@@ -175,12 +175,18 @@ fn the_known_counterexamples_are_found_again() {
 
 #[test]
 fn a_mechanism_from_outside_is_audited_like_our_own() {
-    let own = own_mechanism::CheapestFirst;
+    let own = own_mechanism::CheapestFirst::default();
     let findings = Audit::new(Property::ALL).rounds(&[&own], rounds(100), || {});
     let fails = |property| !findings.verdict("cheapest-first", property).unwrap().holds();
     let sound = [Property::Monotone, Property::IndividuallyRational, Property::Truthful, Property::Certified];
     assert!(!sound.into_iter().any(fails) && !fails(Property::Coverage));
     assert!(fails(Property::Optimum) && fails(Property::CollusionInTotal));
+    let found = findings.verdict("cheapest-first", Property::Optimum).unwrap().counterexample(&own).unwrap();
+    let read = Counterexample::read(&found.to_string()).unwrap();
+    assert_eq!(read.mechanism, RawMechanism::of(&own));
+    assert!(read.replay(&own).unwrap().reproduces && read.setting().is_err());
+    let refusal = own_mechanism::CheapestFirst { most_clients: 1 }.run(&found.round).unwrap_err();
+    assert!(refusal.to_string().ends_with("too many: cheapest-first takes 1"), "{refusal}");
 }
 
 #[test]
