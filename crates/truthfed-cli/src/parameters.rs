@@ -14,7 +14,7 @@ impl ParameterArgs {
     pub(crate) fn setting(&self, mechanism: &str) -> anyhow::Result<MechanismSetting> {
         let ParameterArgs(given) = self;
         let with = |setting: MechanismSetting, (parameter, value): &(&Parameter, Value)| {
-            setting.with(parameter.name, *value).map_err(refused)
+            setting.with(parameter.name, *value).map_err(|error| refused(&error))
         };
         given.iter().try_fold(MechanismSetting::named(mechanism)?, with)
     }
@@ -37,7 +37,7 @@ impl ParameterArgs {
     }
 }
 
-fn refused(error: SettingError) -> anyhow::Error {
+fn refused(error: &SettingError) -> anyhow::Error {
     anyhow!("--{} {}", flag(error.key()), error.problem())
 }
 

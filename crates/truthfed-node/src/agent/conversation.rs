@@ -151,7 +151,7 @@ impl Conversation {
     fn advance(&mut self, state: State, speaker: &mut impl Speaker) -> Result<Option<Output>, ExchangeError> {
         self.state = match state {
             State::Working => return self.work(speaker),
-            State::Priced(pricing, ask) => self.answer(speaker, pricing, ask)?,
+            State::Priced(pricing, ask) => self.answer(speaker, &pricing, ask)?,
             State::Replied(call, reply) => {
                 let ended = self.view.as_ref().map_or(RoundId(0), |view| view.closed);
                 speaker.taken(&call, reply, ended)?;
@@ -208,7 +208,7 @@ impl Conversation {
     fn answer(
         &mut self,
         speaker: &mut impl Speaker,
-        pricing: Pricing,
+        pricing: &Pricing,
         ask: Option<Amount>,
     ) -> Result<State, ExchangeError> {
         let view = self.view.as_ref().expect("a price is asked for after a view");

@@ -88,8 +88,10 @@ pub(super) enum Asked {
 /// One thing that can be asked of a coordinator.
 pub(super) struct Route {
     pub(super) form: &'static Form,
-    read: Box<dyn Fn(&mut Parts) -> Result<Asked, Refusal> + Send + Sync>,
+    read: Read,
 }
+
+type Read = Box<dyn Fn(&mut Parts) -> Result<Asked, Refusal> + Send + Sync>;
 
 /// Every route, in the order of the document. What is not here cannot be called, and what is here is in the document.
 pub(super) fn routes() -> Vec<Route> {

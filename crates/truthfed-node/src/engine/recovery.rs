@@ -210,19 +210,19 @@ impl State {
                 let content: OfferContent = read(number, &offer)?;
                 let commitment = content.commitment;
                 self.again(number, &member, content.into_request(round))?;
-                self.answered(number, RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
+                self.answered(number, &RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
                 self.open_of(number)?.offers.insert(member, Taken { digest: offer.digest(), commitment });
             }
             Entry::Declined { round, member } => {
                 self.again(number, &member, Request::Decline(round))?;
-                self.answered(number, RequestKey { member, round, kind: RequestKind::Offer }, store)?;
+                self.answered(number, &RequestKey { member, round, kind: RequestKind::Offer }, store)?;
             }
             Entry::Sealed { .. } => self.seal_again(),
             Entry::Awarded { round, winners } => self.award_again(number, round, &winners, store)?,
             Entry::Delivered { round, member, delivery } => {
                 let content: DeliveryContent = read(number, &delivery)?;
                 self.again(number, &member, Request::Deliver(round, content.moment))?;
-                self.answered(number, RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
+                self.answered(number, &RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
             }
             Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } => {
                 return Err(inconsistent("it should be in the standing"));
@@ -241,12 +241,14 @@ impl State {
     }
 
     /// The reply that was given is given again when it is asked for.
-    fn answered(&mut self, number: u64, key: RequestKey, store: &mut dyn Store) -> Result<&str, EngineError> {
-        let reply = store.reply(&key)?.ok_or_else(|| {
-            let RequestKey { member, round, kind } = &key;
+    fn answered(&mut self, number: u64, key: &RequestKey, store: &mut dyn Store) -> Result<&str, EngineError> {
+        let reply = store.reply(key)?.ok_or_else(|| {
+            let RequestKey { member, round, kind } = key;
             StoreError::Damaged(format!("the reply to {member}'s {} in round {round} is missing", kind.name()))
         })?;
-        Ok(&self.open_of(number)?.replies.entry(key).insert_entry(reply).into_mut().body)
+        let replies = &mut self.open_of(number)?.replies;
+        replies.insert(key.clone(), reply);
+        Ok(&replies[key].body)
     }
 
     /// If not all had answered, time had run out.
@@ -274,7 +276,7 @@ impl State {
         let offered: Vec<ClientId> = self.open_of(number)?.offers.keys().cloned().collect();
         for member in offered {
             let key = RequestKey { member: member.clone(), round, kind: RequestKind::Decision };
-            let body = self.answered(number, key, store)?;
+            let body = self.answered(number, &key, store)?;
             let damaged = |error: serde_json::Error| StoreError::Damaged(format!("a receipt cannot be read: {error}"));
             decisions.insert(member, serde_json::from_str::<Envelope>(body).map_err(damaged)?);
         }

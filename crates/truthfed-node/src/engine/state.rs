@@ -139,7 +139,7 @@ impl State {
         match kind {
             Kind::Offer(offer) => self.offer(*offer, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
-            Kind::Call(member, call) => self.call(member, call, store),
+            Kind::Call(member, call) => self.call(member, &call, store),
             Kind::Known(answer) => Ok(answer),
             Kind::Enrol { member, key, certificate } => self.enrol(member, key, certificate),
             Kind::Revoke { member } => self.revoke(&member),
@@ -150,10 +150,10 @@ impl State {
         }
     }
 
-    fn call(&mut self, member: ClientId, call: Call, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn call(&mut self, member: ClientId, call: &Call, store: &mut dyn Store) -> Result<String, Refusal> {
         match call {
             Call::Ask => self.ask(member),
-            Call::Decline(round) => self.decline(member, round, store),
+            Call::Decline(round) => self.decline(&member, *round, store),
             Call::Sync(request) => self.sync(&member, request.have, store),
             Call::Statement => self.statement(&member, store),
             Call::Offer(..) | Call::Deliver(..) => {
@@ -203,14 +203,14 @@ impl State {
         Ok(reply)
     }
 
-    fn decline(&mut self, member: ClientId, round: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn decline(&mut self, member: &ClientId, round: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
         // A decline takes the place of an offer: whichever came first stands.
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
         let digest = Digest::of(b"decline");
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
-        self.request(&member, Request::Decline(round))?;
+        self.request(member, Request::Decline(round))?;
         self.draft.record(&Entry::Declined { round, member: member.clone() });
         let reply = self.keep(key, digest, json(&DeclineReply { round }));
         self.drain();

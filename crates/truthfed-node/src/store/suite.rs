@@ -19,7 +19,7 @@ macro_rules! suite {
     ($($store:ident: $place:ident),* => $tests:tt) => { $(suite!(@ $store $place $tests);)* };
     (@ $store:ident $place:ident { $($name:ident)* }) => {
         mod $store {
-            $(#[test] fn $name() { super::$name(&super::$place::new()); })*
+            $(#[test] fn $name() { super::$name(&super::$place::create()); })*
         }
     };
 }

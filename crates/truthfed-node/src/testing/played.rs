@@ -186,7 +186,7 @@ impl Played {
     ///
     /// # Panics
     /// When the terms are refused.
-    pub fn pretending(&self, recorded: RawTerms) -> Vec<Entry> {
+    pub fn pretending(&self, recorded: &RawTerms) -> Vec<Entry> {
         let pretended = Federation { agreement: recorded.clone().try_into().unwrap(), ..self.federation.clone() };
         let (hash, mut offers) = (pretended.agreement.hash(), BTreeMap::new());
         let mut entries = self.entries.clone();

@@ -80,7 +80,7 @@ impl Site {
     pub(crate) fn new(template: &Template, kind: Kind) -> Site {
         let place = tempfile::tempdir().unwrap();
         copy(&template.0.path().join("fed"), &place.path().join("fed"));
-        let database = (kind == Kind::Postgres).then(Database::new);
+        let database = (kind == Kind::Postgres).then(Database::create);
         let late = template.0.path().join("late");
         let (listen, admin, agents) = (port(), port(), [(); 4].map(|()| port()));
         let mut site = Site { place, late, listen, admin, reach: listen, lease_ms: 500, agents, database };

@@ -246,8 +246,8 @@ impl schemars::JsonSchema for RawMechanism {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut choice = |entry| mechanism_schema(entry, generator);
-        let choices: Vec<schemars::Schema> = catalog::entries().iter().map(|entry| choice(entry)).collect();
+        let choice = |entry| mechanism_schema(entry, generator);
+        let choices: Vec<schemars::Schema> = catalog::entries().iter().map(choice).collect();
         schemars::json_schema!({ "description": "Who wins, and what they are paid.", "oneOf": choices })
     }
 }

@@ -1,5 +1,7 @@
 //! A PostgreSQL database for the stores of tests.
 
+#![allow(clippy::unwrap_used)] // test code, although other crates' tests call it
+
 use ::postgres::{Client, NoTls};
 
 use crate::digest::Nonce;
@@ -12,7 +14,7 @@ pub struct Database {
 }
 
 impl Database {
-    pub fn new() -> Database {
+    pub fn create() -> Database {
         let name = format!("test_{}", Nonce::random());
         server().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
         Database { url: url(&name), name }

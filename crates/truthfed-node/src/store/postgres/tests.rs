@@ -100,7 +100,7 @@ fn carry_up(mut client: TcpStream, mut server: UnixStream, cut: &Mutex<Cut>) {
 }
 
 fn check_cut_at_commit(cut: Cut) {
-    let database = Database::new();
+    let database = Database::create();
     let link = Link::to(&database);
     let mut store = Postgres::open(&link.url).unwrap();
     let lease = store.acquire(LONG_MS).unwrap();
@@ -125,7 +125,7 @@ fn a_commit_whose_answer_was_lost_is_written_once() {
 
 #[test]
 fn a_commit_in_doubt_is_said_to_be_and_is_cleared_up_by_committing_it_again() {
-    let database = Database::new();
+    let database = Database::create();
     let link = Link::to(&database);
     let mut store = Postgres::open(&link.url).unwrap();
     let lease = store.acquire(LONG_MS).unwrap();
@@ -147,7 +147,7 @@ fn a_commit_in_doubt_is_said_to_be_and_is_cleared_up_by_committing_it_again() {
 
 #[test]
 fn a_commit_that_was_written_counts_even_if_somebody_else_took_over_meanwhile() {
-    let database = Database::new();
+    let database = Database::create();
     let link = Link::to(&database);
     let mut store = Postgres::open(&link.url).unwrap();
     let lease = store.acquire(0).unwrap();
@@ -168,7 +168,7 @@ fn a_commit_that_was_written_counts_even_if_somebody_else_took_over_meanwhile() 
 
 #[test]
 fn a_lost_connection_is_made_again() {
-    let database = Database::new();
+    let database = Database::create();
     let mut store = database.open();
     let lease = store.acquire(LONG_MS).unwrap();
     let mut head = Head::START;
@@ -186,7 +186,7 @@ fn a_lost_connection_is_made_again() {
 
 #[test]
 fn a_transaction_that_loses_a_race_is_tried_again_and_then_given_up() {
-    let database = Database::new();
+    let database = Database::create();
     let mut store = Postgres::open(database.address()).unwrap();
     for losses in [ATTEMPTS - 1, ATTEMPTS] {
         let mut calls = 0;
@@ -209,7 +209,7 @@ fn a_transaction_that_loses_a_race_is_tried_again_and_then_given_up() {
 
 #[test]
 fn what_the_server_says_has_the_words_of_a_store() {
-    let database = Database::new();
+    let database = Database::create();
     let mut store = Postgres::open(database.address()).unwrap();
     type Expected = fn(&StoreError) -> bool;
     let cases: [(&str, Expected); 8] = [
@@ -238,7 +238,7 @@ fn addresses_that_cannot_be_used_are_refused_without_telling_a_password() {
     }
     let away = Postgres::open("postgres://u:secret@127.0.0.1:1/d").unwrap_err();
     assert!(matches!(away, StoreError::Unavailable(_)), "{away:?}");
-    let database = Database::new();
+    let database = Database::create();
     let nobody = database.address().replace("truthfed@", "nobody@");
     assert!(matches!(Postgres::open(&nobody), Err(StoreError::Unusable(_))));
     let nowhere = database.address().replace("/test_", "/no_test_");
@@ -247,7 +247,7 @@ fn addresses_that_cannot_be_used_are_refused_without_telling_a_password() {
 
 #[test]
 fn what_is_acknowledged_is_on_disk_even_if_the_server_would_not_wait() {
-    let database = Database::new();
+    let database = Database::create();
     let name = database.address().rsplit_once("/test_").map(|(_, name)| name.trim_end_matches('?')).unwrap();
     database.execute(&format!("ALTER DATABASE test_{name} SET synchronous_commit = off")).unwrap();
     let mut store = Postgres::open(database.address()).unwrap();
@@ -258,7 +258,7 @@ fn what_is_acknowledged_is_on_disk_even_if_the_server_would_not_wait() {
 
 #[test]
 fn a_client_that_is_gone_in_the_middle_does_not_keep_others_out() {
-    let database = Database::new();
+    let database = Database::create();
     let mut store = database.open();
     let lease = store.acquire(LONG_MS).unwrap();
     let mut stuck = ::postgres::Client::connect(database.address(), NoTls).unwrap();

@@ -1,5 +1,7 @@
 //! A file for the stores of tests.
 
+#![allow(clippy::unwrap_used)] // test code, although other crates' tests call it
+
 use crate::testing::Place;
 
 /// A file in a temporary folder.
@@ -10,7 +12,7 @@ pub struct File {
 
 impl File {
     /// The file itself does not exist yet.
-    pub fn new() -> File {
+    pub fn create() -> File {
         let folder = crate::testing::folder();
         let path = folder.path().join("ledger.db").to_str().unwrap().to_owned();
         File { _folder: folder, path }

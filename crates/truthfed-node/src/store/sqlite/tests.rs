@@ -13,7 +13,7 @@ fn batch(head: &mut Head, size: usize) -> Batch {
 
 /// A closed file with some rows in it.
 fn written() -> File {
-    let file = File::new();
+    let file = File::create();
     let mut store = file.open();
     let lease = store.acquire(0).unwrap();
     let mut head = Head::START;
@@ -51,7 +51,7 @@ fn check_damaged(change: impl FnOnce(&mut Vec<u8>)) {
 #[test]
 fn those_that_make_files_at_once_all_can() {
     for _ in 0..100 {
-        let file = File::new();
+        let file = File::create();
         std::thread::scope(|scope| {
             let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| file.open().head().unwrap())).collect();
             openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
@@ -85,7 +85,7 @@ fn garbage_is_damaged() {
 
 #[test]
 fn the_file_of_another_program_is_left_alone() {
-    let file = File::new();
+    let file = File::create();
     file.execute("CREATE TABLE theirs (a); PRAGMA user_version = 1").unwrap();
     let before = std::fs::read(file.address()).unwrap();
     assert!(matches!(file.try_open(), Err(StoreError::Unusable(_))));
@@ -100,7 +100,7 @@ fn a_folder_that_is_not_there_is_named() {
 
 #[test]
 fn a_new_file_and_those_beside_it_are_for_their_owner_only() {
-    let file = File::new();
+    let file = File::create();
     let mut store = file.open();
     store.acquire(1).unwrap();
     for name in [file.address().to_owned(), format!("{}-wal", file.address()), format!("{}-shm", file.address())] {
@@ -111,7 +111,7 @@ fn a_new_file_and_those_beside_it_are_for_their_owner_only() {
 
 #[test]
 fn every_commit_is_synced() {
-    let store = Sqlite::open(Path::new(File::new().address())).unwrap();
+    let store = Sqlite::open(Path::new(File::create().address())).unwrap();
     let pragma = |name: &str| store.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!((pragma("synchronous"), pragma("foreign_keys")), (2, 1));
     let mode: String = store.connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -120,7 +120,7 @@ fn every_commit_is_synced() {
 
 #[test]
 fn a_full_store_takes_nothing_of_a_batch_and_goes_on_when_there_is_room() {
-    let file = File::new();
+    let file = File::create();
     let mut store = Sqlite::open(Path::new(file.address())).unwrap();
     let lease = store.acquire(0).unwrap();
     let mut head = Head::START;
@@ -143,7 +143,7 @@ fn a_full_store_takes_nothing_of_a_batch_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_batch_in_doubt_that_was_written_is_not_written_again() {
-    let file = File::new();
+    let file = File::create();
     let mut store = Sqlite::open(Path::new(file.address())).unwrap();
     let lease = store.acquire(0).unwrap();
     let mut head = Head::START;
@@ -162,7 +162,7 @@ fn a_batch_in_doubt_that_was_written_is_not_written_again() {
 
 #[test]
 fn a_lease_ends_with_its_holder_and_not_with_anybody_else() {
-    let file = File::new();
+    let file = File::create();
     let (mut first, mut second) = (file.open(), file.open());
     let lease = first.acquire(600_000).unwrap();
     assert!(matches!(second.acquire(600_000), Err(StoreError::Held)), "its holder lives");
@@ -179,7 +179,7 @@ fn a_lease_ends_with_its_holder_and_not_with_anybody_else() {
 
 #[test]
 fn whoever_took_over_from_one_that_was_not_heard_of_is_not_taken_for_gone_when_that_one_goes() {
-    let file = File::new();
+    let file = File::create();
     let (mut unheard, mut heir) = (file.open(), file.open());
     unheard.acquire(0).unwrap();
     let lease = heir.acquire(600_000).unwrap();

@@ -167,7 +167,7 @@ fn an_offer_added_after_sealing_is_found() {
 fn an_outcome_computed_with_another_reserve_is_found() {
     let mut played = Played::under(RawTerms { reserve: Amount::from_units(50), ..terms(2) }, &["a", "b"]);
     played.full_round();
-    let problem = find(&played.pretending(terms(2)));
+    let problem = find(&played.pretending(&terms(2)));
     assert_eq!((problem.fault, problem.round), (Fault::Payment, Some(RoundId(1))), "{problem}");
     assert_eq!((problem.expected.as_str(), problem.found.as_str()), ("100", "50"));
 }
@@ -178,7 +178,7 @@ fn an_outcome_of_another_mechanism_is_found() {
     other.mechanism = MechanismSetting::named("everyone").unwrap().into();
     let mut played = Played::under(other, &["a", "b", "c"]);
     played.full_round();
-    let problem = find(&played.pretending(terms(2)));
+    let problem = find(&played.pretending(&terms(2)));
     assert!(matches!(problem.fault, Fault::Winners | Fault::Payment), "{problem}");
 }
 

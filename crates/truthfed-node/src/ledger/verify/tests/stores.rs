@@ -59,10 +59,10 @@ fn fraud_behind_the_back_of_a_file_is_found() {
     let lift =
         ["DROP TRIGGER postings_keeps_rows", "DROP TRIGGER journal_keeps_rows", "DROP TRIGGER journal_loses_none"];
     let sql = "UPDATE postings SET micros = micros * 2 WHERE account = 'member'";
-    check_tampered(&File::new(), &lift, sql, Fault::Posting);
+    check_tampered(&File::create(), &lift, sql, Fault::Posting);
     let sql = "UPDATE journal SET body = replace(body, 'payment_micros\":', 'payment_micros\":1')";
-    check_tampered(&File::new(), &lift, sql, Fault::BrokenChain);
-    check_tampered(&File::new(), &lift, "DELETE FROM journal WHERE number = 9", Fault::MissingEntry);
+    check_tampered(&File::create(), &lift, sql, Fault::BrokenChain);
+    check_tampered(&File::create(), &lift, "DELETE FROM journal WHERE number = 9", Fault::MissingEntry);
 }
 
 #[test]
@@ -70,6 +70,6 @@ fn fraud_behind_the_back_of_a_database_is_found() {
     let lift =
         ["ALTER TABLE truthfed.postings DISABLE TRIGGER ALL", "ALTER TABLE truthfed.journal DISABLE TRIGGER ALL"];
     let sql = "UPDATE truthfed.postings SET micros = micros * 2 WHERE account = 'member'";
-    check_tampered(&Database::new(), &lift, sql, Fault::Posting);
-    check_tampered(&Database::new(), &lift, "DELETE FROM truthfed.journal WHERE number = 9", Fault::MissingEntry);
+    check_tampered(&Database::create(), &lift, sql, Fault::Posting);
+    check_tampered(&Database::create(), &lift, "DELETE FROM truthfed.journal WHERE number = 9", Fault::MissingEntry);
 }
