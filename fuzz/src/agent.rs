@@ -76,9 +76,7 @@ fn open(path: &Path) -> Agent {
 struct Run {
     agent: Option<Agent>,
     path: PathBuf,
-    /// What was offered, by round.
     offers: BTreeMap<RoundId, Envelope>,
-    /// What was promised for it.
     promised: BTreeMap<RoundId, Amount>,
     delivered: usize,
 }

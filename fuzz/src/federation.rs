@@ -26,7 +26,6 @@ pub(crate) const RESERVE: u32 = 100;
 pub(crate) const DIMENSION: usize = 2;
 
 pub(crate) static FEDERATION: LazyLock<Federation> = LazyLock::new(|| Federation::new(terms(DIMENSION), &NAMES));
-/// The hash of the terms.
 pub(crate) static TERMS: LazyLock<Digest> = LazyLock::new(|| FEDERATION.agreement.hash());
 
 /// The key of a party: 0 is the coordinator, `n + 1` the member of that number.

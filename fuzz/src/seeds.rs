@@ -17,7 +17,6 @@ use crate::{Target, agent, auction, engine, honest, ledger, protocol, receipts, 
 
 /// An input of a target.
 pub struct Seed {
-    /// The target.
     pub target: &'static str,
     /// The name of the file.
     pub name: String,

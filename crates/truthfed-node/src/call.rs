@@ -146,7 +146,6 @@ impl Parameter for ClientId {
     }
 }
 
-/// A value in the path.
 pub(crate) mod path {
     use super::*;
 
@@ -296,10 +295,8 @@ macro_rules! calls {
                 route.form.message(parts)
             }
 
-            /// The call that somebody makes who sends this body to the same path.
-            ///
-            /// # Errors
-            /// Says what is wrong with the body.
+            /// The call that somebody makes who sends this body to the same path. The error says what is wrong with the
+            /// body.
             pub fn with_body(&self, body: &[u8]) -> Result<$Call, $crate::error::Refusal> {
                 let (route, parts) = self.parts();
                 (route.read)(&mut $crate::call::Parts { body: hyper::body::Bytes::copy_from_slice(body), ..parts })
@@ -324,10 +321,7 @@ macro_rules! calls {
                 (route.expect("every call has a route"), parts)
             }
 
-            /// Reads the reply to this call, strictly.
-            ///
-            /// # Errors
-            /// Names the field and what is wrong with it.
+            /// Reads the reply to this call, strictly. The error names the field and what is wrong with it.
             pub fn read_reply(&self, reply: &[u8]) -> Result<$Reply, $crate::error::Refusal> {
                 match self {
                     $( $Call::$name { .. } => $crate::reading::read_json(reply).map($Reply::$name), )+

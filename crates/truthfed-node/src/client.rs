@@ -51,10 +51,7 @@ pub struct Application {
 }
 
 impl Application {
-    /// Connects to an agent's local API.
-    ///
-    /// # Errors
-    /// When there is nobody.
+    /// Connects to an agent's local API. Fails when there is nobody.
     pub async fn connect(address: SocketAddr) -> Result<Application, ApplicationError> {
         let limits = ClientLimits { request: PATIENCE, response_bytes: MAX_REPLY, ..ClientLimits::default() };
         let client = Client::plain(address).with_limits(limits);
@@ -62,10 +59,7 @@ impl Application {
         Ok(Application { address, client })
     }
 
-    /// Which arm to play.
-    ///
-    /// # Errors
-    /// When the arms do not fit, or the agent cannot be reached.
+    /// Which arm to play. Fails when the arms do not fit, or the agent cannot be reached.
     pub async fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<Choice, ApplicationError> {
         #[derive(Serialize)]
         struct Arms<'a> {
@@ -74,19 +68,14 @@ impl Application {
         self.post("/choose", &Arms { arms: arms.iter().map(AsRef::as_ref).collect() }).await
     }
 
-    /// Sends the reward of a decision, at any time; sending it again does no harm.
-    ///
-    /// # Errors
-    /// When the decision is not known or has another reward, or the agent cannot be reached.
+    /// Sends the reward of a decision, at any time; sending it again does no harm. Fails when the decision is not known
+    /// or has another reward, or the agent cannot be reached.
     pub async fn learn(&self, decision: DecisionId, reward: f64) -> Result<(), ApplicationError> {
         let Learned { .. } = self.post("/learn", &LearnRequest { decision, reward }).await?;
         Ok(())
     }
 
-    /// What the agent knows, has shared and has earned.
-    ///
-    /// # Errors
-    /// When the agent cannot be reached.
+    /// What the agent knows, has shared and has earned. Fails when the agent cannot be reached.
     pub async fn status(&self) -> Result<Status, ApplicationError> {
         self.request(Method::GET, "/status", Bytes::new()).await
     }

@@ -43,7 +43,6 @@ pub enum Entry {
         round: RoundId,
         /// Signed in every offer and delivery.
         nonce: Nonce,
-        /// Who asked for it.
         asked_by: ClientId,
     },
     /// An offer is taken.
@@ -137,7 +136,6 @@ impl Entry {
 #[serde(deny_unknown_fields)]
 pub struct Award {
     pub member: ClientId,
-    /// What it asked.
     pub ask_micros: Amount,
     /// What it is paid on delivery.
     pub payment_micros: Amount,
@@ -201,19 +199,13 @@ impl Head {
         Row { number, body, hash }
     }
 
-    /// Follows a row that is next in the chain, and reads it.
-    ///
-    /// # Errors
-    /// When it does not fit.
+    /// Follows a row that is next in the chain, and reads it. Fails when it does not fit.
     pub fn follow(&mut self, row: &Row) -> Result<Entry, JournalError> {
         self.pass(row)?;
         row.entry()
     }
 
-    /// Follows a row that is next in the chain, whatever it says.
-    ///
-    /// # Errors
-    /// When it does not fit.
+    /// Follows a row that is next in the chain, whatever it says. Fails when it does not fit.
     pub fn pass(&mut self, row: &Row) -> Result<(), JournalError> {
         if row.number != self.number + 1 || !row.is_chained_to(self.hash) {
             return Err(JournalError::BrokenChain(row.number));
@@ -224,10 +216,7 @@ impl Head {
 }
 
 impl Row {
-    /// The entry itself.
-    ///
-    /// # Errors
-    /// When the body is not one.
+    /// The entry itself. Fails when the body is not one.
     pub fn entry(&self) -> Result<Entry, JournalError> {
         let unreadable =
             |error: serde_json::Error| JournalError::Unreadable { number: self.number, problem: error.to_string() };

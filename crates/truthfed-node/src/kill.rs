@@ -70,7 +70,6 @@ impl Durable for [Row] {
     }
 }
 
-/// The step that an entry is.
 pub fn step(entry: &Entry) -> &'static str {
     match entry.about().kind {
         "revoked" => "enrolled",

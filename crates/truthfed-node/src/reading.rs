@@ -5,10 +5,8 @@ use serde_json::error::Category;
 
 use crate::error::{Code, Refusal};
 
-/// Reads one JSON object and nothing after it. A list is refused, though its places could be taken for fields.
-///
-/// # Errors
-/// Names the field and what is wrong with it.
+/// Reads one JSON object and nothing after it. A list is refused, though its places could be taken for fields. The
+/// error names the field and what is wrong with it.
 pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
     if text.trim_ascii_start().starts_with(b"[") {
         return Err(Refusal::new(Code::WrongType, "a list, where an object is expected"));

@@ -38,10 +38,7 @@ impl Signer {
         Signer(SigningKey::from_bytes(&seed))
     }
 
-    /// Reads a key in PKCS#8 PEM form.
-    ///
-    /// # Errors
-    /// When it is not one.
+    /// Reads a key in PKCS#8 PEM form. Fails when it is not one.
     pub fn from_pem(pem: &str) -> Result<Signer, KeyError> {
         SigningKey::from_pkcs8_pem(pem).map(Signer).map_err(|_| KeyError)
     }

@@ -36,11 +36,8 @@ pub(crate) fn create(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Opens an existing file; on a file system (VFS) registered with SQLite under a name, also a new one. Every commit will be
-/// synced. `pragmas` are set before the file is first read.
-///
-/// # Errors
-/// When SQLite cannot open it.
+/// Opens an existing file; on a file system (VFS) registered with SQLite under a name, also a new one. Every commit
+/// will be synced. `pragmas` are set before the file is first read. Fails when SQLite cannot open it.
 pub(crate) fn connect(
     path: &Path,
     vfs: Option<&str>,
@@ -60,10 +57,8 @@ pub(crate) fn connect(
     Ok(connection)
 }
 
-/// Reads the mark of a file. Call it inside a transaction: somebody else may be creating the tables.
-///
-/// # Errors
-/// When the file cannot be read.
+/// Reads the mark of a file. Call it inside a transaction: somebody else may be creating the tables. Fails when the
+/// file cannot be read.
 pub(crate) fn mark(connection: &Connection, application: i64) -> rusqlite::Result<Mark> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (found, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -75,19 +70,14 @@ pub(crate) fn mark(connection: &Connection, application: i64) -> rusqlite::Resul
     })
 }
 
-/// Marks a file as one of an application, with this schema version.
-///
-/// # Errors
-/// When it cannot be written.
+/// Marks a file as one of an application, with this schema version. Fails when it cannot be written.
 pub(crate) fn set_mark(connection: &Connection, application: i64, version: i64) -> rusqlite::Result<()> {
     connection.pragma_update(None, "application_id", application)?;
     connection.pragma_update(None, "user_version", version)
 }
 
-/// Switches to a write-ahead log. Returns whether the file can have one.
-///
-/// # Errors
-/// When the change could not be written, or others kept the file busy for so long.
+/// Switches to a write-ahead log. Returns whether the file can have one. Fails when the change could not be written, or
+/// others kept the file busy for so long.
 pub(crate) fn use_write_ahead_log(connection: &Connection, busy: Duration) -> rusqlite::Result<bool> {
     let started = Instant::now();
     loop {

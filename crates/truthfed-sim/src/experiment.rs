@@ -42,7 +42,6 @@ impl Spread {
         Spread { mean, sd }
     }
 
-    /// Of a figure of the runs' totals.
     pub fn over(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> Spread {
         Spread::of(runs.iter().map(|run| figure(&run.totals())))
     }

@@ -62,10 +62,7 @@ pub struct Simulation<'c> {
 }
 
 impl<'c> Simulation<'c> {
-    /// The simulation of a configuration under a seed.
-    ///
-    /// # Errors
-    /// When a file of arms or ratings cannot be used.
+    /// The simulation of a configuration under a seed. Fails when a file of arms or ratings cannot be used.
     pub fn new(config: &'c Config, seed: u64) -> Result<Simulation<'c>, WorldError> {
         Ok(Simulation::from_source(config, &Source::read(config)?, seed))
     }

@@ -13,7 +13,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Micro-units in one unit.
 const MICROS_PER_UNIT: i64 = 1_000_000;
 /// Decimal places an amount can carry.
 const PLACES: i32 = 6;

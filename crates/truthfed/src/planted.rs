@@ -10,7 +10,6 @@ use crate::Amount;
 #[cfg(not(debug_assertions))]
 compile_error!("the feature `planted-faults` breaks the software on purpose: it is for tests only");
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fault {

@@ -83,7 +83,6 @@ fn state(state: LineState) -> &'static str {
     }
 }
 
-/// Micro-units as units.
 pub(super) fn units(micros: i128) -> String {
     match i64::try_from(micros).ok().and_then(Amount::from_micros) {
         Some(amount) => amount.to_string(),

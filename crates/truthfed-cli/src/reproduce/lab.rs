@@ -22,7 +22,6 @@ pub(super) struct Options {
 
 /// The steps of the paper's experiments.
 const STEPS: u64 = 6250;
-/// The steps with `--quick`.
 const QUICK_STEPS: u64 = 1500;
 
 pub(super) struct Lab<'p> {

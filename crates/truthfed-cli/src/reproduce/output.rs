@@ -47,7 +47,6 @@ fn page(reproduction: &Reproduction) -> Page {
     Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(*options) }
 }
 
-/// How many claims have which verdict.
 pub(super) fn verdicts(claims: &[Verdict]) -> String {
     let count = |kind: VerdictKind| claims.iter().filter(|claim| claim.verdict == kind).count();
     format!(
@@ -108,7 +107,6 @@ struct Details {
     quick: bool,
 }
 
-/// All figures of a page.
 fn figures(page: &Page) -> impl Iterator<Item = &Figure> {
     page.sections.iter().flat_map(|section| &section.items).filter_map(|item| match item {
         Item::Figure(figure) => Some(figure),

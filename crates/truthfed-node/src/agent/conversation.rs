@@ -37,22 +37,16 @@ const PRICINGS: usize = 3;
 
 /// A member's side of a conversation: what it says, and what replies mean to it.
 pub trait Speaker {
-    /// What is to be done, given what the coordinator shows.
-    ///
-    /// # Errors
-    /// When the view cannot be right, or what it says cannot be kept.
+    /// What is to be done, given what the coordinator shows. Fails when the view cannot be right, or what it says
+    /// cannot be kept.
     fn next_step(&mut self, view: &View) -> Result<Step, StepError>;
 
-    /// Answers a round: with everything unshared at this price, or, without a price, with nothing.
-    ///
-    /// # Errors
-    /// When it cannot be kept; nothing is in flight then.
+    /// Answers a round: with everything unshared at this price, or, without a price, with nothing. Fails when it cannot
+    /// be kept; nothing is in flight then.
     fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError>;
 
-    /// The coordinator took a call. `ended` is the last round that ended by the view.
-    ///
-    /// # Errors
-    /// When the reply cannot be right, or cannot be kept.
+    /// The coordinator took a call. `ended` is the last round that ended by the view. Fails when the reply cannot be
+    /// right, or cannot be kept.
     fn taken(&mut self, call: &Call, reply: Reply, ended: RoundId) -> Result<(), StepError>;
 
     /// Nothing more is to be sent in this round: the coordinator knows that there is no offer, or takes none.
@@ -134,11 +128,9 @@ impl Conversation {
         self.steps
     }
 
-    /// Goes on, with at most one change to the speaker; none when there is more to do at once. Called again before the reply
-    /// or the price is handed in, it gives the same output.
-    ///
-    /// # Errors
-    /// When the exchange broke off: go on after that, with a pause.
+    /// Goes on, with at most one change to the speaker; none when there is more to do at once. Called again before the
+    /// reply or the price is handed in, it gives the same output. Fails when the exchange broke off: go on after that,
+    /// with a pause.
     pub fn next(&mut self, speaker: &mut impl Speaker) -> Result<Option<Output>, ExchangeError> {
         let state = std::mem::replace(&mut self.state, State::Pausing);
         let next = self.advance(state, speaker);

@@ -43,12 +43,7 @@ pub enum ChooseError {
     Arms(#[from] bandit::ChooseError),
     /// Application: scale contexts to the terms; the coordinator would not take such data.
     #[error("arm {index} has length {length}: the terms admit at most {most}")]
-    TooLong {
-        index: usize,
-        /// Its Euclidean norm.
-        length: f64,
-        most: f64,
-    },
+    TooLong { index: usize, length: f64, most: f64 },
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -90,18 +85,14 @@ pub struct Status {
 }
 
 impl Agent {
-    /// Opens an agent's file, or creates one.
-    ///
-    /// # Errors
-    /// When the file is damaged, somebody else's, of another version, or in use.
+    /// Opens an agent's file, or creates one. Fails when the file is damaged, somebody else's, of another version, or
+    /// in use.
     pub fn open(membership: Membership, path: &Path) -> Result<Agent, FileError> {
         Agent::start(membership, |owner, dimension| AgentStore::open(path, owner, dimension))
     }
 
-    /// As [`Agent::open`], on a file system (VFS) that is registered with SQLite under that name.
-    ///
-    /// # Errors
-    /// As [`Agent::open`], and when no file system has that name.
+    /// As [`Agent::open`], on a file system (VFS) that is registered with SQLite under that name. Fails as
+    /// [`Agent::open`], and when no file system has that name.
     pub fn open_on(membership: Membership, path: &Path, vfs: &str) -> Result<Agent, FileError> {
         Agent::start(membership, |owner, dimension| AgentStore::open_on(path, vfs, owner, dimension))
     }
@@ -161,10 +152,8 @@ impl Agent {
         }
     }
 
-    /// Chooses an arm, and keeps the decision until its reward comes.
-    ///
-    /// # Errors
-    /// When the arms do not fit the terms, or the decision cannot be kept.
+    /// Chooses an arm, and keeps the decision until its reward comes. Fails when the arms do not fit the terms, or the
+    /// decision cannot be kept.
     pub fn choose<A: AsRef<[f64]>>(&mut self, arms: &[A]) -> Result<(DecisionId, usize), ChooseError> {
         self.take_up()?;
         let index = self.state.machine().choose(arms)?;
@@ -183,10 +172,8 @@ impl Agent {
         Err(ChooseError::TooLong { index, length, most })
     }
 
-    /// Learns the reward of a decision, however late; the same again changes nothing.
-    ///
-    /// # Errors
-    /// When the decision is not known, has another reward already, or the reward cannot be kept.
+    /// Learns the reward of a decision, however late; the same again changes nothing. Fails when the decision is not
+    /// known, has another reward already, or the reward cannot be kept.
     pub fn learn(&mut self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
         self.take_up()?;
         let most = self.membership.agreement.raw().reward.min(MAX_OBSERVATION);
@@ -224,10 +211,7 @@ impl Agent {
         })
     }
 
-    /// All receipts it holds, by round, as the coordinator signed them.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
+    /// All receipts it holds, by round, as the coordinator signed them. Fails when the file cannot be read.
     pub fn receipts(&self) -> Result<Vec<Envelope>, FileError> {
         self.store.receipts()
     }

@@ -24,7 +24,6 @@ struct Shared {
 }
 
 impl Handle {
-    /// To this agent.
     pub fn new(agent: Agent) -> Handle {
         Handle::at(Place::Thread, agent)
     }

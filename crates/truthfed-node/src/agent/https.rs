@@ -31,20 +31,14 @@ pub enum HttpsError {
 }
 
 impl Https {
-    /// To the coordinator that a bundle names. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// When the bundle's files do not serve.
+    /// To the coordinator that a bundle names. Nothing is sent yet. Fails when the bundle's files do not serve.
     pub fn new(bundle: &Bundle) -> Result<Https, HttpsError> {
         Https::over(|| Tcp, bundle)
     }
 }
 
 impl<C: Connect> Https<C> {
-    /// The same over another network.
-    ///
-    /// # Errors
-    /// When the bundle's files do not serve.
+    /// The same over another network. Fails when the bundle's files do not serve.
     pub fn over(network: impl Fn() -> C, bundle: &Bundle) -> Result<Https<C>, HttpsError> {
         let tls = client_tls(&bundle.identity, &bundle.authority)?;
         let client = || Client::over(network(), &bundle.coordinator, &bundle.server_name, tls.clone());

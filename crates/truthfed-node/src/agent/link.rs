@@ -36,7 +36,6 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// As that member.
     pub fn new(engine: engine::Handle, member: ClientId) -> Direct {
         Direct { engine, member }
     }

@@ -87,10 +87,7 @@ pub struct LocalApi {
 }
 
 impl LocalApi {
-    /// Listens on a loopback address; port 0 takes any free port.
-    ///
-    /// # Errors
-    /// When it is not a loopback address, or is taken.
+    /// Listens on a loopback address; port 0 takes any free port. Fails when it is not a loopback address, or is taken.
     pub async fn bind(address: SocketAddr, agent: Handle) -> Result<LocalApi, BindError> {
         if !address.ip().is_loopback() {
             return Err(BindError::NotLoopback(address));

@@ -60,7 +60,6 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// As a bundle has it.
     pub fn of(bundle: &Bundle) -> Membership {
         Membership {
             federation: bundle.federation,

@@ -45,12 +45,7 @@ pub enum StepError {
     Snapshot(#[from] RefreshError),
     /// Coordinator: it says that a round has ended and shows nothing of it.
     #[error("round {ended} has ended, but the snapshot that came is of round {got}")]
-    NoSnapshot {
-        /// The round that ended.
-        ended: RoundId,
-        /// The last round in what came.
-        got: RoundId,
-    },
+    NoSnapshot { ended: RoundId, got: RoundId },
     /// Coordinator: a round has another nonce than it was opened with.
     #[error("round {0} has another nonce than before")]
     OtherNonce(RoundId),

@@ -32,10 +32,7 @@ impl<L: Link> Runner<L> {
     }
 
     /// One pass without waiting: looks at what the coordinator shows and says what there is to say. Whether anything
-    /// happened.
-    ///
-    /// # Errors
-    /// When it broke off; the next pass goes on from there.
+    /// happened. Fails when it broke off; the next pass goes on from there.
     pub async fn exchange(&self) -> Result<bool, ExchangeError> {
         let mut talk = self.talk();
         loop {

@@ -77,7 +77,6 @@ pub struct Plan {
     pub limits: Limits,
     /// The longest that a request for a view waits for a change, at most 30 s.
     pub poll: Duration,
-    /// The store.
     pub store: OpenStore,
     /// Where the engine runs.
     pub place: Place,
@@ -155,11 +154,8 @@ pub struct Running {
     task: JoinHandle<Result<(), ServerError>>,
 }
 
-/// Starts a coordinator.
-///
-/// # Errors
-/// When an address cannot be had, the certificates are not right, or the engine does not start for another reason than that
-/// another coordinator is at work.
+/// Starts a coordinator. Fails when an address cannot be had, the certificates are not right, or the engine does not
+/// start for another reason than that another coordinator is at work.
 pub async fn start(config: Config) -> Result<Running, ServerError> {
     let Config { listen, admin, plan } = config;
     if !admin.ip().is_loopback() {
@@ -176,10 +172,7 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerEr
     Ok((listener, bound))
 }
 
-/// Starts a coordinator on listeners of any kind.
-///
-/// # Errors
-/// As [`start`].
+/// Starts a coordinator on listeners of any kind. Fails as [`start`].
 pub async fn start_on(
     plan: Plan,
     members: impl Listen,

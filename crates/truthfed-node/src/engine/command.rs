@@ -35,10 +35,7 @@ pub(super) type Read = Box<dyn FnOnce(&mut dyn Store) + Send>;
 
 impl Command {
     /// What a member asks, once its form, context and signature are found right: all of it costs the caller's time, not
-    /// the engine's.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
+    /// the engine's. The error says what is wrong with it.
     pub fn of(published: &Published, member: &ClientId, call: Call) -> Result<Command, Refusal> {
         Ok(Command(match call {
             Call::Offer(round, envelope) => Kind::Offer(Box::new(intake::offer(published, member, round, envelope)?)),

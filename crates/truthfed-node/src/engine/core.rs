@@ -26,9 +26,7 @@ pub struct Core {
 
 impl Core {
     /// Takes the lease of a store and the state that is in it; of an empty one, after its first entries are written.
-    ///
-    /// # Errors
-    /// When the store is held by another coordinator, damaged, or not of this federation.
+    /// Fails when the store is held by another coordinator, damaged, or not of this federation.
     pub fn start(setup: Setup, mut store: Box<dyn Store>) -> Result<Core, EngineError> {
         kill_point!(before(&"recovery"));
         let lease = store.acquire(setup.lease_ms)?;
@@ -69,10 +67,7 @@ impl Core {
         self.state.deadline().map(|Time(ms)| Duration::from_millis(ms.saturating_sub(now.0)))
     }
 
-    /// Holds the lease for longer, when a third of it has passed.
-    ///
-    /// # Errors
-    /// When another coordinator has taken over.
+    /// Holds the lease for longer, when a third of it has passed. Fails when another coordinator has taken over.
     pub fn renew(&mut self) -> Result<(), EngineError> {
         let (now, lease_ms) = (self.state.now(), self.state.lease_ms());
         if now.0.saturating_sub(self.renewed.0) < lease_ms / 3 {
@@ -92,11 +87,9 @@ impl Core {
     /// Lets time pass, does what is asked, and commits all that follows in one transaction. The answers are in the order of
     /// the commands, and may be given.
     ///
-    /// `wait` is called with what is wrong while the store is away or a commit is in doubt; nothing can be done meanwhile, and
-    /// the same is tried again for as long as it returns true.
-    ///
-    /// # Errors
-    /// When it has to stop: another coordinator took over, the store is damaged, or `wait` gave up a commit in doubt.
+    /// `wait` is called with what is wrong while the store is away or a commit is in doubt; nothing can be done
+    /// meanwhile, and the same is tried again for as long as it returns true. Fails when it has to stop: another
+    /// coordinator took over, the store is damaged, or `wait` gave up a commit in doubt.
     pub fn work(
         &mut self,
         commands: Vec<Command>,
@@ -168,10 +161,7 @@ impl Core {
         }
     }
 
-    /// Gives the lease back.
-    ///
-    /// # Errors
-    /// When the store does not answer: the lease runs out by itself then.
+    /// Gives the lease back. Fails when the store does not answer: the lease runs out by itself then.
     pub fn release(mut self) -> Result<(), EngineError> {
         Ok(self.store.release(self.lease)?)
     }

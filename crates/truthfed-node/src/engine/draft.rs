@@ -56,7 +56,6 @@ impl Draft {
         self.news
     }
 
-    /// Keeps a reply.
     pub(super) fn keep(&mut self, reply: StoredReply) {
         self.batch.replies.push(reply);
     }

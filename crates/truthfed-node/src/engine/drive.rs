@@ -59,10 +59,8 @@ enum Work {
     Task(tokio::task::JoinHandle<Result<(), EngineError>>),
 }
 
-/// Starts the engine of a federation, once the lease is there.
-///
-/// # Errors
-/// When the store is held by another coordinator, damaged, or not of this federation.
+/// Starts the engine of a federation, once the lease is there. Fails when the store is held by another coordinator,
+/// damaged, or not of this federation.
 pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Running, EngineError> {
     let place = setup.place;
     let core = Core::start(setup, store)?;
@@ -135,10 +133,8 @@ impl Handle {
         self.epoch
     }
 
-    /// What a member asks; a call for a view waits for news as long as it says.
-    ///
-    /// # Errors
-    /// Says what is wrong with the call, or that the store does not take it.
+    /// What a member asks; a call for a view waits for news as long as it says. The error says what is wrong with the
+    /// call, or that the store does not take it.
     pub async fn call(&self, member: &ClientId, call: Call) -> Answer {
         if let Call::View(seen) = &call {
             // Whatever is there when the time is over is the view.
@@ -156,26 +152,18 @@ impl Handle {
         while seen.is_latest(self.published().news()) && news.changed().await.is_ok() {}
     }
 
-    /// Takes a member in.
-    ///
-    /// # Errors
-    /// When the name is taken.
+    /// Takes a member in. Fails when the name is taken.
     pub async fn enrol(&self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
         self.submit(Command::enrol(member, key, certificate)).await
     }
 
-    /// Takes a member out.
-    ///
-    /// # Errors
-    /// When there is no such member.
+    /// Takes a member out. Fails when there is no such member.
     pub async fn revoke(&self, member: ClientId) -> Answer {
         self.submit(Command::revoke(member)).await
     }
 
-    /// At most `most` committed rows of the journal, those after entry `after`: for the operator only.
-    ///
-    /// # Errors
-    /// When the store does not answer.
+    /// At most `most` committed rows of the journal, those after entry `after`: for the operator only. Fails when the
+    /// store does not answer.
     pub async fn rows(&self, after: u64, most: usize) -> Result<Vec<Row>, Refusal> {
         let (send, rows) = oneshot::channel();
         // Who asked may have gone.

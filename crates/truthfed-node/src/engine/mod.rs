@@ -81,28 +81,13 @@ pub enum EngineError {
     Foreign(String),
     /// Operator: an old backup was put back. Entries that members hold receipts for are missing.
     #[error("the store ends at entry {head}, but entry {checkpoint} was vouched for: it is older than its checkpoint")]
-    CheckpointAhead {
-        /// The end of the journal.
-        head: u64,
-        /// The entry of the checkpoint.
-        checkpoint: u64,
-    },
+    CheckpointAhead { head: u64, checkpoint: u64 },
     /// Operator: what is recorded is not what this program computes from it.
     #[error("entry {entry} of the journal does not follow from those before: {problem}")]
-    Inconsistent {
-        /// Which.
-        entry: u64,
-        /// What is wrong.
-        problem: String,
-    },
+    Inconsistent { entry: u64, problem: String },
     /// Operator: the checkpoint cannot be read or written.
     #[error("checkpoint {path}: {problem}")]
-    Checkpoint {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        problem: String,
-    },
+    Checkpoint { path: String, problem: String },
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -45,7 +45,6 @@ impl Members {
         &self.by_name
     }
 
-    /// Whose certificate that is or was.
     pub(super) fn holder(&self, certificate: &Digest) -> Option<&ClientId> {
         self.by_certificate.get(certificate)
     }
@@ -134,7 +133,6 @@ impl Published {
         self.closed
     }
 
-    /// The round that is open.
     pub fn open_round(&self) -> Option<RoundId> {
         self.open.as_ref().map(|open| open.round)
     }
@@ -149,7 +147,6 @@ impl Published {
         self.members.by_name()
     }
 
-    /// Whose certificate that is.
     pub fn member_of(&self, certificate: &Digest) -> Option<(&ClientId, &MemberInfo)> {
         let name = self.members.holder(certificate)?;
         self.members.by_name.get_key_value(name)
@@ -160,10 +157,7 @@ impl Published {
         self.member_of(certificate).is_some_and(|(_, info)| info.is_revoked)
     }
 
-    /// A member that may take part.
-    ///
-    /// # Errors
-    /// When it may not.
+    /// A member that may take part. Fails when it may not.
     pub fn check_member(&self, member: &ClientId) -> Result<&MemberInfo, Refusal> {
         self.members.check(member)
     }

@@ -35,10 +35,7 @@ pub(super) struct StandingBody {
     pub(super) postings: u64,
 }
 
-/// Reads the checkpoint beside a store, if it is there.
-///
-/// # Errors
-/// When it cannot be read.
+/// Reads the checkpoint beside a store, if it is there. Fails when it cannot be read.
 pub fn read_checkpoint(path: &Path) -> Result<Option<Checkpoint>, EngineError> {
     let fail = |problem: String| EngineError::Checkpoint { path: path.display().to_string(), problem };
     match std::fs::read_to_string(path) {
@@ -50,16 +47,10 @@ pub fn read_checkpoint(path: &Path) -> Result<Option<Checkpoint>, EngineError> {
 
 /// Keeps the last signed checkpoint outside of the store: an older store is found out by it.
 pub trait Witness: Send + Sync {
-    /// The last one that was written, if any.
-    ///
-    /// # Errors
-    /// When it cannot be read.
+    /// The last one that was written, if any. Fails when it cannot be read.
     fn read(&self) -> Result<Option<Checkpoint>, EngineError>;
 
-    /// Replaces it: the whole of it, or nothing.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Replaces it: the whole of it, or nothing. Fails when it cannot be written.
     fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError>;
 }
 

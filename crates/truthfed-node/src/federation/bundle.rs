@@ -43,7 +43,6 @@ pub struct BundleFile {
 /// An open bundle.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    /// The folder.
     pub folder: PathBuf,
     /// The member's name.
     pub member: ClientId,
@@ -51,7 +50,6 @@ pub struct Bundle {
     pub coordinator: String,
     /// The name its certificate is checked against.
     pub server_name: String,
-    /// The federation.
     pub federation: Digest,
     /// The key that signs receipts.
     pub coordinator_key: PublicKey,
@@ -63,10 +61,8 @@ pub struct Bundle {
     pub identity: Identity,
 }
 
-/// Opens the bundle of a member.
-///
-/// # Errors
-/// Names the first file that is missing, open to others, or not what was issued.
+/// Opens the bundle of a member. The error names the first file that is missing, open to others, or not what was
+/// issued.
 pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
     let path = folder.join(FILE);
     let content = |path: &Path, problem: String| OpenError::Content { path: path.to_owned(), problem };

@@ -50,11 +50,9 @@ impl InitOptions {
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
-    /// The folder.
     pub folder: PathBuf,
     /// The federation: the hash of its authority's certificate.
     pub federation: Digest,
-    /// Its members.
     pub members: Vec<Enrolment>,
 }
 
@@ -87,12 +85,7 @@ pub enum InitError {
     Issue(#[from] IssueError),
     /// The file system refuses.
     #[error("cannot make {}: {error}", path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Io { path: PathBuf, error: io::Error },
 }
 
 /// Why a member is not added. All are the operator's to mend.
@@ -112,18 +105,11 @@ pub enum AddError {
     Exists(ClientId),
     /// The file system refuses.
     #[error("cannot write {}: {error}", path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Io { path: PathBuf, error: io::Error },
 }
 
-/// Makes the folder of a new federation.
-///
-/// # Errors
-/// When the place is taken, a name or a setting is wrong, or the file system refuses. Nothing is left behind then.
+/// Makes the folder of a new federation. Fails when the place is taken, a name or a setting is wrong, or the file
+/// system refuses. Nothing is left behind then.
 pub fn init(folder: &Path, options: &InitOptions) -> Result<Created, InitError> {
     let place = folder.file_name().and_then(|name| name.to_str());
     let place = place.ok_or_else(|| InitError::Unnamed(folder.to_owned()))?;
@@ -146,10 +132,8 @@ pub fn init(folder: &Path, options: &InitOptions) -> Result<Created, InitError> 
     Ok(Created { folder: folder.to_owned(), federation: authority.federation(), members })
 }
 
-/// Issues the bundle of another member. The coordinator must still be told to enrol it.
-///
-/// # Errors
-/// When the name is taken or unusable, or the authority's key is not here.
+/// Issues the bundle of another member. The coordinator must still be told to enrol it. Fails when the name is taken or
+/// unusable, or the authority's key is not here.
 pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
     let member = check_name(name)?;
     let on_roster = folder.join(ROSTER).join(format!("{member}.pem"));
@@ -177,10 +161,8 @@ pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
     Ok(Enrolment::new(member, &certificate))
 }
 
-/// Certifies the coordinator anew, under the names of the present settings and with the key it has.
-///
-/// # Errors
-/// When a key is not here, or a file cannot be written.
+/// Certifies the coordinator anew, under the names of the present settings and with the key it has. Fails when a key is
+/// not here, or a file cannot be written.
 pub fn renew_server(folder: &Path) -> Result<Certificate, AddError> {
     let (settings, authority) = (read_settings(folder)?, read_authority(folder)?);
     let key = read_identity(folder, SERVER)?.signer().clone();

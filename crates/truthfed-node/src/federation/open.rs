@@ -55,64 +55,32 @@ pub enum OpenError {
     Missing(PathBuf),
     /// The file system refuses.
     #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Unreadable { path: PathBuf, error: io::Error },
     /// The settings have a mistake: mend the line.
     #[error("{}: {error}", path.display())]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// The mistake.
-        error: SettingsError,
-    },
+    Settings { path: PathBuf, error: SettingsError },
     /// A file has a mistake: take the one that was issued.
     #[error("{}: {problem}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The mistake.
-        problem: String,
-    },
+    Content { path: PathBuf, problem: String },
     /// A key file is not there, or open to others.
     #[error(transparent)]
     PrivateFile(#[from] PrivateFileError),
     /// A certificate.
     #[error("{}: {error}", path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        error: CertificateError,
-    },
+    Certificate { path: PathBuf, error: CertificateError },
     /// A certificate and its key.
     #[error("{}: {error}", path.display())]
-    Identity {
-        /// The certificate's file.
-        path: PathBuf,
-        /// What is wrong.
-        error: IdentityError,
-    },
+    Identity { path: PathBuf, error: IdentityError },
     /// A certificate of another federation, or for another use: take the one that was issued.
     #[error("{} was not issued by this federation's authority for this use", .0.display())]
     Foreign(PathBuf),
     /// The authority.
     #[error("{}: {error}", path.display())]
-    Authority {
-        /// The certificate's file.
-        path: PathBuf,
-        /// What is wrong.
-        error: AuthorityError,
-    },
+    Authority { path: PathBuf, error: AuthorityError },
 }
 
-/// Opens the folder of a federation.
-///
-/// # Errors
-/// Names the first file that is missing, open to others, or not what was made.
+/// Opens the folder of a federation. The error names the first file that is missing, open to others, or not what was
+/// made.
 pub fn open(folder: &Path) -> Result<Federation, OpenError> {
     let settings = read_settings(folder)?;
     let authority = read_certificate(&file(folder, AUTHORITY, "pem"))?;
@@ -126,12 +94,10 @@ pub fn open(folder: &Path) -> Result<Federation, OpenError> {
 }
 
 impl Federation {
-    /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -161,10 +127,8 @@ impl Federation {
         &self.roster
     }
 
-    /// The operator's certificate and key, to call the coordinator with.
-    ///
-    /// # Errors
-    /// When the key is not there, or open to others.
+    /// The operator's certificate and key, to call the coordinator with. Fails when the key is not there, or open to
+    /// others.
     pub fn operator_identity(&self) -> Result<Identity, OpenError> {
         read_identity(&self.folder, OPERATOR)
     }

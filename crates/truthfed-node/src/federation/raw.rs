@@ -7,7 +7,6 @@ use truthfed::protocol::RawTerms;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawFederation {
-    /// Its name.
     pub name: String,
     /// Where the coordinator listens.
     pub listen: String,
@@ -29,11 +28,9 @@ pub struct RawFederation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawLimits {
-    /// Connections in all.
     pub connections: usize,
     /// Connections of one address before it is authenticated.
     pub connections_per_address: usize,
-    /// Connections of one member.
     pub connections_per_member: usize,
     /// Requests of one member in the long run.
     pub requests_per_second: u32,

@@ -48,18 +48,13 @@ pub enum SettingsError {
     Value {
         /// The key, such as `terms.reserve`.
         key: String,
-        /// What it is, and what is allowed.
         problem: String,
-        /// The line of the file.
         line: Option<usize>,
     },
 }
 
 impl Settings {
-    /// Reads and checks the text of a `federation.toml`.
-    ///
-    /// # Errors
-    /// Names the key, what is allowed, and the line.
+    /// Reads and checks the text of a `federation.toml`. The error names the key, what is allowed, and the line.
     pub fn read(text: &str) -> Result<Settings, SettingsError> {
         let raw: RawFederation = toml::from_str(text).map_err(|error| SettingsError::Toml(error.to_string()))?;
         Settings::try_from(raw).map_err(|error| match error {

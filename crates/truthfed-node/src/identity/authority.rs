@@ -28,9 +28,7 @@ const OPERATOR: &str = "truthfed operator";
 /// When a certificate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// From when on.
     pub from: SystemTime,
-    /// Until when.
     pub until: SystemTime,
 }
 
@@ -85,10 +83,7 @@ impl Validity {
 }
 
 impl Authority {
-    /// A new authority with a new key.
-    ///
-    /// # Errors
-    /// When the name cannot stand in a certificate.
+    /// A new authority with a new key. Fails when the name cannot stand in a certificate.
     pub fn create(name: &str, validity: Validity) -> Result<Authority, IssueError> {
         check_name(name)?;
         let signer = Signer::random();
@@ -100,10 +95,7 @@ impl Authority {
         Ok(Authority { name: name.to_owned(), identity: identity(&issued, signer) })
     }
 
-    /// Reads an authority in PEM form.
-    ///
-    /// # Errors
-    /// When it is not one that [`Authority::create`] made.
+    /// Reads an authority in PEM form. Fails when it is not one that [`Authority::create`] made.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, AuthorityError> {
         let identity = Identity::from_pem(certificate, key)?;
         let name = subject(identity.certificate()).ok_or(AuthorityError::Foreign)?;
@@ -125,10 +117,8 @@ impl Authority {
         self.identity.certificate().digest()
     }
 
-    /// A certificate for the coordinator under DNS names and IP addresses.
-    ///
-    /// # Errors
-    /// When one is neither, or there are none.
+    /// A certificate for the coordinator under DNS names and IP addresses. Fails when one is neither, or there are
+    /// none.
     pub fn issue_server(&self, names: &[String], validity: Validity) -> Result<Identity, IssueError> {
         self.renew_server(Signer::random(), names, validity)
     }
@@ -151,10 +141,7 @@ impl Authority {
         Ok(self.issue(key, params, validity, ExtendedKeyUsagePurpose::ServerAuth))
     }
 
-    /// A certificate for a member.
-    ///
-    /// # Errors
-    /// When the name cannot stand in a certificate.
+    /// A certificate for a member. Fails when the name cannot stand in a certificate.
     pub fn issue_member(&self, member: &ClientId, validity: Validity) -> Result<Identity, IssueError> {
         check_name(member.as_str())?;
         Ok(self.issue(Signer::random(), parameters(member.as_str()), validity, ExtendedKeyUsagePurpose::ClientAuth))

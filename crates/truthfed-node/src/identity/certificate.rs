@@ -35,10 +35,7 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Reads a certificate in PEM form: exactly one, and nothing else.
-    ///
-    /// # Errors
-    /// When it is not one.
+    /// Reads a certificate in PEM form: exactly one, and nothing else. Fails when it is not one.
     pub fn from_pem(pem: &str) -> Result<Certificate, CertificateError> {
         let sections: Result<Vec<CertificateDer<'static>>, _> =
             CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
@@ -134,10 +131,7 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// Puts both together.
-    ///
-    /// # Errors
-    /// When they do not belong together.
+    /// Puts both together. Fails when they do not belong together.
     pub fn new(certificate: Certificate, signer: Signer) -> Result<Identity, IdentityError> {
         match certificate.key() == signer.public() {
             true => Ok(Identity { certificate, signer }),
@@ -145,10 +139,7 @@ impl Identity {
         }
     }
 
-    /// Reads both in PEM form.
-    ///
-    /// # Errors
-    /// When one is not what it should be, or they do not belong together.
+    /// Reads both in PEM form. Fails when one is not what it should be, or they do not belong together.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Identity, IdentityError> {
         Identity::new(Certificate::from_pem(certificate)?, Signer::from_pem(key)?)
     }

@@ -17,32 +17,16 @@ const OTHERS: u32 = 0o077;
 pub enum PrivateFileError {
     /// Others can read or change it: close it, and issue a new key if they may have read it.
     #[error("{} can be read by others (mode {mode:03o}): chmod 600 {}", path.display(), path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    Exposed { path: PathBuf, mode: u32 },
     /// It is not there, or not readable.
     #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Unreadable { path: PathBuf, error: io::Error },
     /// It is no key: take the file that was issued.
     #[error("{} has more than {MAX_BYTES} bytes: it is not a private key", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    TooLarge { path: PathBuf },
 }
 
-/// Reads a file that only its owner can read.
-///
-/// # Errors
-/// When others can read it too, or nobody can.
+/// Reads a file that only its owner can read. Fails when others can read it too, or nobody can.
 pub fn read_private(path: &Path) -> Result<Zeroizing<String>, PrivateFileError> {
     let unreadable = |error| PrivateFileError::Unreadable { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
@@ -60,18 +44,13 @@ pub fn read_private(path: &Path) -> Result<Zeroizing<String>, PrivateFileError> 
     Ok(text)
 }
 
-/// Writes a new file that only its owner can read, and waits until it is on disk.
-///
-/// # Errors
-/// When it exists or cannot be written.
+/// Writes a new file that only its owner can read, and waits until it is on disk. Fails when it exists or cannot be
+/// written.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     write_new(path, text, 0o600)
 }
 
-/// Writes a new file that everybody can read, and waits until it is on disk.
-///
-/// # Errors
-/// When it exists or cannot be written.
+/// Writes a new file that everybody can read, and waits until it is on disk. Fails when it exists or cannot be written.
 pub fn write_public(path: &Path, text: &str) -> io::Result<()> {
     write_new(path, text, 0o644)
 }
@@ -84,10 +63,7 @@ fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes a new folder that only its owner can enter.
-///
-/// # Errors
-/// When it exists or cannot be made.
+/// Makes a new folder that only its owner can enter. Fails when it exists or cannot be made.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }

@@ -10,10 +10,7 @@ const MAX_LEN: usize = 64;
 #[error("`{0}` is not a usable name: 1 to 64 letters, digits, `.`, `_` or `-`, a letter or a digit first")]
 pub struct NameError(String);
 
-/// The name, if it can stand in a certificate and be the name of a folder.
-///
-/// # Errors
-/// When it cannot.
+/// The name, if it can stand in a certificate and be the name of a folder. Fails when it cannot.
 pub fn check_name(name: &str) -> Result<ClientId, NameError> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let starts_well = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());

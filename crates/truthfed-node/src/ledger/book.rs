@@ -31,47 +31,22 @@ struct Pending {
 pub enum LedgerError {
     /// Something else ended, or was awarded, before a round was settled.
     #[error("payments of round {pending} are pending while round {round} is awarded or ends")]
-    StillPending {
-        /// The round of the entry.
-        round: RoundId,
-        /// The round that waits.
-        pending: RoundId,
-    },
+    StillPending { round: RoundId, pending: RoundId },
     /// A round is awarded a second time.
     #[error("round {round} is awarded after round {last}")]
-    AwardedBefore {
-        /// The round of the entry.
-        round: RoundId,
-        /// The last one awarded.
-        last: RoundId,
-    },
+    AwardedBefore { round: RoundId, last: RoundId },
     /// A winner is named twice.
     #[error("{member} wins round {round} twice")]
-    WinsTwice {
-        /// The round.
-        round: RoundId,
-        /// Who.
-        member: ClientId,
-    },
+    WinsTwice { round: RoundId, member: ClientId },
     /// A round is settled that is not awarded, or a second time.
     #[error("round {0} is settled, but nothing of it is pending")]
     NothingPending(RoundId),
     /// A payment is posted or voided that is not pending, or a second time.
     #[error("no payment to {member} is pending in round {round}")]
-    NotPending {
-        /// The round.
-        round: RoundId,
-        /// Who.
-        member: ClientId,
-    },
+    NotPending { round: RoundId, member: ClientId },
     /// A payment is neither posted nor voided.
     #[error("round {round} is settled, but the payment to {member} is neither posted nor voided")]
-    Unresolved {
-        /// The round.
-        round: RoundId,
-        /// Who.
-        member: ClientId,
-    },
+    Unresolved { round: RoundId, member: ClientId },
 }
 
 impl Ledger {
@@ -92,10 +67,8 @@ impl Ledger {
             .flat_map(|Pending { round, payments }| payments.iter().map(|(member, payment)| (*round, member, *payment)))
     }
 
-    /// Follows the next entry of the journal, and gives the postings that follow from it.
-    ///
-    /// # Errors
-    /// When no money can move that way.
+    /// Follows the next entry of the journal, and gives the postings that follow from it. Fails when no money can move
+    /// that way.
     pub fn follow(&mut self, entry: u64, step: &Entry) -> Result<Vec<Posting>, LedgerError> {
         let moves = match step {
             Entry::Awarded { round, winners } => self.award(*round, winners)?,

@@ -40,7 +40,6 @@ pub struct Posting {
     pub number: u64,
     /// The journal entry it follows from.
     pub entry: u64,
-    /// The round.
     pub round: RoundId,
     /// Whose payment it is about.
     pub member: ClientId,

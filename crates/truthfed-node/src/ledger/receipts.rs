@@ -17,9 +17,7 @@ use crate::wire::{Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
 /// What a member knows from its own bundle.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    /// Who it is.
     pub member: ClientId,
-    /// The federation.
     pub federation: Digest,
     /// Who signs for the coordinator.
     pub coordinator: PublicKey,
@@ -43,46 +41,22 @@ pub struct Summary {
 pub enum ReceiptError {
     /// Not a receipt.
     #[error("receipt {receipt} cannot be read: {problem}")]
-    Unreadable {
-        /// Which.
-        receipt: usize,
-        /// What is wrong.
-        problem: String,
-    },
+    Unreadable { receipt: usize, problem: String },
     /// Not the coordinator's: it proves nothing.
     #[error("receipt {0} is not signed by the coordinator")]
     Signature(usize),
     /// For another member or federation.
     #[error("receipt {receipt} is of another {what}")]
-    Context {
-        /// Which.
-        receipt: usize,
-        /// What differs.
-        what: &'static str,
-    },
+    Context { receipt: usize, what: &'static str },
     /// Coordinator: it signed two things that cannot both be true.
     #[error("receipts of round {round} contradict each other: {one} and {other}")]
-    Contradiction {
-        /// The round.
-        round: RoundId,
-        /// What one says.
-        one: String,
-        /// What another says.
-        other: String,
-    },
+    Contradiction { round: RoundId, one: String, other: String },
     /// The statement is somebody else's.
     #[error("the statement is of {0}")]
     OtherStatement(String),
     /// Coordinator: the ledger says something else than it signed.
     #[error("round {round}: the receipt says {receipt}, the statement says {statement}")]
-    Differs {
-        /// The round.
-        round: RoundId,
-        /// What was signed.
-        receipt: String,
-        /// What the statement says.
-        statement: String,
-    },
+    Differs { round: RoundId, receipt: String, statement: String },
 }
 
 /// What receipts say of one round.
@@ -95,10 +69,8 @@ struct Told {
     settlement: Option<(ReceiptKind, Option<Amount>)>,
 }
 
-/// Checks receipts against each other, and against a statement if there is one.
-///
-/// # Errors
-/// Names the first that is wrong.
+/// Checks receipts against each other, and against a statement if there is one. The error names the first that is
+/// wrong.
 pub fn check(bundle: &Bundle, receipts: &[Envelope], statement: Option<&Statement>) -> Result<Summary, ReceiptError> {
     let mut rounds: BTreeMap<RoundId, Told> = BTreeMap::new();
     for (index, envelope) in receipts.iter().enumerate() {

@@ -19,7 +19,6 @@ const CHUNK: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// Whose.
     pub member: ClientId,
     /// The federation; none in an empty journal.
     pub federation: Option<Digest>,
@@ -35,11 +34,9 @@ pub struct Statement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The round.
     pub round: RoundId,
     /// The hash of the offer.
     pub offer: Digest,
-    /// What was asked.
     pub ask_micros: Amount,
     /// What became of it.
     pub state: LineState,
@@ -73,7 +70,6 @@ pub enum LineState {
 pub struct Totals {
     /// Rounds in which it offered.
     pub offers: u64,
-    /// Of which it won.
     pub won: u64,
     /// Posted, in micro-units.
     pub posted_micros: i128,
@@ -98,10 +94,8 @@ pub enum StatementError {
 }
 
 impl Statement {
-    /// Reads the whole journal of a store for one member.
-    ///
-    /// # Errors
-    /// When the journal cannot be read, or does not know the member.
+    /// Reads the whole journal of a store for one member. Fails when the journal cannot be read, or does not know the
+    /// member.
     pub fn read(store: &mut dyn Store, member: &ClientId) -> Result<Statement, StatementError> {
         let mut reading = Reading::new(member.clone());
         let mut head = Head::START;

@@ -26,7 +26,6 @@ pub fn checkpoint_bytes(federation: Digest, entry: u64, head: Digest) -> Vec<u8>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// The entry.
     pub entry: u64,
     /// Its hash.
     pub head: Digest,

@@ -140,10 +140,8 @@ struct Connection {
 }
 
 impl Client {
-    /// A client of the server at `address` (`host:port`), which must be certified for `server_name`.
-    ///
-    /// # Errors
-    /// When the name is none.
+    /// A client of the server at `address` (`host:port`), which must be certified for `server_name`. Fails when the
+    /// name is none.
     pub fn new(address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client, NetError> {
         Client::over(Tcp, address, server_name, tls)
     }
@@ -155,10 +153,7 @@ impl Client {
 }
 
 impl<C: Connect> Client<C> {
-    /// A client over another network.
-    ///
-    /// # Errors
-    /// When the name is none.
+    /// A client over another network. Fails when the name is none.
     pub fn over(connector: C, address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client<C>, NetError> {
         let name = ServerName::try_from(server_name).map_err(|_| NetError::ServerName(server_name.to_owned()))?;
         Ok(Client::with(connector, address.to_owned(), Some((tls, name.to_owned()))))
@@ -174,10 +169,8 @@ impl<C: Connect> Client<C> {
         Client { limits, ..self }
     }
 
-    /// Sends a request, which may take longer, or less, than others: a long poll.
-    ///
-    /// # Errors
-    /// When there is no reply; a refusal is a reply.
+    /// Sends a request, which may take longer, or less, than others: a long poll. Fails when there is no reply; a
+    /// refusal is a reply.
     pub async fn send(&self, message: Message, within: Option<Duration>) -> Result<Reply, NetError> {
         let Message { method, path, body } = message;
         let mut request = Request::builder().method(method).uri(path).header(header::HOST, &self.address);
@@ -188,10 +181,8 @@ impl<C: Connect> Client<C> {
         self.exchange(request.expect("paths are ours and valid"), within.unwrap_or(self.limits.request)).await
     }
 
-    /// Opens the connection of the first request ahead of it.
-    ///
-    /// # Errors
-    /// When nobody answers, or one side does not take the other's certificate.
+    /// Opens the connection of the first request ahead of it. Fails when nobody answers, or one side does not take the
+    /// other's certificate.
     pub async fn connect(&self) -> Result<(), NetError> {
         let mut kept = self.kept.lock().await;
         *kept = Some(self.open().await?);

@@ -37,10 +37,7 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// With the coordinator's certificate and key.
-    ///
-    /// # Errors
-    /// When the certificates cannot be used.
+    /// With the coordinator's certificate and key. Fails when the certificates cannot be used.
     pub fn new(server: &Identity, authority: &Certificate, revocations: Revocations) -> Result<ServerTls, TlsError> {
         let provider = provider();
         let roots = Arc::new(roots(authority)?);
@@ -60,10 +57,8 @@ impl ServerTls {
     }
 }
 
-/// How a member or the operator connects: to a server that the authority certified.
-///
-/// # Errors
-/// When the certificates cannot be used.
+/// How a member or the operator connects: to a server that the authority certified. Fails when the certificates cannot
+/// be used.
 pub fn client_tls(client: &Identity, authority: &Certificate) -> Result<Arc<ClientConfig>, TlsError> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])

@@ -56,10 +56,8 @@ impl Location {
         self.path().map_or_else(|| self.clone(), |path| Location::file(folder.join(path)))
     }
 
-    /// Opens the store; creates it if missing, and upgrades its tables. Blocks: not for use inside an asynchronous runtime.
-    ///
-    /// # Errors
-    /// When it cannot be reached or read, or has another schema version.
+    /// Opens the store; creates it if missing, and upgrades its tables. Blocks: not for use inside an asynchronous
+    /// runtime. Fails when it cannot be reached or read, or has another schema version.
     pub fn open(&self) -> Opened {
         match &self.0 {
             Inner::File(path) => Ok(Box::new(Sqlite::open(path)?)),
@@ -67,10 +65,8 @@ impl Location {
         }
     }
 
-    /// Opens the store to read only; creates and upgrades nothing.
-    ///
-    /// # Errors
-    /// As [`Location::open`], and when there is no store.
+    /// Opens the store to read only; creates and upgrades nothing. Fails as [`Location::open`], and when there is no
+    /// store.
     pub fn open_existing(&self) -> Opened {
         match &self.0 {
             Inner::File(path) => Ok(Box::new(Sqlite::open_existing(path)?)),

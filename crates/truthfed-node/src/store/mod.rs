@@ -48,10 +48,7 @@ pub trait Store: Send {
     /// [`StoreError::NotLeader`] when somebody else has taken it meanwhile.
     fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError>;
 
-    /// Gives the lease back, so that the next coordinator need not wait.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// Gives the lease back, so that the next coordinator need not wait. Fails when the database does not answer.
     fn release(&mut self, lease: Lease) -> Result<(), StoreError>;
 
     /// Writes a batch in one transaction.
@@ -62,41 +59,26 @@ pub trait Store: Send {
     /// tries to find out by reading.
     fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError>;
 
-    /// The end of the journal.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// The end of the journal. Fails when the database does not answer.
     fn head(&mut self) -> Result<Head, StoreError>;
 
-    /// The last standing, if a round has ended.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// The last standing, if a round has ended. Fails when the database does not answer.
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError>;
 
-    /// At most `most` rows of the journal, those after entry `after`, in order.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// At most `most` rows of the journal, those after entry `after`, in order. Fails when the database does not
+    /// answer.
     fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError>;
 
-    /// The reply that was given to a request, if it was taken.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// The reply that was given to a request, if it was taken. Fails when the database does not answer.
     fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError>;
 
-    /// All replies of one kind to one member for rounds above `after`, by round: its receipts.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// All replies of one kind to one member for rounds above `after`, by round: its receipts. Fails when the database
+    /// does not answer.
     fn replies(&mut self, member: &ClientId, kind: RequestKind, after: RoundId)
     -> Result<Vec<StoredReply>, StoreError>;
 
-    /// At most `most` postings of the ledger, those after number `after`, in order.
-    ///
-    /// # Errors
-    /// When the database does not answer.
+    /// At most `most` postings of the ledger, those after number `after`, in order. Fails when the database does not
+    /// answer.
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError>;
 }
 
@@ -141,7 +123,6 @@ pub struct RequestKey {
 pub enum RequestKind {
     /// An offer, or that there is none.
     Offer,
-    /// A delivery.
     Delivery,
     /// Won or lost: not a request, but kept the same way.
     Decision,

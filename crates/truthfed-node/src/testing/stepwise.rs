@@ -18,9 +18,7 @@ pub struct Stepwise {
 
 impl Stepwise {
     /// The engine of a store; of an empty one, after its first entries are written. Its clock should be simulated.
-    ///
-    /// # Errors
-    /// As [`Core::start`].
+    /// Fails as [`Core::start`].
     pub fn start(setup: Setup, store: Memory) -> Result<Stepwise, EngineError> {
         let (store, clock) = (Forwarding::new(store), setup.clock.clone());
         let core = Core::start(setup, Box::new(store.clone()))?;

@@ -10,7 +10,6 @@ use truthfed_node::ledger::Checkpoint;
 pub(crate) struct Notary(Mutex<(Option<Checkpoint>, Option<Checkpoint>)>);
 
 impl Notary {
-    /// The last one.
     pub(crate) fn last(&self) -> Option<Checkpoint> {
         self.0.lock().expect("one thread has it").0
     }

@@ -42,7 +42,6 @@ pub enum Role {
 }
 
 impl Plan {
-    /// The plan of a seed.
     pub fn of(seed: u64) -> Plan {
         let mut dice = Stream::new(seed, 1);
         let count = dice.between(2, 8);

@@ -68,7 +68,6 @@ impl<'a> Fates<'a> {
         self.random.random()
     }
 
-    /// One of `low..=high`.
     pub(crate) fn between(&mut self, low: usize, high: usize) -> usize {
         self.random.random_range(low as u64..=high as u64) as usize
     }

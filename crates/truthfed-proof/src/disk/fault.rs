@@ -34,7 +34,6 @@ pub enum Lasts {
 /// What the medium can fail at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// A read.
     Read,
     /// A write to a file.
     Write,

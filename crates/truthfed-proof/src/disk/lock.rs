@@ -5,7 +5,6 @@ use std::ffi::c_int;
 /// How far somebody has locked a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Level {
-    /// Not at all.
     #[default]
     None,
     /// Reads, as others may.

@@ -41,9 +41,7 @@ pub enum ConfigError {
     Value {
         /// The key, such as `world.clients`.
         key: String,
-        /// What it is, and what is allowed.
         problem: String,
-        /// The line of the file, where the key stands in one.
         line: Option<usize>,
     },
     /// A `key=value` of the command line is not of that form.
@@ -57,10 +55,8 @@ const DEADLINE_MS: u64 = 100;
 const MAX_SAMPLES: u64 = 500_000_000;
 
 impl Config {
-    /// Reads TOML, changes the given `section.key=value` pairs, and checks the result.
-    ///
-    /// # Errors
-    /// Names the key, what is allowed, and the line.
+    /// Reads TOML, changes the given `section.key=value` pairs, and checks the result. The error names the key, what is
+    /// allowed, and the line.
     pub fn read(text: &str, overrides: &[String]) -> Result<Config, ConfigError> {
         // The text itself first: its errors carry the place.
         toml::from_str::<RawConfig>(text).map_err(|error| ConfigError::Toml(error.to_string()))?;

@@ -63,10 +63,7 @@ impl Plan {
         plan.with_mechanisms(&paying).expect("the catalog has its own mechanisms")
     }
 
-    /// Restricts the plan to these mechanisms.
-    ///
-    /// # Errors
-    /// When the catalog does not have one of them.
+    /// Restricts the plan to these mechanisms. Fails when the catalog does not have one of them.
     pub fn with_mechanisms(self, names: &[&str]) -> Result<Plan, ConfigError> {
         let setting = |name: &&str| {
             let mut raw = self.config.raw().clone();
@@ -110,11 +107,8 @@ impl Plan {
         self.settings.len() as u64 * of_setting
     }
 
-    /// Runs everything in parallel. The result does not depend on the number of threads. Calls `done` after each run, from
-    /// any thread.
-    ///
-    /// # Errors
-    /// When a file of the configuration cannot be used.
+    /// Runs everything in parallel. The result does not depend on the number of threads. Calls `done` after each run,
+    /// from any thread. Fails when a file of the configuration cannot be used.
     pub fn run(&self, done: impl Fn() + Sync) -> Result<Findings, WorldError> {
         let source = Source::read(&self.config)?;
         let try_all = |strategies: &[Vec<Strategy>], seeds: RangeInclusive<u64>| {

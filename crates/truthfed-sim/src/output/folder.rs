@@ -30,12 +30,7 @@ pub enum OutputError {
     Io { verb: &'static str, path: String, error: io::Error },
     /// User: choose another folder.
     #[error("{folder} holds {name}, which `{command}` did not write: choose another folder, or empty it")]
-    Foreign {
-        folder: String,
-        name: String,
-        /// Who would write it.
-        command: &'static str,
-    },
+    Foreign { folder: String, name: String, command: &'static str },
     /// User: wait for the other, or choose another folder.
     #[error("{0} is being written by another process")]
     Busy(String),
@@ -59,10 +54,8 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// The folder of that path, made if it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be made or written, holds something else, or is being written already.
+    /// The folder of that path, made if it is not there. Fails when it cannot be made or written, holds something else,
+    /// or is being written already.
     pub fn open(path: &Path, kind: &'static Kind) -> Result<OutputFolder, OutputError> {
         fs::create_dir_all(path).map_err(OutputError::io("make the folder", path))?;
         kind.refuse_foreign(path)?;
@@ -79,10 +72,8 @@ impl OutputFolder {
         self.replace(MANIFEST, |out| out.write_all(&manifest(&self.kind.head(false)))).map(drop)
     }
 
-    /// Writes one file, and notes its hash. Folders on the way are made.
-    ///
-    /// # Errors
-    /// When it cannot be written; what stood there before still does.
+    /// Writes one file, and notes its hash. Folders on the way are made. Fails when it cannot be written; what stood
+    /// there before still does.
     pub fn write(&self, name: &str, fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>) -> Result<(), OutputError> {
         let hash = self.replace(name, fill)?;
         self.keep(name, hash);

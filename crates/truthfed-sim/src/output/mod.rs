@@ -26,10 +26,8 @@ pub use folder::{OutputError, OutputFolder, Writer};
 pub use kind::{Inner, Kind, SIMULATION, SWEEP};
 pub(crate) use tables::{csv_field, figure_names, figure_values};
 
-/// Writes the runs of a configuration, and the manifest.
-///
-/// # Errors
-/// When a file cannot be written. The folder is marked as unfinished then, and can be written to again.
+/// Writes the runs of a configuration, and the manifest. Fails when a file cannot be written. The folder is marked as
+/// unfinished then, and can be written to again.
 pub fn write_simulation(folder: OutputFolder, config: &Config, runs: &[Run]) -> Result<usize, OutputError> {
     #[derive(Serialize)]
     struct Details<'a> {

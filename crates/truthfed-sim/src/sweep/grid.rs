@@ -55,10 +55,7 @@ fn five() -> u64 {
 }
 
 impl Sweep {
-    /// Reads a sweep and checks every point of it.
-    ///
-    /// # Errors
-    /// Names the key or the point, what is allowed, and the line.
+    /// Reads a sweep and checks every point of it. The error names the key or the point, what is allowed, and the line.
     pub fn read(text: &str) -> Result<Sweep, SweepError> {
         let file: File = toml::from_str(text).map_err(|error| not_toml(&error))?;
         let raw = file.sweep.filter(|sweep| !sweep.grid.is_empty()).ok_or(SweepError::NoGrid)?;

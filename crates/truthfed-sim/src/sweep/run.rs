@@ -42,12 +42,9 @@ pub enum RunError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// Runs a sweep, `jobs` cells at once, and returns the totals of all cells: point by point, each under all seeds.
-/// With a folder, cells found there are taken over and new ones written as they are done. `tell` is called from any
-/// thread.
-///
-/// # Errors
-/// When a file cannot be used, read or written; cells that were done stay.
+/// Runs a sweep, `jobs` cells at once, and returns the totals of all cells: point by point, each under all seeds. With
+/// a folder, cells found there are taken over and new ones written as they are done. `tell` is called from any thread.
+/// Fails when a file cannot be used, read or written; cells that were done stay.
 pub fn run(
     sweep: &Sweep,
     folder: Option<&OutputFolder>,

@@ -31,10 +31,8 @@ pub fn draw_arms(law: ArmLaw, count: usize, dimension: usize, stream: &mut Strea
 }
 
 /// Arms from a CSV file without header: one arm per line, its coordinates separated by commas. If any is longer than 1,
-/// all are scaled so that the longest has length 1.
-///
-/// # Errors
-/// When the file cannot be read, a line does not have `dimension` coordinates, or one is not a finite number.
+/// all are scaled so that the longest has length 1. Fails when the file cannot be read, a line does not have
+/// `dimension` coordinates, or one is not a finite number.
 pub fn read_arms(path: &Path, dimension: usize) -> Result<Vec<Vec<f64>>, WorldError> {
     let name = || path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| WorldError::Io { path: name(), error })?;

@@ -36,9 +36,7 @@ pub enum WorldError {
         /// The client, from 0.
         client: usize,
         users: usize,
-        /// The smallest value of a liked item.
         threshold: f64,
-        /// Items that a step shows beside the liked one.
         others: usize,
     },
 }

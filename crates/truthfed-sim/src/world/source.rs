@@ -19,10 +19,8 @@ enum Known {
 }
 
 impl Source {
-    /// Reads the files that a configuration names.
-    ///
-    /// # Errors
-    /// When a file cannot be used, or is too small for the configuration.
+    /// Reads the files that a configuration names. Fails when a file cannot be used, or is too small for the
+    /// configuration.
     pub fn read(config: &Config) -> Result<Source, WorldError> {
         let world = &config.raw().world;
         let arms = match (config.arms(), config.liked()) {

@@ -11,30 +11,13 @@ use crate::Amount;
 pub enum Violation {
     /// The winner gets less than it asked.
     #[error("{client} asked {ask} and is paid only {payment}")]
-    PaidBelowAsk {
-        /// The winner.
-        client: ClientId,
-        /// Its ask.
-        ask: Amount,
-        /// Its payment.
-        payment: Amount,
-    },
+    PaidBelowAsk { client: ClientId, ask: Amount, payment: Amount },
     /// The payment is above the critical value.
     #[error("{client} is paid {payment}, but would lose if it asked that")]
-    LosesAtPayment {
-        /// The winner.
-        client: ClientId,
-        /// Its payment.
-        payment: Amount,
-    },
+    LosesAtPayment { client: ClientId, payment: Amount },
     /// The payment is below the critical value.
     #[error("{client} is paid {payment}, but would still win if it asked {}", step_above(*payment))]
-    WinsAbovePayment {
-        /// The winner.
-        client: ClientId,
-        /// Its payment.
-        payment: Amount,
-    },
+    WinsAbovePayment { client: ClientId, payment: Amount },
 }
 
 /// Why an outcome could not be certified.

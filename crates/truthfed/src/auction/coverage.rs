@@ -21,12 +21,7 @@ pub enum CoverageError {
     Log(f64),
     /// Caller: a parameter of the monopoly-free bound is not positive and finite.
     #[error("{what} is {value}: it must be positive and finite")]
-    NotPositive {
-        /// Which parameter.
-        what: &'static str,
-        /// Its value.
-        value: f64,
-    },
+    NotPositive { what: &'static str, value: f64 },
 }
 
 impl Coverage {

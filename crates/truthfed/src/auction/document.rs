@@ -48,7 +48,6 @@ pub enum DocumentError {
     /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
     #[error("{at}{message}")]
     Shape {
-        /// Path of the field, empty or ending in a colon.
         at: FieldPath,
         /// What is wrong, with line and column.
         message: String,
@@ -58,32 +57,13 @@ pub enum DocumentError {
     Schema(String),
     /// The name of a client is not valid.
     #[error("offers[{index}].client: {error}")]
-    Client {
-        /// Position of the offer.
-        index: usize,
-        /// What is wrong.
-        error: ClientIdError,
-    },
+    Client { index: usize, error: ClientIdError },
     /// An ask is not an amount.
     #[error("offers[{index}].ask of {client}: {error}")]
-    Ask {
-        /// Position of the offer.
-        index: usize,
-        /// Whose.
-        client: String,
-        /// What is wrong.
-        error: AmountError,
-    },
+    Ask { index: usize, client: String, error: AmountError },
     /// An offered matrix is not a Gram matrix.
     #[error("offers[{index}].gram of {client}: {error}")]
-    Gram {
-        /// Position of the offer.
-        index: usize,
-        /// Whose.
-        client: String,
-        /// What is wrong.
-        error: GramError,
-    },
+    Gram { index: usize, client: String, error: GramError },
     /// The settled matrix is not a Gram matrix.
     #[error("base: {0}")]
     Base(GramError),
@@ -155,7 +135,6 @@ impl RoundDocument {
         Ok(Round::new(RoundDocument::read(text)?.into_spec()?)?)
     }
 
-    /// The document of a round.
     pub fn of(spec: &RoundSpec) -> RoundDocument {
         let offer = |offer: &Offer| {
             let (client, ask, gram) = (offer.client.to_string(), raw(offer.ask), offer.gram.rows());

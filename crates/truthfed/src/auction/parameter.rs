@@ -52,7 +52,6 @@ pub struct ParameterError {
     pub reason: Reason,
 }
 
-/// What is wrong with a value.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {

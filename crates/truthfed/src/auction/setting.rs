@@ -167,7 +167,6 @@ impl SettingError {
         }
     }
 
-    /// What is wrong with it.
     pub fn problem(&self) -> String {
         match self {
             SettingError::Name(name) => format!("is `{name}`: it must be one of {}", catalog::names().join(", ")),

@@ -45,7 +45,6 @@ pub struct Replay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Account {
-    /// Who.
     pub client: ClientId,
     /// Its true cost.
     pub cost: Amount,
@@ -58,7 +57,6 @@ pub struct Account {
 /// How a round ends for one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// What it asks.
     pub ask: Amount,
     /// What it is paid; none when it loses.
     pub payment: Option<Amount>,

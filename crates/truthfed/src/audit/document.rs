@@ -29,7 +29,6 @@ pub enum CounterexampleError {
     Shape {
         /// Path of the field, or `counterexample` for the whole.
         at: String,
-        /// What is wrong.
         message: String,
     },
     /// Another schema.
@@ -43,36 +42,16 @@ pub enum CounterexampleError {
     Property(UnknownProperty),
     /// An amount is none.
     #[error("{at}: {error}")]
-    Amount {
-        /// Path of the field.
-        at: String,
-        /// What is wrong.
-        error: AmountError,
-    },
+    Amount { at: String, error: AmountError },
     /// The name of a client is not valid.
     #[error("lies[{index}].client: {error}")]
-    Client {
-        /// Position of the lie.
-        index: usize,
-        /// What is wrong.
-        error: ClientIdError,
-    },
+    Client { index: usize, error: ClientIdError },
     /// The round has no such client.
     #[error("lies[{index}].client: {client} does not offer in the round")]
-    NotOffering {
-        /// Position of the lie.
-        index: usize,
-        /// Who.
-        client: String,
-    },
+    NotOffering { index: usize, client: String },
     /// Too many lies, too few, or of the wrong clients.
     #[error("lies: {property} needs {expected}")]
-    Lies {
-        /// The property.
-        property: Property,
-        /// What it needs.
-        expected: &'static str,
-    },
+    Lies { property: Property, expected: &'static str },
     /// The round is not valid.
     #[error("round: {0}")]
     Round(DocumentError),

@@ -24,7 +24,6 @@ pub struct Economics {
 pub struct Spread {
     /// Rounds in which it is defined.
     pub rounds: usize,
-    /// The mean.
     pub mean: f64,
     /// Half of the rounds have at most this.
     pub median: f64,

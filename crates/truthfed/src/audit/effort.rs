@@ -61,7 +61,6 @@ impl Effort {
         profile::Limits { asks, runs: (share(place + 1) - share(place)).min(self.runs) }
     }
 
-    /// The limits for each group.
     pub(super) fn for_group(&self, honest: &Outcome, clients: usize) -> coalition::Limits {
         let runs = self.runs_within(honest, clients) / self.groups.max(1);
         coalition::Limits { is_exhaustive: self.every_combination, runs: runs.clamp(FEWEST_RUNS, self.group_runs) }

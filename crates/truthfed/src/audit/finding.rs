@@ -7,7 +7,6 @@ use crate::auction::{ClientId, Round};
 /// A client asks something else than its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lie {
-    /// Who.
     pub client: ClientId,
     /// What it asks instead.
     pub ask: Amount,
@@ -42,7 +41,6 @@ impl Violation {
 pub struct Verdict {
     /// The name of the mechanism.
     pub mechanism: String,
-    /// The property.
     pub property: Property,
     /// What was tried: clients (`monotone`, `truthful`), clients that win (`ir`, `certified`), groups (`collusion`),
     /// rounds (`coverage`, `optimum`).

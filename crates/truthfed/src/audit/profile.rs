@@ -41,7 +41,6 @@ impl Suspect {
         Suspect { client, cost, round, seat, asks }
     }
 
-    /// The round in which it asks that.
     pub(super) fn round_at(&self, ask: Amount) -> Round {
         self.round.with_ask(&self.client, ask)
     }

@@ -53,7 +53,6 @@ impl<'r> Scene<'r> {
         Scene { round, effort, seed, suspects, groups, optimum }
     }
 
-    /// Audits one mechanism.
     pub(super) fn sheet(&self, audit: &Audit, mechanism: &dyn Mechanism) -> Sheet {
         let mut sheet = audit.empty_sheet();
         match mechanism.run(self.round) {

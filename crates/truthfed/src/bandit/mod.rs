@@ -105,11 +105,7 @@ pub enum RefreshError {
     WrongDimension { got: usize, expected: usize },
     /// Caller: rounding swallows the ridge beside so much data.
     #[error("lambda is {lambda}: beside this much data it must be at least {least:e}")]
-    RidgeDrowned {
-        lambda: f64,
-        /// The smallest safe ridge weight.
-        least: f64,
-    },
+    RidgeDrowned { lambda: f64, least: f64 },
     /// Sender: no data can produce such a Gram matrix.
     #[error("snapshot with ridge {lambda}: {error}")]
     NotPositive { lambda: f64, error: NotPositive },

@@ -23,48 +23,19 @@ pub enum OfferError {
     OtherClient { client: ClientId, from: ClientId },
     /// Member: another size than the federation's.
     #[error("gram of {client} has dimension {got}, the federation has {expected}")]
-    WrongDimension {
-        /// Whose offer.
-        client: ClientId,
-        /// Its dimension.
-        got: usize,
-        /// The federation's.
-        expected: usize,
-    },
+    WrongDimension { client: ClientId, got: usize, expected: usize },
     /// Member: offer less at a time.
     #[error("offer of {client} has {samples} samples, at most {most} are taken at a time")]
-    TooManySamples {
-        /// Whose offer.
-        client: ClientId,
-        /// The number of samples.
-        samples: u64,
-        /// The bound.
-        most: u64,
-    },
+    TooManySamples { client: ClientId, samples: u64, most: u64 },
     /// Member: no data gives no matrix.
     #[error("offer of {client} has 0 samples: its gram must be zero")]
-    NoSamples {
-        /// Whose offer.
-        client: ClientId,
-    },
+    NoSamples { client: ClientId },
     /// Member: more than that many contexts can give.
     #[error("gram of {client} has trace {trace}, {samples} samples of norm {norm} give at most {most}")]
-    TraceTooLarge {
-        /// Whose offer.
-        client: ClientId,
-        /// The trace.
-        trace: f64,
-        /// The number of samples.
-        samples: u64,
-        /// Longest context.
-        norm: f64,
-        /// The bound.
-        most: f64,
-    },
+    TraceTooLarge { client: ClientId, trace: f64, samples: u64, norm: f64, most: f64 },
     /// Member: no data gives such a matrix.
     #[error("gram of {client} is not positive semi-definite: pivot {pivot} at row {row} must not be below 0")]
     NotPositive {
-        /// Whose offer.
         client: ClientId,
         /// The first row whose pivot is not above 0.
         row: usize,
@@ -73,12 +44,7 @@ pub enum OfferError {
     },
     /// Member: that few contexts do not span so much.
     #[error("gram of {client} has a rank above {samples}: that many samples give at most that rank")]
-    RankTooHigh {
-        /// Whose offer.
-        client: ClientId,
-        /// The number of samples.
-        samples: u64,
-    },
+    RankTooHigh { client: ClientId, samples: u64 },
 }
 
 /// Why a delivery is not taken. The member may still deliver what it offered.
@@ -86,48 +52,21 @@ pub enum OfferError {
 pub enum DeliveryError {
     /// Member: another size than the federation's.
     #[error("moment of {client} has {got} entries, the federation has dimension {expected}")]
-    WrongDimension {
-        /// Whose delivery.
-        client: ClientId,
-        /// Its size.
-        got: usize,
-        /// The federation's dimension.
-        expected: usize,
-    },
+    WrongDimension { client: ClientId, got: usize, expected: usize },
     /// Member: an entry is NaN, infinite or above 10^15.
     #[error("entry {index} of the moment of {client} is {value}: it must be finite and at most 1e15 in size")]
-    OutOfRange {
-        /// Whose delivery.
-        client: ClientId,
-        /// Which entry.
-        index: usize,
-        /// The entry.
-        value: f64,
-    },
+    OutOfRange { client: ClientId, index: usize, value: f64 },
     /// Member: a direction in which it has no context has no reward either.
     #[error("moment of {client} lies outside the range of its gram: its energy {energy} must be at most {most}")]
     OutsideGram {
-        /// Whose delivery.
         client: ClientId,
         /// The energy, with a small ridge.
         energy: f64,
-        /// The bound.
         most: f64,
     },
     /// Member: more than rewards of that size can give.
     #[error("moment of {client} has energy {energy}, {samples} rewards of size {reward} give at most {most}")]
-    EnergyTooLarge {
-        /// Whose delivery.
-        client: ClientId,
-        /// The energy.
-        energy: f64,
-        /// The number of samples.
-        samples: u64,
-        /// Largest reward, in size.
-        reward: f64,
-        /// The bound.
-        most: f64,
-    },
+    EnergyTooLarge { client: ClientId, energy: f64, samples: u64, reward: f64, most: f64 },
 }
 
 /// Share of a size that is taken for rounding, whatever the number of samples.

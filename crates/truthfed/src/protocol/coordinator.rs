@@ -90,32 +90,13 @@ pub enum Rejection {
     NotAMember(ClientId),
     /// Member: for a round that is over. Harmless.
     #[error("round {got} is over, the last one opened is {last}")]
-    StaleRound {
-        /// The round of the message.
-        got: RoundId,
-        /// The last round.
-        last: RoundId,
-    },
+    StaleRound { got: RoundId, last: RoundId },
     /// Member: the message does not fit what the round is waiting for.
     #[error("{what} is not expected from {client} in this phase of round {round}")]
-    WrongPhase {
-        /// Whose message.
-        client: ClientId,
-        /// What it was.
-        what: &'static str,
-        /// The last round.
-        round: RoundId,
-    },
+    WrongPhase { client: ClientId, what: &'static str, round: RoundId },
     /// Member: the first message binds.
     #[error("{client} already sent another {what} in round {round}: the first stands")]
-    ConflictingRetry {
-        /// Whose message.
-        client: ClientId,
-        /// What it was.
-        what: &'static str,
-        /// The round.
-        round: RoundId,
-    },
+    ConflictingRetry { client: ClientId, what: &'static str, round: RoundId },
     /// Member: the offer cannot be right.
     #[error(transparent)]
     Offer(#[from] OfferError),

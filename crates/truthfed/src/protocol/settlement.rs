@@ -9,13 +9,10 @@ use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
 pub struct RoundRecord {
     /// Its number.
     pub round: RoundId,
-    /// Who asked for it.
     pub asked_by: ClientId,
-    /// When it was opened.
     pub opened: Time,
     /// When it ended.
     pub closed: Time,
-    /// How it ended.
     pub ending: Ending,
 }
 

@@ -42,12 +42,7 @@ pub enum GramError {
     Dimension(usize),
     /// Caller: a row, or the packed triangle, has the wrong number of entries.
     #[error("row {row} has {got} entries, expected {expected}")]
-    WrongSize {
-        /// Row index; the number of rows if the packed triangle itself is too short or long.
-        row: usize,
-        got: usize,
-        expected: usize,
-    },
+    WrongSize { row: usize, got: usize, expected: usize },
     /// Caller: an entry is NaN, infinite or above 10^15.
     #[error("entry ({row}, {column}) is {value}: it must be finite and at most 1e15 in size")]
     OutOfRange { row: usize, column: usize, value: f64 },

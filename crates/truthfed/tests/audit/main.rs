@@ -155,7 +155,6 @@ fn the_number_of_threads_does_not_matter() {
     assert!(audited(2) == one && audited(7) == one);
 }
 
-/// The round of a vector.
 fn vector(text: &str) -> Round {
     let vector: serde_json::Value = serde_json::from_str(text).unwrap();
     RoundDocument::read_round(&vector["round"].to_string()).unwrap()

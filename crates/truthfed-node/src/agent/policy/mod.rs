@@ -140,10 +140,7 @@ impl TryFrom<RawPolicy> for Policy {
 }
 
 impl Policy {
-    /// Reads a policy.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
+    /// Reads a policy. The error says what is wrong with it.
     pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
         let raw: RawPolicy = toml::from_str(text).map_err(|error| PolicyError::Unreadable(error.to_string()))?;
         raw.try_into()

@@ -34,12 +34,14 @@ const OFFER_ROUNDS: u64 = 1024;
 #[derive(Debug, PartialEq)]
 pub(super) enum Decision {
     /// It waits for the reward of this arm.
-    Open { arm: Vec<f64> },
-    /// Its reward was learned.
-    Learned { reward: f64 },
+    Open {
+        arm: Vec<f64>,
+    },
+    Learned {
+        reward: f64,
+    },
 }
 
-/// An offer as it was signed.
 #[derive(Debug, Clone)]
 pub(super) struct SignedOffer {
     pub(super) envelope: Envelope,
@@ -61,7 +63,6 @@ pub(super) struct Receipt {
 pub(super) struct Beside {
     /// A decision whose reward came.
     pub(super) learned: Option<(DecisionId, f64)>,
-    /// An offer to a round.
     pub(super) offer: Option<(RoundId, SignedOffer)>,
     pub(super) receipts: Vec<Receipt>,
 }
@@ -159,7 +160,6 @@ impl AgentStore {
         Ok(id)
     }
 
-    /// A decision that is known.
     pub(super) fn decision(&self, id: DecisionId) -> Result<Option<Decision>, FileError> {
         let sql = "SELECT arm, reward FROM decisions WHERE number = ?1 AND tag = ?2";
         let Ok(number) = i64::try_from(id.number) else { return Ok(None) };
@@ -210,7 +210,6 @@ impl AgentStore {
         found.map(offer).transpose()
     }
 
-    /// A receipt of a round.
     pub(super) fn receipt(&self, round: RoundId, kind: ReceiptKind) -> Result<Option<Receipt>, FileError> {
         let sql = "SELECT envelope, payment FROM receipts WHERE round = ?1 AND kind = ?2";
         let columns = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));

@@ -170,10 +170,8 @@ pub(super) async fn round(engine: &Handle, round: RoundId) -> Result<RoundReply,
     found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no round {round}")))
 }
 
-/// All rounds of a store, read without its coordinator.
-///
-/// # Errors
-/// When the store does not answer, or an entry cannot be read.
+/// All rounds of a store, read without its coordinator. Fails when the store does not answer, or an entry cannot be
+/// read.
 pub fn read_rounds(store: &mut dyn Store) -> Result<Vec<RoundReply>, StoreError> {
     let mut found: Vec<RoundReply> = Vec::new();
     let mut last = 0;

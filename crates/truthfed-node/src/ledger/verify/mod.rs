@@ -42,10 +42,8 @@ pub struct Trust {
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// Reads the whole journal of a store, up to its end when this begins, and its postings.
-///
-/// # Errors
-/// When the store cannot be read. What can be read and is wrong is in the report.
+/// Reads the whole journal of a store, up to its end when this begins, and its postings. Fails when the store cannot be
+/// read. What can be read and is wrong is in the report.
 pub fn verify(store: &mut dyn Store, trust: &Trust) -> Result<Report, StoreError> {
     let end = store.head()?.number;
     let (stored, replay) = (VecDeque::new(), Replay::new(*trust));

@@ -28,11 +28,9 @@ pub struct Problem {
     pub round: Option<RoundId>,
     /// Whom it concerns, if it is one member.
     pub member: Option<ClientId>,
-    /// What is wrong.
     pub fault: Fault,
     /// What follows from the entries before.
     pub expected: String,
-    /// What is there.
     pub found: String,
 }
 

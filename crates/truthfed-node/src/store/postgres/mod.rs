@@ -45,18 +45,14 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Connects, and brings the tables up to date. TLS is not spoken: an address that requires it is refused.
-    ///
-    /// # Errors
-    /// When the database does not answer or cannot be used, or its schema has another version.
+    /// Connects, and brings the tables up to date. TLS is not spoken: an address that requires it is refused. Fails
+    /// when the database does not answer or cannot be used, or its schema has another version.
     pub(crate) fn open(url: &str) -> Result<Postgres, StoreError> {
         Postgres::prepare(Address::for_writing(url)?, schema::migrate)
     }
 
-    /// Connects to a database whose tables are there already, to read only.
-    ///
-    /// # Errors
-    /// As [`Postgres::open`], and when there are no tables.
+    /// Connects to a database whose tables are there already, to read only. Fails as [`Postgres::open`], and when there
+    /// are no tables.
     pub(crate) fn open_existing(url: &str) -> Result<Postgres, StoreError> {
         Postgres::prepare(Address::for_reading(url)?, schema::check_current)
     }

@@ -45,20 +45,16 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file, readable by its owner only when it is made new, and brings its tables up to date.
-    ///
-    /// # Errors
-    /// When it is damaged, is no store, or has a schema of another version.
+    /// Opens a file, readable by its owner only when it is made new, and brings its tables up to date. Fails when it is
+    /// damaged, is no store, or has a schema of another version.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         sqlite_file::create(path).map_err(StoreError::Unusable)?;
         let store = Sqlite::start(path, connect(path, None)?)?;
         Ok(Sqlite { presence: Some(Presence::beside(path)?), ..store })
     }
 
-    /// As [`Sqlite::open`], on a file system (VFS) that is registered with SQLite under that name.
-    ///
-    /// # Errors
-    /// As [`Sqlite::open`], and when no file system has that name.
+    /// As [`Sqlite::open`], on a file system (VFS) that is registered with SQLite under that name. Fails as
+    /// [`Sqlite::open`], and when no file system has that name.
     pub fn open_on(path: &Path, vfs: &str) -> Result<Sqlite, StoreError> {
         Sqlite::start(path, connect(path, Some(vfs))?)
     }
@@ -73,10 +69,8 @@ impl Sqlite {
         Ok(Sqlite { connection, in_doubt: None, presence: None })
     }
 
-    /// Opens a file that is there already, to read only.
-    ///
-    /// # Errors
-    /// As [`Sqlite::open`], and when there is no file or it is empty.
+    /// Opens a file that is there already, to read only. Fails as [`Sqlite::open`], and when there is no file or it is
+    /// empty.
     pub fn open_existing(path: &Path) -> Result<Sqlite, StoreError> {
         if !path.try_exists().unwrap_or(false) {
             return Err(StoreError::Unusable(format!("there is no file {}", path.display())));

@@ -36,10 +36,8 @@ pub struct Audience {
 
 impl Audience {
     /// Gives users to clients in turn, in the order in which they first appear. Users who liked nothing, or so much
-    /// that fewer than `per_step - 1` items are left, never come along.
-    ///
-    /// # Errors
-    /// When the log is too small for what is asked, or a client has nobody who can be shown something.
+    /// that fewer than `per_step - 1` items are left, never come along. Fails when the log is too small for what is
+    /// asked, or a client has nobody who can be shown something.
     pub fn new(log: Log, clients: usize, per_step: usize, dimension: usize) -> Result<Audience, WorldError> {
         let (path, users, items) = (log.path.clone(), log.users(), log.items());
         if users < clients {

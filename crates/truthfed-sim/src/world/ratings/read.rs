@@ -26,7 +26,6 @@ pub enum Liked {
     /// The median of the log's values (the default): about half of the ratings, or more, are likes.
     #[default]
     Median,
-    /// That value.
     AtLeast(f64),
 }
 
@@ -51,10 +50,8 @@ struct Rating {
 }
 
 impl Log {
-    /// Reads a log.
-    ///
-    /// # Errors
-    /// When the file cannot be read, a line is not a rating, or there is none. Names the file, line and field.
+    /// Reads a log. Fails when the file cannot be read, a line is not a rating, or there is none. Names the file, line
+    /// and field.
     pub fn read(path: &Path, liked: Liked) -> Result<Log, WorldError> {
         let name = path.display().to_string();
         let io = |error| WorldError::Io { path: path.display().to_string(), error };
@@ -71,12 +68,10 @@ impl Log {
         }
     }
 
-    /// How many users it has.
     pub fn users(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// How many items it has.
     pub fn items(&self) -> usize {
         self.items
     }

@@ -147,7 +147,6 @@ impl History {
         self.rejected.len()
     }
 
-    /// The one rejected at a step.
     pub(super) fn rejected(&self, step: usize) -> &Ratio {
         &self.rejected[step]
     }

@@ -67,20 +67,10 @@ pub enum RoundError {
     DuplicateClient(ClientId),
     /// Member: the matrix has another size than the base.
     #[error("gram of {client} has dimension {got}, base has {expected}")]
-    WrongDimension {
-        /// Whose offer.
-        client: ClientId,
-        /// Its dimension.
-        got: usize,
-        /// The dimension of the base.
-        expected: usize,
-    },
+    WrongDimension { client: ClientId, got: usize, expected: usize },
     /// Member: no data gives such a matrix.
     #[error("gram of {client} is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace")]
-    NotPositive {
-        /// Whose offer.
-        client: ClientId,
-    },
+    NotPositive { client: ClientId },
     /// Caller: the settled statistics are broken.
     #[error("base is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace")]
     BaseNotPositive,
@@ -89,12 +79,7 @@ pub enum RoundError {
         "lambda is {lambda:?}, too small for matrices of this size and rounding: it must be at least {least:e} \
          (or write the matrices with more digits)"
     )]
-    LambdaTooSmall {
-        /// The ridge weight.
-        lambda: f64,
-        /// The least that is safe.
-        least: f64,
-    },
+    LambdaTooSmall { lambda: f64, least: f64 },
 }
 
 /// Names the first part that is wrong.
