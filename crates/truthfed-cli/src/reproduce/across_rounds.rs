@@ -18,52 +18,45 @@ const QUICK_MANIPULATORS: usize = 2;
 /// Seeds under which parameters are chosen; the measurement uses others.
 const CHOOSING_SEEDS: u64 = 3;
 
-pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
+pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     lab.stage("manipulation across rounds");
     let found: Vec<Findings> =
         SETTINGS.iter().map(|(_, changes)| plan(lab, changes).run(|| {})).collect::<Result<_, _>>()?;
     let mut items = vec![Item::Figure(figure(&found))];
     items.extend(SETTINGS.iter().zip(&found).map(|((title, _), found)| Item::Table(table(title, found))));
-    let section = Section::new(
-        "across-rounds",
-        "Across rounds",
-        [
-            format!(
-                "Truthfulness is a promise about one round. Here one client after another ({} of 8) follows a strategy over a \
-                 whole run while the others tell the truth. It asks a multiple of its cost in every round; it asks the \
-                 reserve, so that it sells only when it is essential; it withholds its data for some rounds and then \
-                 sells; or it enrols twice and gives each identity half of its data. Each gain compares with the same \
-                 client telling the truth in the same world. The parameters were chosen under {} seeds that the \
-                 measurement does not use.",
-                found[0].manipulators, found[0].choosing_seeds
-            ),
-            "A client can sell later what it does not sell now. Where every sale costs the same however much is sold \
-             (nearly so with the paper's cost), a higher ask sells less often and more at a time, for nearly as much \
-             money: the truth is the best ask of each round, but not the best plan. Where every sample costs the same, \
-             waiting saves nothing. It can still win a monopoly: a client that holds out has more data, and where the \
-             target is strict it is essential more often."
-                .to_owned(),
-        ],
-        items,
-    );
+    let text = [
+        format!(
+            "Truthfulness is a promise about one round. Here one client after another ({} of 8) follows a strategy \
+             over a whole run while the others tell the truth. It asks a multiple of its cost in every round; it asks \
+             the reserve, so that it sells only when it is essential; it withholds its data for some rounds and then \
+             sells; or it enrols twice and gives each identity half of its data. Each gain compares with the same \
+             client telling the truth in the same world. The parameters were chosen under {} seeds that the \
+             measurement does not use.",
+            found[0].manipulators, found[0].choosing_seeds
+        ),
+        "A client can sell later what it does not sell now. Where every sale costs the same however much is sold \
+         (nearly so with the paper's cost), a higher ask sells less often and more at a time, for nearly as much \
+         money: the truth is the best ask of each round, but not the best plan. Where every sample costs the same, \
+         waiting saves nothing. It can still win a monopoly: a client that holds out has more data, and where the \
+         target is strict it is essential more often."
+            .to_owned(),
+    ];
+    let section = Section::new("across-rounds", "Across rounds", text, items);
     Ok(Part { section, claims: vec![best_response_claim(&found[0])] })
 }
 
-fn plan(lab: &Lab<'_>, changes: &[&str]) -> Plan {
+fn plan(lab: &Lab, changes: &[&str]) -> Plan {
     let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).collect();
     let config = Config::read(SETTING, &changes).expect("the setting is valid");
-    let plan = Plan::new(config).with_seeds(lab.options().seeds).with_choosing_seeds(CHOOSING_SEEDS);
-    if lab.options().quick { plan.with_manipulators(QUICK_MANIPULATORS).with_choosing_seeds(1) } else { plan }
+    let plan = Plan::new(config).with_seeds(lab.seeds).with_choosing_seeds(CHOOSING_SEEDS);
+    if lab.quick { plan.with_manipulators(QUICK_MANIPULATORS).with_choosing_seeds(1) } else { plan }
 }
 
 fn figure(found: &[Findings]) -> Figure {
-    Figure::new(
-        "across-rounds",
-        "What one client gains over a whole run",
-        "Gain of the best strategy of each kind, relative to the utility of telling the truth. Under `inc-feducb` \
-                  the truth earns nothing; the tables show its gains.",
-        SETTINGS.iter().zip(found).map(|((title, _), found)| chart(title, found)),
-    )
+    let caption = "Gain of the best strategy of each kind, relative to the utility of telling the truth. Under \
+                   `inc-feducb` the truth earns nothing; the tables show its gains.";
+    let charts = SETTINGS.iter().zip(found).map(|((title, _), found)| chart(title, found));
+    Figure::new("across-rounds", "What one client gains over a whole run", caption, charts)
 }
 
 fn chart(title: &str, found: &Findings) -> Chart {
@@ -95,14 +88,13 @@ fn table(title: &str, found: &Findings) -> Table {
         cells.push(paying.unwrap_or_else(|| "nothing beyond chance".to_owned()));
         cells
     };
-    let mut header = vec!["mechanism".to_owned(), "utility with truth".to_owned()];
-    header.extend(Family::ALL.map(|family| short(family).to_owned()));
-    header.push("what pays".to_owned());
-    Table::new(format!(
-            "{title}: gain over the truth in units of money, with the best parameter of each kind in brackets (factor, or \
-             first round of selling). The last column lists gains above three standard errors; among so many cells one may \
-             be chance."
-        ), header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + Family::ALL.len())
+    let header = ["mechanism", "utility with truth"].into_iter().chain(Family::ALL.map(short)).chain(["what pays"]);
+    let caption = format!(
+        "{title}: gain over the truth in units of money, with the best parameter of each kind in brackets (factor, or \
+         first round of selling). The last column lists gains above three standard errors; among so many cells one may \
+         be chance."
+    );
+    Table::new(caption, header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + Family::ALL.len())
 }
 
 fn short(family: Family) -> &'static str {
@@ -131,16 +123,14 @@ fn best_response_claim(found: &Findings) -> Verdict {
         held.map_or(0.0, |held| held.gain.mean)
     };
     let most_by_holding_out = best.iter().map(holding_out).fold(f64::NEG_INFINITY, f64::max);
-    Verdict::new(
-        "across-rounds",
-        "Beyond the paper: if the truth is the best ask in every single round, it is also the best over a whole run.",
-        format!(
-            "the best strategy and its gain, {} clients, dimension 3: {}; asking the reserve until essential changes the \
-             utility by {most_by_holding_out:.1} at best",
-            found.clients,
-            best.iter().map(words).collect::<Vec<_>>().join("; ")
-        ),
-        refuted_if(best.iter().any(|finding| finding.pays())),
-        "truthfed simulate across-rounds.toml --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.125 --out one  # one client; see one/clients.csv, and again with behaviour.share=0",
-    )
+    let claim =
+        "Beyond the paper: if the truth is the best ask in every single round, it is also the best over a whole run.";
+    let measured = format!(
+        "the best strategy and its gain, {} clients, dimension 3: {}; asking the reserve until essential changes the \
+         utility by {most_by_holding_out:.1} at best",
+        found.clients,
+        best.iter().map(words).collect::<Vec<_>>().join("; ")
+    );
+    let command = "truthfed simulate across-rounds.toml --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.125 --out one  # one client; see one/clients.csv, and again with behaviour.share=0";
+    Verdict::new("across-rounds", claim, measured, refuted_if(best.iter().any(|finding| finding.pays())), command)
 }

@@ -20,26 +20,23 @@ const TOLD: [(&str, Property); 4] = [
     ("inc-feducb", Property::Collusion),
 ];
 
-pub(super) fn run(lab: &Lab<'_>) -> Part {
+pub(super) fn run(lab: &Lab) -> Part {
     lab.stage("audit");
     let rounds: Vec<Round> =
         (0..lab.many(400)).map(|seed| generate::varied_within(seed, CLIENTS, DIMENSIONS)).collect();
     let mechanisms: Vec<Box<dyn Mechanism>> = catalog::entries().iter().map(Entry::mechanism).collect();
     let mechanisms: Vec<&dyn Mechanism> = mechanisms.iter().map(AsRef::as_ref).collect();
     let findings = Audit::new(Property::ALL).rounds(&mechanisms, &rounds, || {});
-    let section = Section::new(
-        "audit",
-        "Audit",
-        [format!(
-            "The audit tries to refute eight properties of every mechanism on {} random rounds of 3 to 12 clients, most of them \
-             odd on purpose. It tries many asks of every client and many joint lies of groups, and narrows a change between \
-             two asks down to the micro-unit. A cell says in how many cases (clients, winners, groups or rounds) the \
-             property is broken, and whether the mechanism claims it. Finding nothing is not a proof; the proofs are in the \
-             documentation.",
-            rounds.len()
-        )],
-        [verdicts(&findings).into(), counterexamples(&findings).into()],
+    let text = format!(
+        "The audit tries to refute eight properties of every mechanism on {} random rounds of 3 to 12 clients, most of \
+         them odd on purpose. It tries many asks of every client and many joint lies of groups, and narrows a change \
+         between two asks down to the micro-unit. A cell says in how many cases (clients, winners, groups or rounds) \
+         the property is broken, and whether the mechanism claims it. Finding nothing is not a proof; the proofs are \
+         in the documentation.",
+        rounds.len()
     );
+    let items = [verdicts(&findings).into(), counterexamples(&findings).into()];
+    let section = Section::new("audit", "Audit", [text], items);
     Part { section, claims: vec![claims_hold(&findings)] }
 }
 
@@ -57,14 +54,12 @@ fn verdicts(findings: &Findings) -> Table {
         std::iter::once(label(entry.name)).chain(cells).collect()
     };
     let header = std::iter::once("mechanism".to_owned()).chain(Property::ALL.map(|property| property.to_string()));
-    Table::new(
-        "Verdicts. monotone: asking less keeps winning. ir: no winner is paid below its ask. truthful: no lie pays. \
-                  certified: the payment is the largest winning ask. collusion: no group can lie so that each member \
-                  gains. collusion-total: no group gains in total. coverage: the target is met. optimum: no cheaper set \
-                  meets it.",
-        header,
-        catalog::entries().iter().map(row),
-    )
+    let caption = "Verdicts. monotone: asking less keeps winning. ir: no winner is paid below its ask. truthful: no \
+                   lie pays. certified: the payment is the largest winning ask. collusion: no group can lie so that \
+                   each member gains. collusion-total: no group gains in total. coverage: the target is met. optimum: \
+                   no cheaper set meets it.";
+    let rows = catalog::entries().iter().map(row);
+    Table::new(caption, header, rows)
 }
 
 fn counterexamples(findings: &Findings) -> Table {
@@ -78,9 +73,10 @@ fn counterexamples(findings: &Findings) -> Table {
         let size = format!("{} in {}", spec.offers.len(), spec.base.dimension());
         Some(vec![label(name), property.to_string(), size, clients.join(", "), replay.to_string()])
     };
+    let caption = "Counterexamples, shrunk as far as possible. `truthfed audit --out DIR` writes them, and `truthfed \
+                   audit --replay FILE` explains one.";
     Table::new(
-        "Counterexamples, shrunk as far as possible. `truthfed audit --out DIR` writes them, and `truthfed audit \
-                  --replay FILE` explains one.",
+        caption,
         ["mechanism", "property", "clients in dimensions", "true costs", "what happens"],
         TOLD.iter().filter_map(row),
     )
@@ -95,11 +91,7 @@ fn claims_hold(findings: &Findings) -> Verdict {
     for verdict in claimed {
         (cases, broken, count) = (cases + verdict.cases, broken + verdict.violations, count + 1);
     }
-    Verdict::new(
-        "audit",
-        "Beyond the paper: the claims of all mechanisms here survive an audit.",
-        format!("{count} claims of {} mechanisms, {cases} cases: {broken} broken", catalog::entries().len()),
-        refuted_if(broken > 0),
-        "truthfed audit",
-    )
+    let claim = "Beyond the paper: the claims of all mechanisms here survive an audit.";
+    let measured = format!("{count} claims of {} mechanisms, {cases} cases: {broken} broken", catalog::entries().len());
+    Verdict::new("audit", claim, measured, refuted_if(broken > 0), "truthfed audit")
 }

@@ -1,101 +1,158 @@
 //! Beyond the paper: groups, the effect of parameters, and scaling.
 
 use rayon::prelude::*;
-use truthfed::auction::{Clock, Mechanism};
-use truthfed::generate::federation;
-use truthfed_report::chart::{Axis, Chart, Figure};
-use truthfed_report::page::Section;
+use truthfed::Amount;
+use truthfed::auction::{Clock, Greedy, Mechanism, Outcome, Round, RoundSpec, Seat};
+use truthfed::generate::{Stream, federation};
+use truthfed::protocol::Ending;
+use truthfed_report::chart::{Axis, Chart, Figure, Series};
+use truthfed_report::page::{Section, Verdict};
 use truthfed_sim::experiment::Spread;
 use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
-use super::lab::{INCENTIVE, Lab, SOCIAL_COST, series};
-use super::{Part, groups};
+use super::Part;
+use super::lab::{INCENTIVE, Lab, SOCIAL_COST, refuted_if, series};
 
-pub(super) fn run(lab: &Lab<'_>, runs: &[(String, Vec<Run>)]) -> Result<Part, WorldError> {
+pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
-    let (groups, groups_claim) = groups::run(lab, runs);
-    let section = Section::new(
-        "beyond",
-        "Beyond the paper",
-        ["This section shows what a group can gain together, and the effect of the parameters."],
-        [groups.into(), parameters(lab)?.into(), scaling(lab).into()],
+    let (groups, claim) = collusion(lab, runs);
+    let text = "This section shows what a group can gain together, and the effect of the parameters.";
+    let items = [groups.into(), parameters(lab)?.into(), scaling(lab).into()];
+    let section = Section::new("beyond", "Beyond the paper", [text], items);
+    Ok(Part { section, claims: vec![claim] })
+}
+
+/// Groups that double their asks together under a mechanism. By size: mean total gain over the members' costs, and share
+/// of groups in which every member gains.
+type Groups = (&'static str, Vec<(f64, Spread, f64)>);
+
+/// Tries groups of growing size.
+fn collusion(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> (Figure, Verdict) {
+    let rounds: Vec<Round> = recorded(runs).into_iter().take(lab.many(50) as usize).collect();
+    let sizes = [2, 5, 10, 15, 20, 25];
+    let try_all = |name: &'static str, mechanism: &dyn Mechanism| {
+        let points = sizes.map(|size| {
+            let draws =
+                |(index, round)| (0..4).map(move |draw| group_gain(mechanism, round, size, (index * 4 + draw) as u64));
+            let tried: Vec<(f64, bool)> = rounds.par_iter().enumerate().flat_map_iter(draws).collect();
+            let everyone_gains = tried.iter().filter(|(_, all)| *all).count() as f64 / tried.len() as f64;
+            (size as f64, Spread::of(tried.iter().map(|(gain, _)| *gain)), everyone_gains)
+        });
+        (name, points.to_vec())
+    };
+    let groups = [try_all("greedy", &Greedy), try_all("clock", &Clock)];
+    (group_figure(&groups), collusion_claim(&groups))
+}
+
+/// The rounds that `clock` ran in the comparison.
+fn recorded(runs: &[(&str, Vec<Run>)]) -> Vec<Round> {
+    let clock = runs.iter().find(|(name, _)| *name == "clock").map(|(_, runs)| runs.as_slice()).unwrap_or_default();
+    let records = clock.iter().flat_map(|run| &run.rounds);
+    let specs = records.filter_map(|(_, record)| match &record.ending {
+        Ending::Settled { spec, .. } => Some(RoundSpec::clone(spec)),
+        _ => None,
+    });
+    specs.filter_map(|spec| Round::new(spec).ok()).filter(|round| round.admitted() >= 2).collect()
+}
+
+/// What a random group gains in total by doubling its asks, relative to its costs, and whether each member gains.
+fn group_gain(mechanism: &dyn Mechanism, round: &Round, size: usize, seed: u64) -> (f64, bool) {
+    let mut stream = Stream::new(seed, 77);
+    let mut seats: Vec<Seat> = round.seats().collect();
+    let size = size.min(seats.len());
+    for i in 0..size {
+        let j = stream.between(i, seats.len() - 1);
+        seats.swap(i, j);
+    }
+    let group = &seats[..size];
+    let mut lying = round.spec();
+    for offer in &mut lying.offers {
+        if group.iter().any(|&seat| *round.client(seat) == offer.client) {
+            offer.ask = Amount::from_micros(2 * offer.ask.micros()).unwrap_or(Amount::MAX);
+        }
+    }
+    let honest = mechanism.run(round).expect("it never refuses");
+    let lied = mechanism.run(&Round::new(lying).expect("only asks changed")).expect("it never refuses");
+    let utility = |outcome: &Outcome, seat: Seat| {
+        let cost = round.ask(seat).to_f64();
+        outcome.winner(round.client(seat)).map_or(0.0, |won| won.payment.to_f64() - cost)
+    };
+    let gains: Vec<f64> = group.iter().map(|&seat| utility(&lied, seat) - utility(&honest, seat)).collect();
+    let costs: f64 = group.iter().map(|&seat| round.ask(seat).to_f64()).sum();
+    (gains.iter().sum::<f64>() / costs.max(1e-6), gains.iter().all(|gain| *gain > 0.0))
+}
+
+fn group_figure(groups: &[Groups]) -> Figure {
+    let gains = groups.iter().map(|(name, points)| series(*name, points.iter().map(|&(size, gain, _)| (size, gain))));
+    let percent = |&(size, _, share): &(f64, Spread, f64)| (size, Spread { mean: 100.0 * share, sd: 0.0 });
+    let shares = groups.iter().map(|(name, points)| series(*name, points.iter().map(percent)));
+    let chart = |title: &str, y: &str, series: Vec<Series>| {
+        Chart::lines(title, Axis::linear("members of the group"), Axis::linear(y), series)
+    };
+    let caption = "Random groups in the rounds that clock ran in the comparison. Under both mechanisms a group can \
+                   gain in total; under clock it is impossible that each of its members gains.";
+    let charts = [
+        chart("Total gain of the group", "gain over the group's costs", gains.collect()),
+        chart("Every member gains", "groups, %", shares.collect()),
+    ];
+    Figure::new("collusion", "Groups that double their asks together", caption, charts).in_columns(2)
+}
+
+fn collusion_claim(groups: &[Groups]) -> Verdict {
+    let shares = |name: &str| {
+        let (_, points) = groups.iter().find(|(mechanism, _)| *mechanism == name).expect("a mechanism tried");
+        points.iter().map(|(_, _, all)| *all).fold(0.0, f64::max)
+    };
+    let claim = "Beyond the paper: under clock no group can lie so that each of its members gains.";
+    let measured = format!(
+        "of random groups of 2 to 25 clients that double their asks, every member gains in at most {:.1} % under clock \
+         and {:.1} % under greedy",
+        100.0 * shares("clock"),
+        100.0 * shares("greedy")
     );
-    Ok(Part { section, claims: vec![groups_claim] })
+    Verdict::new("clock-groups", claim, measured, refuted_if(shares("clock") > 0.0), "truthfed reproduce")
 }
 
 /// The effect of coverage, epsilon and reserve on payments and social cost.
-fn parameters(lab: &Lab<'_>) -> Result<Figure, WorldError> {
-    let sweep = |method: &str, key: &str, values: &[&str]| -> Result<[Vec<(f64, Spread)>; 2], WorldError> {
-        let mut lines = [Vec::new(), Vec::new()];
-        for value in values {
-            let runs = lab.runs(&[("rounds.mechanism", method), (key, value)])?;
-            let x: f64 = value.parse().expect("a number");
-            lines[0].push((x, Spread::over(&runs, INCENTIVE)));
-            lines[1].push((x, Spread::over(&runs, SOCIAL_COST)));
-        }
-        Ok(lines)
-    };
-    let chart = |title: &str, x, methods: &[&str], key: &str, values: &[&str]| -> Result<Chart, WorldError> {
+fn parameters(lab: &Lab) -> Result<Figure, WorldError> {
+    let chart = |title: &str, x, methods: &[&str], key: &str, values: &[f64]| -> Result<Chart, WorldError> {
         let mut lines = Vec::new();
         for method in methods {
-            let [paid, cost] = sweep(method, key, values)?;
-            lines.push(series(format!("{method}, incentive"), paid));
-            lines.push(series(format!("{method}, social cost"), cost));
+            let runs = lab.runs_with(&[("rounds.mechanism", method)], key, values)?;
+            for (name, figure) in [("incentive", INCENTIVE), ("social cost", SOCIAL_COST)] {
+                let points = values.iter().zip(&runs).map(|(&x, runs)| (x, Spread::over(runs, figure)));
+                lines.push(series(format!("{method}, {name}"), points));
+            }
         }
         Ok(Chart::lines(title, x, Axis::log("units of money"), lines))
     };
-    Ok(Figure::new(
-        "parameters",
-        "Effect of coverage, epsilon and reserve",
-        "Payments and social cost when one parameter changes and the others stay.",
-        [
-            chart(
-                "Coverage",
-                Axis::linear("coverage"),
-                &["clock"],
-                "rounds.coverage",
-                &["0.1", "0.3", "0.5", "0.7", "0.9"],
-            )?,
-            chart(
-                "Epsilon",
-                Axis::log("epsilon"),
-                &["truth-fedban", "ratchet"],
-                "rounds.epsilon",
-                &["0.1", "0.25", "0.5", "1", "2"],
-            )?,
-            chart("Reserve", Axis::log("reserve"), &["clock"], "rounds.reserve", &["100", "300", "1000", "10000"])?,
-        ],
-    )
-    .in_columns(3))
+    let (clock, printed) = (&["clock"], &["truth-fedban", "ratchet"]);
+    let (coverage, epsilon, reserve) = (Axis::linear("coverage"), Axis::log("epsilon"), Axis::log("reserve"));
+    let caption = "Payments and social cost when one parameter changes and the others stay.";
+    let charts = [
+        chart("Coverage", coverage, clock, "rounds.coverage", &[0.1, 0.3, 0.5, 0.7, 0.9])?,
+        chart("Epsilon", epsilon, printed, "rounds.epsilon", &[0.1, 0.25, 0.5, 1.0, 2.0])?,
+        chart("Reserve", reserve, clock, "rounds.reserve", &[100.0, 300.0, 1000.0, 10_000.0])?,
+    ];
+    Ok(Figure::new("parameters", "Effect of coverage, epsilon and reserve", caption, charts).in_columns(3))
 }
 
 /// Log determinants of clock with all payments.
-fn scaling(lab: &Lab<'_>) -> Figure {
-    let sizes: &[usize] = if lab.options().quick { &[100, 1000] } else { &[100, 300, 1000, 3000, 10_000] };
-    let lines: Vec<_> = [5, 10, 25]
-        .into_iter()
-        .map(|dimension| {
-            let count = |&clients: &usize| {
-                let outcome = Clock.run(&federation(clients, dimension, 1)).expect("it never refuses");
-                let work = outcome.evaluations();
-                let per_client = (work.select + work.price) as f64 / clients as f64;
-                (clients as f64, Spread { mean: per_client, sd: 0.0 })
-            };
-            let points: Vec<_> = sizes.par_iter().map(count).collect();
-            series(format!("d = {dimension}"), points)
-        })
-        .collect();
-    Figure::new(
-        "scaling",
-        "Clock on large federations",
-        "Log determinants per client for one round of clock with all exact payments. The count is nearly flat \
-                  in N, so the total is nearly linear.",
-        [Chart::lines(
-            "Log determinants per client",
-            Axis::log("clients N"),
-            Axis::linear("log determinants per client"),
-            lines,
-        )],
-    )
+fn scaling(lab: &Lab) -> Figure {
+    let sizes: &[usize] = if lab.quick { &[100, 1000] } else { &[100, 300, 1000, 3000, 10_000] };
+    let lines = [5, 10, 25].map(|dimension| {
+        let count = |&clients: &usize| {
+            let outcome = Clock.run(&federation(clients, dimension, 1)).expect("it never refuses");
+            let work = outcome.evaluations();
+            let per_client = (work.select + work.price) as f64 / clients as f64;
+            (clients as f64, Spread { mean: per_client, sd: 0.0 })
+        };
+        series(format!("d = {dimension}"), sizes.par_iter().map(count).collect::<Vec<_>>())
+    });
+    let per_client = Axis::linear("log determinants per client");
+    let caption = "Log determinants per client for one round of clock with all exact payments. The count is nearly \
+                   flat in N, so the total is nearly linear.";
+    let charts = [Chart::lines("Log determinants per client", Axis::log("clients N"), per_client, lines)];
+    Figure::new("scaling", "Clock on large federations", caption, charts)
 }

@@ -11,46 +11,31 @@ use truthfed_sim::world::WorldError;
 
 use crate::progress::Progress;
 
-/// How much to run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
-    /// Seeds of each experiment.
-    pub(super) seeds: u64,
-    /// Fewer steps and rounds, for `--quick`.
-    pub(super) quick: bool,
-}
-
 /// The steps of the paper's experiments.
 const STEPS: u64 = 6250;
 const QUICK_STEPS: u64 = 1500;
 
-pub(super) struct Lab<'p> {
-    options: Options,
-    progress: &'p Progress,
+/// How much to run.
+pub(super) struct Lab {
+    pub(super) seeds: u64,
+    /// Fewer steps and rounds, for `--quick`.
+    pub(super) quick: bool,
+    pub(super) progress: Progress,
 }
 
-impl<'p> Lab<'p> {
-    pub(super) fn new(options: Options, progress: &'p Progress) -> Lab<'p> {
-        Lab { options, progress }
-    }
-
-    pub(super) fn options(&self) -> Options {
-        self.options
-    }
-
-    /// Announces the next group of experiments.
+impl Lab {
     pub(super) fn stage(&self, name: &str) {
         self.progress.note(name);
     }
 
     /// `count`, or a tenth of it with `--quick`.
     pub(super) fn many(&self, count: u64) -> u64 {
-        if self.options.quick { count.div_ceil(10) } else { count }
+        if self.quick { count.div_ceil(10) } else { count }
     }
 
     /// Steps of an experiment in the paper's setting.
     pub(super) fn steps(&self) -> u64 {
-        if self.options.quick { QUICK_STEPS } else { STEPS }
+        if self.quick { QUICK_STEPS } else { STEPS }
     }
 
     /// The paper's setting with some keys changed.
@@ -62,16 +47,17 @@ impl<'p> Lab<'p> {
 
     /// Runs the paper's setting with these changes under all seeds.
     pub(super) fn runs(&self, changes: &[(&str, &str)]) -> Result<Vec<Run>, WorldError> {
-        run_seeds(&self.config(changes), self.options.seeds, || {})
+        run_seeds(&self.config(changes), self.seeds, || {})
     }
 
-    /// [`Lab::runs`] for many sets of changes, in parallel.
-    pub(super) fn runs_of(&self, configurations: &[Vec<(&str, String)>]) -> Result<Vec<Vec<Run>>, WorldError> {
-        let run = |changes: &Vec<(&str, String)>| {
-            let changes: Vec<(&str, &str)> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            self.runs(&changes)
-        };
-        configurations.par_iter().map(run).collect()
+    /// [`Lab::runs`] with each value of one key in turn, in parallel.
+    pub(super) fn runs_with(
+        &self,
+        changes: &[(&str, &str)],
+        key: &str,
+        values: &[impl ToString + Sync],
+    ) -> Result<Vec<Vec<Run>>, WorldError> {
+        values.par_iter().map(|value| self.runs(&[changes, &[(key, &value.to_string())]].concat())).collect()
     }
 }
 
@@ -99,12 +85,10 @@ pub(super) const ROUNDS: fn(&Totals) -> f64 = |totals| totals.rounds as f64;
 
 /// Mean ± standard deviation, with more decimals the smaller the mean.
 pub(super) fn plus_minus(spread: Spread) -> String {
-    let digits = if spread.mean.abs() >= 1000.0 {
-        0
-    } else if spread.mean.abs() >= 10.0 {
-        1
-    } else {
-        2
+    let digits = match spread.mean.abs() {
+        1000.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
     };
     format!("{:.digits$} ± {:.digits$}", spread.mean, spread.sd)
 }
@@ -112,6 +96,11 @@ pub(super) fn plus_minus(spread: Spread) -> String {
 /// One of the totals over the seeds, as [`plus_minus`] prints it.
 pub(super) fn measured(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> String {
     plus_minus(Spread::over(runs, figure))
+}
+
+/// One of the totals of two groups of runs.
+pub(super) fn against(runs: &[Run], others: &[Run], figure: fn(&Totals) -> f64) -> String {
+    format!("{} against {}", measured(runs, figure), measured(others, figure))
 }
 
 pub(super) fn reproduced_if(holds: bool) -> VerdictKind {

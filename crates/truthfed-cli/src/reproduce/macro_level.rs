@@ -32,31 +32,21 @@ impl Line {
     }
 }
 
-pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
+pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     lab.stage("misreporting of many");
     let percents: Vec<f64> = (0..=10).map(|tenth| 10.0 * f64::from(tenth)).collect();
+    let shares: Vec<f64> = percents.iter().map(|percent| percent / 100.0).collect();
     let mut lines = Vec::new();
     for method in METHODS {
         for (report, kind, factor) in REPORTS {
-            let configuration = |percent: &f64| {
-                vec![
-                    ("rounds.mechanism", method.to_owned()),
-                    ("behaviour.kind", kind.to_owned()),
-                    ("behaviour.factor", factor.to_owned()),
-                    ("behaviour.share", (percent / 100.0).to_string()),
-                ]
-            };
-            let runs = lab.runs_of(&percents.iter().map(configuration).collect::<Vec<_>>())?;
+            let changes = [("rounds.mechanism", method), ("behaviour.kind", kind), ("behaviour.factor", factor)];
+            let runs = lab.runs_with(&changes, "behaviour.share", &shares)?;
             lines.push(Line { method, report, points: percents.iter().copied().zip(runs).collect() });
         }
     }
-    let section = Section::new(
-        "macro",
-        "Many clients misreport",
-        ["From 0 to 100 % of the clients, drawn by the seed, report twice or half their true cost in every round. \
-             Social cost counts true costs."],
-        [figure(&lines).into()],
-    );
+    let text = "From 0 to 100 % of the clients, drawn by the seed, report twice or half their true cost in every \
+                round. Social cost counts true costs.";
+    let section = Section::new("macro", "Many clients misreport", [text], [figure(&lines).into()]);
     Ok(Part { section, claims: claims(&lines) })
 }
 
@@ -66,38 +56,20 @@ fn figure(lines: &[Line]) -> Figure {
             lines.iter().map(|line| series(format!("{}, {}", label(line.method), line.report), line.spreads(figure)));
         Chart::lines(title, Axis::linear("misreporting clients, %"), Axis::linear(y), series)
     };
-    Figure::new(
-        "figure-2",
-        "Overall impact of misreporting",
-        "Figures 2a to 2d of the paper, and the same for clock. Factors 2 and 0.5.",
-        [
-            chart("Regret", "cumulative regret", REGRET),
-            chart("Communication", "scalars sent", SCALARS),
-            chart("Incentive", "units of money", INCENTIVE),
-            chart("Social cost", "units of money", SOCIAL_COST),
-        ],
-    )
-    .in_columns(2)
+    let caption = "Figures 2a to 2d of the paper, and the same for clock. Factors 2 and 0.5.";
+    let charts = [
+        chart("Regret", "cumulative regret", REGRET),
+        chart("Communication", "scalars sent", SCALARS),
+        chart("Incentive", "units of money", INCENTIVE),
+        chart("Social cost", "units of money", SOCIAL_COST),
+    ];
+    Figure::new("figure-2", "Overall impact of misreporting", caption, charts).in_columns(2)
 }
 
 /// Runs all shares at once, from a file beside the page.
 const COMMAND: &str = "truthfed sweep misreport.toml";
 /// The content of that file.
-pub(super) const SWEEP: &str = "\
-# Figure 2: from none to all of the clients over-report; set kind to under and factor to 0.5 for the other half.
-[rounds]
-mechanism = \"truth-fedban\"
-
-[behaviour]
-kind = \"over\"
-factor = 2.0
-
-[sweep]
-seeds = 5
-
-[sweep.grid]
-\"behaviour.share\" = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-";
+pub(super) const SWEEP: &str = include_str!("misreport.toml");
 
 fn claims(lines: &[Line]) -> Vec<Verdict> {
     let printed = |report: &str| {
@@ -112,52 +84,35 @@ fn flat_regret(over: &Line, under: &Line) -> Verdict {
     let start = over.at(0.0, REGRET);
     let points = over.spreads(REGRET).into_iter().chain(under.spreads(REGRET));
     let farthest = points.map(|(_, spread)| (spread.mean - start.mean).abs()).fold(0.0, f64::max);
-    Verdict::new(
-        "flat-regret",
-        "However many clients misreport, the regret stays the same.",
-        format!(
-            "regret {} without misreports; with misreports the mean differs by at most {farthest:.2}",
-            plus_minus(start)
-        ),
-        reproduced_if(farthest <= start.sd),
-        COMMAND,
-    )
+    let regret = plus_minus(start);
+    let claim = "However many clients misreport, the regret stays the same.";
+    let measured =
+        format!("regret {regret} without misreports; with misreports the mean differs by at most {farthest:.2}");
+    Verdict::new("flat-regret", claim, measured, reproduced_if(farthest <= start.sd), COMMAND)
 }
 
 fn communication(over: &Line, under: &Line) -> Verdict {
-    let (start, all_over, all_under) = (over.at(0.0, SCALARS), over.at(100.0, SCALARS), under.at(100.0, SCALARS));
-    let half = (over.at(50.0, SCALARS), under.at(50.0, SCALARS));
-    let rises = half.1.mean > start.mean && all_under.mean > start.mean;
-    let falls = half.0.mean < start.mean && all_over.mean < start.mean;
-    Verdict::new(
-        "communication",
-        "Communication rises when clients under-report and falls when they over-report.",
-        format!(
-            "scalars {} when all are truthful; under-reporting by half {} and all {}; over-reporting by half {} and all {}",
-            plus_minus(start),
-            plus_minus(half.1),
-            plus_minus(all_under),
-            plus_minus(half.0),
-            plus_minus(all_over),
-        ),
-        reproduced_if(rises && falls),
-        COMMAND,
-    )
+    let start = over.at(0.0, SCALARS);
+    let [half_over, all_over] = [50.0, 100.0].map(|percent| over.at(percent, SCALARS));
+    let [half_under, all_under] = [50.0, 100.0].map(|percent| under.at(percent, SCALARS));
+    let rises = half_under.mean > start.mean && all_under.mean > start.mean;
+    let falls = half_over.mean < start.mean && all_over.mean < start.mean;
+    let [start, half_over, all_over, half_under, all_under] =
+        [start, half_over, all_over, half_under, all_under].map(plus_minus);
+    let claim = "Communication rises when clients under-report and falls when they over-report.";
+    let measured = format!(
+        "scalars {start} when all are truthful; under-reporting by half {half_under} and all {all_under}; \
+         over-reporting by half {half_over} and all {all_over}"
+    );
+    Verdict::new("communication", claim, measured, reproduced_if(rises && falls), COMMAND)
 }
 
 fn collusion(over: &Line) -> Verdict {
     let (start, end) = (over.at(0.0, INCENTIVE), over.at(100.0, INCENTIVE));
-    Verdict::new(
-        "collusion",
-        "If all clients over-report together, the coordinator pays more.",
-        format!(
-            "incentive {} when all are truthful, {} when all ask twice their cost",
-            plus_minus(start),
-            plus_minus(end)
-        ),
-        reproduced_if(end.mean > start.mean),
-        COMMAND,
-    )
+    let (truthful, doubled) = (plus_minus(start), plus_minus(end));
+    let claim = "If all clients over-report together, the coordinator pays more.";
+    let measured = format!("incentive {truthful} when all are truthful, {doubled} when all ask twice their cost");
+    Verdict::new("collusion", claim, measured, reproduced_if(end.mean > start.mean), COMMAND)
 }
 
 fn division(over: &Line, under: &Line, clock: &Line) -> Verdict {
@@ -170,21 +125,17 @@ fn division(over: &Line, under: &Line, clock: &Line) -> Verdict {
         (end.mean - start.mean).abs() <= start.sd.max(end.sd)
     };
     let near_half = |percent: f64| (30.0..=70.0).contains(&percent);
-    Verdict::new(
-        "division",
-        "Social cost is highest when about half of the clients misreport, and back at its start when all do.",
-        format!(
-            "over-reporting: highest at {} %, {} at 0 % and {} at 100 %; under-reporting: highest at {} %, {} and {}; \
-             under clock over-reporting is highest at {} %",
-            peak(over),
-            plus_minus(over.at(0.0, SOCIAL_COST)),
-            plus_minus(over.at(100.0, SOCIAL_COST)),
-            peak(under),
-            plus_minus(under.at(0.0, SOCIAL_COST)),
-            plus_minus(under.at(100.0, SOCIAL_COST)),
-            peak(clock),
-        ),
-        reproduced_if(near_half(peak(over)) && near_half(peak(under)) && back(over) && back(under)),
-        COMMAND,
-    )
+    let words = |line: &Line| {
+        let [start, end] = [0.0, 100.0].map(|percent| plus_minus(line.at(percent, SOCIAL_COST)));
+        (peak(line), start, end)
+    };
+    let ((over_peak, over_start, over_end), (under_peak, under_start, under_end)) = (words(over), words(under));
+    let claim = "Social cost is highest when about half of the clients misreport, and back at its start when all do.";
+    let measured = format!(
+        "over-reporting: highest at {over_peak} %, {over_start} at 0 % and {over_end} at 100 %; under-reporting: \
+         highest at {under_peak} %, {under_start} and {under_end}; under clock over-reporting is highest at {} %",
+        peak(clock),
+    );
+    let holds = near_half(over_peak) && near_half(under_peak) && back(over) && back(under);
+    Verdict::new("division", claim, measured, reproduced_if(holds), COMMAND)
 }

@@ -38,27 +38,22 @@ impl Outcome {
     }
 }
 
-pub(super) fn run(lab: &Lab<'_>) -> Result<Part, WorldError> {
+pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     lab.stage("misreporting of one client");
-    let outcomes: Vec<Outcome> = METHODS.iter().map(|method| outcome(lab, method)).collect::<Result<_, _>>()?;
-    let section = Section::new(
-        "micro",
-        "One client misreports",
-        ["One client, drawn by the seed, reports twice or half its true cost in every round; the others tell the \
-             truth. The paper does not state its factors. The height of a bar is relative to telling the truth; its \
-             label is the absolute value."],
-        [figure(&outcomes).into()],
-    );
+    let outcome = |method: &'static str| {
+        let reports = REPORTS.iter().map(|(_, kind, factor)| one_client(lab, method, kind, factor));
+        Ok(Outcome { method, reports: reports.collect::<Result<_, _>>()? })
+    };
+    let outcomes: Vec<Outcome> = METHODS.into_iter().map(outcome).collect::<Result<_, WorldError>>()?;
+    let text = "One client, drawn by the seed, reports twice or half its true cost in every round; the others tell the \
+                truth. The paper does not state its factors. The height of a bar is relative to telling the truth; its \
+                label is the absolute value.";
+    let section = Section::new("micro", "One client misreports", [text], [figure(&outcomes).into()]);
     Ok(Part { section, claims: claims(&outcomes) })
 }
 
-fn outcome(lab: &Lab<'_>, method: &'static str) -> Result<Outcome, WorldError> {
-    let reports = REPORTS.iter().map(|(_, kind, factor)| one_client(lab, method, kind, factor));
-    Ok(Outcome { method, reports: reports.collect::<Result<_, _>>()? })
-}
-
 /// The totals of the client that each seed draws, if it behaves this way.
-fn one_client(lab: &Lab<'_>, method: &str, kind: &str, factor: &str) -> Result<Vec<ClientTotals>, WorldError> {
+fn one_client(lab: &Lab, method: &str, kind: &str, factor: &str) -> Result<Vec<ClientTotals>, WorldError> {
     let method = ("rounds.mechanism", method);
     let config = lab.config(&[method, ("behaviour.kind", kind), ("behaviour.factor", factor)]);
     // The same client in every case: the one that a share of 4 % of 25 clients draws.
@@ -70,17 +65,12 @@ fn one_client(lab: &Lab<'_>, method: &str, kind: &str, factor: &str) -> Result<V
         all[one] = config.raw().behaviour.kind;
         Ok(Simulation::new(&config, seed)?.with_behaviours(all).run().clients[one])
     };
-    (1..=lab.options().seeds).into_par_iter().map(run).collect()
+    (1..=lab.seeds).into_par_iter().map(run).collect()
 }
 
 fn figure(outcomes: &[Outcome]) -> Figure {
-    Figure::new(
-        "figure-1cd",
-        "What one client gets by misreporting",
-        "Figures 1c and 1d of the paper, and the same for clock. Factors 2 and 0.5.",
-        outcomes.iter().map(chart),
-    )
-    .in_columns(3)
+    let caption = "Figures 1c and 1d of the paper, and the same for clock. Factors 2 and 0.5.";
+    Figure::new("figure-1cd", "What one client gets by misreporting", caption, outcomes.iter().map(chart)).in_columns(3)
 }
 
 fn chart(outcome: &Outcome) -> Chart {
@@ -93,7 +83,7 @@ fn chart(outcome: &Outcome) -> Chart {
             sd: spread.sd / scale,
             label: Some(short(spread.mean)),
         };
-        BarGroup { name: name.to_owned(), bars: REPORTS.iter().zip(spreads).map(bar).collect() }
+        BarGroup::new(name, REPORTS.iter().zip(spreads).map(bar))
     };
     let groups = vec![
         group("regret", &outcome.spreads(|client| client.regret)),

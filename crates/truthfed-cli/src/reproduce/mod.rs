@@ -7,7 +7,6 @@
 mod across_rounds;
 mod audit;
 mod beyond;
-mod groups;
 mod growth;
 mod lab;
 mod macro_level;
@@ -20,10 +19,9 @@ mod single_rounds;
 use anyhow::Context;
 use truthfed_report::page::{Section, Verdict, VerdictKind};
 use truthfed_sim::output::OutputFolder;
-use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
-use self::lab::{Lab, Options};
+use self::lab::Lab;
 use crate::args::ReproduceArgs;
 use crate::progress::Progress;
 use crate::report::{Report, table};
@@ -31,59 +29,55 @@ use crate::report::{Report, table};
 /// How many groups of experiments [`measure`] runs.
 const STAGES: u64 = 9;
 
-/// The result of one module.
 struct Part {
     section: Section,
     claims: Vec<Verdict>,
 }
 
-/// The whole reproduction, ready to be written.
 struct Reproduction {
-    options: Options,
+    seeds: u64,
+    quick: bool,
     sections: Vec<Section>,
     claims: Vec<Verdict>,
-    /// Rows of the table of methods: regret, scalars, social cost and incentive, each a mean over the seeds.
-    summary: Vec<Vec<String>>,
-    runs: Vec<(String, Vec<Run>)>,
+    runs: methods::Runs,
 }
 
 pub(crate) fn run(args: &ReproduceArgs) -> anyhow::Result<Report> {
     // Before the experiments: nobody should wait for a report that cannot be written.
     let folder = OutputFolder::open(&args.out, &output::REPRODUCTION)?;
     let seeds = if args.quick { args.seeds.min(2) } else { args.seeds };
-    let progress = Progress::new("stages", STAGES);
-    let reproduction = measure(Options { seeds, quick: args.quick }, &progress)?;
-    progress.finish();
+    let lab = Lab { seeds, quick: args.quick, progress: Progress::new("stages", STAGES) };
+    let reproduction = measure(&lab)?;
+    lab.progress.finish();
     let page = output::write(&reproduction, folder).context("the report is not written")?;
     if args.json {
         return Ok(Report::done(output::claims_json(&reproduction.claims)));
     }
     let header = ["method", "regret", "communication", "social cost", "incentive"];
-    let methods = table(&header, &[1, 2, 3, 4], reproduction.summary);
+    let methods = table(&header, &[1, 2, 3, 4], reproduction.runs.iter().map(methods::summary).collect());
     let verdicts = output::verdicts(&reproduction.claims);
     let claims = claims(&reproduction.claims);
     Ok(Report::done(format!("{methods}\n{claims}\n{verdicts}\nreport: {}\n", page.display())))
 }
 
-fn measure(options: Options, progress: &Progress) -> Result<Reproduction, WorldError> {
-    let lab = Lab::new(options, progress);
+fn measure(lab: &Lab) -> Result<Reproduction, WorldError> {
     let (mut sections, mut claims) = (Vec::new(), Vec::new());
     let mut add = |part: Part| {
-        progress.step();
+        lab.progress.step();
         sections.push(part.section);
         claims.extend(part.claims);
     };
-    let methods = methods::run(&lab)?;
-    add(methods.part);
-    add(micro_level::run(&lab)?);
-    add(macro_level::run(&lab)?);
-    add(single_rounds::run(&lab));
-    add(optimum::run(&lab));
-    add(growth::run(&lab)?);
-    add(audit::run(&lab));
-    add(across_rounds::run(&lab)?);
-    add(beyond::run(&lab, &methods.runs)?);
-    Ok(Reproduction { options, sections, claims, summary: methods.summary, runs: methods.runs })
+    let (compared, runs) = methods::run(lab)?;
+    add(compared);
+    add(micro_level::run(lab)?);
+    add(macro_level::run(lab)?);
+    add(single_rounds::run(lab));
+    add(optimum::run(lab));
+    add(growth::run(lab)?);
+    add(audit::run(lab));
+    add(across_rounds::run(lab)?);
+    add(beyond::run(lab, &runs)?);
+    Ok(Reproduction { seeds: lab.seeds, quick: lab.quick, sections, claims, runs })
 }
 
 fn claims(claims: &[Verdict]) -> String {

@@ -1,5 +1,6 @@
 //! The report on disk: page, figures, data, claims, rounds and a manifest.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -14,7 +15,6 @@ use truthfed_sim::output::{Kind, OutputFolder};
 use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
-use super::lab::Options;
 use super::macro_level::SWEEP;
 use super::micro_level::COUNTEREXAMPLE;
 use super::single_rounds::FIXED_GRID;
@@ -34,38 +34,35 @@ pub(super) const REPRODUCTION: Kind = Kind {
 
 /// The page: claims on top, then the sections, settings at the end.
 fn page(reproduction: &Reproduction) -> Page {
-    let Reproduction { options, sections, claims, .. } = reproduction;
+    let Reproduction { sections, claims, .. } = reproduction;
     let lead = format!(
         "A reproduction of Incentivized Truthful Communication for Federated Bandits (Wei, Li, Ren, Xu and Wang, ICLR \
          2024). {}",
         verdicts(claims)
     );
-    let text = "Each row states a claim in our words, the measurement, and a command that repeats it. Run the commands in \
-                the folder of this page: it holds the files they read.";
+    let text = "Each row states a claim in our words, the measurement, and a command that repeats it. Run the commands \
+                in the folder of this page: it holds the files they read.";
     let claims = Section::new("claims", "Claims", [text], [Item::Verdicts(claims.clone())]);
     let sections = std::iter::once(claims).chain(sections.iter().cloned()).collect();
-    Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(*options) }
+    Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(reproduction) }
 }
 
 pub(super) fn verdicts(claims: &[Verdict]) -> String {
     let count = |kind: VerdictKind| claims.iter().filter(|claim| claim.verdict == kind).count();
-    format!(
-        "{} claims: {} reproduced, {} not reproduced, {} refuted by a counterexample.",
-        claims.len(),
-        count(VerdictKind::Reproduced),
-        count(VerdictKind::NotReproduced),
-        count(VerdictKind::Refuted),
-    )
+    let [held, failed, refuted] =
+        [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted].map(count);
+    let all = claims.len();
+    format!("{all} claims: {held} reproduced, {failed} not reproduced, {refuted} refuted by a counterexample.")
 }
 
-fn footer(options: Options) -> String {
-    let look = if options.quick { " Run with --quick: fewer steps and rounds than the paper." } else { "" };
+fn footer(reproduction: &Reproduction) -> String {
+    let look = if reproduction.quick { " Run with --quick: fewer steps and rounds than the paper." } else { "" };
     format!(
         "truthfed {}. Seeds 1 to {}.{look} All figures are mean and standard deviation over the seeds. inc-feducb is \
          reconstructed from its outline. `config.toml` beside this page has the configuration, `rounds/` the rounds of \
          the comparison.",
         env!("CARGO_PKG_VERSION"),
-        options.seeds
+        reproduction.seeds
     )
 }
 
@@ -94,7 +91,7 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
             folder.write(&format!("figures/{name}"), |out| out.write_all(&bytes))?;
         }
     }
-    let Options { seeds, quick } = reproduction.options;
+    let Reproduction { seeds, quick, .. } = *reproduction;
     folder.finish(Details { config: default_toml(), seeds, quick })?;
     Ok(index)
 }
@@ -123,11 +120,6 @@ fn rounds_of(run: &Run) -> String {
     documents.collect()
 }
 
-/// The claims as a JSON object.
 pub(super) fn claims_json(claims: &[Verdict]) -> String {
-    #[derive(Serialize)]
-    struct Claims<'a> {
-        claims: &'a [Verdict],
-    }
-    json(&Claims { claims })
+    json(&BTreeMap::from([("claims", claims)]))
 }

@@ -18,53 +18,42 @@ use super::micro_level::COUNTEREXAMPLE;
 /// A round in which Algorithm 1 is not monotone even with a fixed grid of budgets.
 pub(super) const FIXED_GRID: &str = include_str!("counterexamples/fixed-grid.json");
 
-pub(super) fn run(lab: &Lab<'_>) -> Part {
+pub(super) fn run(lab: &Lab) -> Part {
     lab.stage("single rounds");
     let searched = search_monotone(lab);
     let growth = selection_growth(lab);
     let claims = vec![monotone_claim(&searched), v2_claim(lab), growth_claim(&growth)];
-    let section = Section::new(
-        "rounds",
-        "Single rounds",
-        [
-            "A mechanism can be truthful only if it is monotone: a client that wins with an ask also wins with any lower \
-             one. This search looks through random small rounds (3 to 11 clients, dimension 1 to 4) for a client that \
-             wins with some ask and loses with a lower one.",
-        ],
-        [monotone_table(&searched).into(), growth_figure(&growth).into()],
-    );
+    let text = "A mechanism can be truthful only if it is monotone: a client that wins with an ask also wins with any \
+                lower one. This search looks through random small rounds (3 to 11 clients, dimension 1 to 4) for a \
+                client that wins with some ask and loses with a lower one.";
+    let items = [monotone_table(&searched).into(), growth_figure(&growth).into()];
+    let section = Section::new("rounds", "Single rounds", [text], items);
     Part { section, claims }
 }
 
 struct Searched {
-    mechanism: String,
+    mechanism: &'static str,
     rounds: u64,
     broken: u64,
     gains: Vec<f64>,
 }
 
-fn search_monotone(lab: &Lab<'_>) -> Vec<Searched> {
+fn search_monotone(lab: &Lab) -> Vec<Searched> {
     let rounds = lab.many(600);
     // The paper's own first, then all that claim to be truthful.
     let is_searched = |entry: &&'static Entry| entry.name == "truth-fedban" || entry.claims().truthful == Claim::Yes;
-    catalog::entries()
-        .iter()
-        .filter(is_searched)
-        .map(|entry| {
-            let mechanism = entry.mechanism();
-            let mechanism = mechanism.as_ref();
-            let found: Vec<(bool, f64)> = (0..rounds)
-                .into_par_iter()
-                .map(|seed| {
-                    let round = varied_within(seed, (3, 11), (1, 4));
-                    (breaks_monotonicity(mechanism, &round), best_gain(mechanism, &round))
-                })
-                .collect();
-            let gains = found.iter().map(|(_, gain)| *gain).filter(|gain| *gain > 0.05).collect();
-            let broken = found.iter().filter(|(broken, _)| *broken).count() as u64;
-            Searched { mechanism: entry.name.to_owned(), rounds, broken, gains }
-        })
-        .collect()
+    let search = |entry: &'static Entry| {
+        let mechanism = &*entry.mechanism();
+        let find = |seed: u64| {
+            let round = varied_within(seed, (3, 11), (1, 4));
+            (breaks_monotonicity(mechanism, &round), best_gain(mechanism, &round))
+        };
+        let found: Vec<(bool, f64)> = (0..rounds).into_par_iter().map(find).collect();
+        let gains = found.iter().map(|(_, gain)| *gain).filter(|gain| *gain > 0.05).collect();
+        let broken = found.iter().filter(|(broken, _)| *broken).count() as u64;
+        Searched { mechanism: entry.name, rounds, broken, gains }
+    };
+    catalog::entries().iter().filter(is_searched).map(search).collect()
 }
 
 /// 40 rising asks, up to twice the highest ask of the round or the reserve.
@@ -107,7 +96,7 @@ fn monotone_table(searched: &[Searched]) -> Table {
     let row = |found: &Searched| {
         let most = found.gains.iter().copied().fold(0.0, f64::max);
         vec![
-            found.mechanism.clone(),
+            found.mechanism.to_owned(),
             format!("{} of {}", found.broken, found.rounds),
             format!("{} of {}", found.gains.len(), found.rounds),
             if most > 0.0 { format!("{most:.2} times its cost") } else { "none".to_owned() },
@@ -115,12 +104,8 @@ fn monotone_table(searched: &[Searched]) -> Table {
     };
     let header =
         ["mechanism", "rounds with a client that loses by asking less", "rounds with a gain above 5 %", "largest gain"];
-    Table::new(
-        "Random search for violations. Lies tried for gains: 0.5, 1.1, 1.5 and 2 times the cost.",
-        header,
-        searched.iter().map(row),
-    )
-    .with_numeric([1, 2, 3])
+    let caption = "Random search for violations. Lies tried for gains: 0.5, 1.1, 1.5 and 2 times the cost.";
+    Table::new(caption, header, searched.iter().map(row)).with_numeric([1, 2, 3])
 }
 
 fn monotone_claim(searched: &[Searched]) -> Verdict {
@@ -130,22 +115,19 @@ fn monotone_claim(searched: &[Searched]) -> Verdict {
     let mechanism = TruthFedBan::new(1.0, Amount::STEP).expect("valid parameters");
     let at = |ask: &str| wins(&mechanism, &round, liar, ask.parse().expect("an amount"));
     let shown = !at("5.8") && at("6.4");
-    Verdict::new(
-        "monotone",
-        "Proposition: the selection of Algorithm 1 is monotone.",
-        format!(
-            "client c01 of the counterexample loses when it asks 5.8 and wins when it asks 6.4; in {} of {} random rounds \
-             some client loses by asking less",
-            printed.broken, printed.rounds
-        ),
-        refuted_if(shown),
-        "truthfed auction counterexamples/printed-grid.json --mechanism truth-fedban",
-    )
+    let claim = "Proposition: the selection of Algorithm 1 is monotone.";
+    let measured = format!(
+        "client c01 of the counterexample loses when it asks 5.8 and wins when it asks 6.4; in {} of {} random rounds \
+         some client loses by asking less",
+        printed.broken, printed.rounds
+    );
+    let command = "truthfed auction counterexamples/printed-grid.json --mechanism truth-fedban";
+    Verdict::new("monotone", claim, measured, refuted_if(shown), command)
 }
 
 /// Algorithms 4 and 5 as printed, with ratios of floats.
 fn printed_v2(round: &Round) -> Vec<Seat> {
-    let required = round.required(Coverage::ratio(strict(round)).expect("a ratio"));
+    let required = round.required(strict(round));
     let order = budgeted(round, i64::MAX);
     let mut budget = 0;
     for seat in &order {
@@ -160,8 +142,8 @@ fn printed_v2(round: &Round) -> Vec<Seat> {
 }
 
 /// coverage^(1 - 1/e).
-fn strict(round: &Round) -> f64 {
-    libm::exp(round.coverage().log() * (1.0 - 1.0 / std::f64::consts::E))
+fn strict(round: &Round) -> Coverage {
+    Coverage::ratio(libm::exp(round.coverage().log() * (1.0 - 1.0 / std::f64::consts::E))).expect("a ratio")
 }
 
 /// Algorithm 2: buys the best affordable value until nothing is affordable.
@@ -187,46 +169,39 @@ fn budgeted(round: &Round, budget: i64) -> Vec<Seat> {
     }
 }
 
-fn v2_claim(lab: &Lab<'_>) -> Verdict {
+fn v2_claim(lab: &Lab) -> Verdict {
     let rounds: Vec<Round> = (0..lab.many(400))
         .map(|seed| varied_within(seed, (3, 11), (1, 4)))
         .filter(|round| round.seats().all(|seat| round.ask(seat) > Amount::ZERO))
-        .filter(|round| round.level(&[]) < round.required(Coverage::ratio(strict(round)).expect("a ratio")))
+        .filter(|round| round.level(&[]) < round.required(strict(round)))
         .collect();
     let equal = rounds
         .par_iter()
         .filter(|round| {
-            let stricter = round.with_coverage(Coverage::ratio(strict(round)).expect("a ratio"));
-            let greedy = Greedy.select(&stricter).expect("it never refuses");
+            let greedy = Greedy.select(&round.with_coverage(strict(round))).expect("it never refuses");
             greedy == printed_v2(round) && GreedyV2.select(round).is_ok_and(|winners| winners == greedy)
         })
         .count();
-    Verdict::new(
-        "v2-equals-greedy",
-        "Greedy V2 (Algorithms 4 and 5) at coverage c decides like plain greedy at c^(1-1/e).",
-        format!("the same winners in {equal} of {} random rounds with asks above 0", rounds.len()),
-        reproduced_if(equal == rounds.len()),
-        "truthfed auction counterexamples/printed-grid.json --mechanism greedy-v2",
-    )
+    let claim = "Greedy V2 (Algorithms 4 and 5) at coverage c decides like plain greedy at c^(1-1/e).";
+    let measured = format!("the same winners in {equal} of {} random rounds with asks above 0", rounds.len());
+    let command = "truthfed auction counterexamples/printed-grid.json --mechanism greedy-v2";
+    Verdict::new("v2-equals-greedy", claim, measured, reproduced_if(equal == rounds.len()), command)
 }
 
-/// Log determinants to select, by number of clients.
-struct Growth {
-    name: &'static str,
-    points: Vec<(f64, f64)>,
-}
+/// For each mechanism, log determinants to select by number of clients.
+type Growth = [(&'static str, Vec<(f64, f64)>); 3];
 
-fn selection_growth(lab: &Lab<'_>) -> Vec<Growth> {
-    let sizes: &[usize] = if lab.options().quick { &[25, 50, 100] } else { &[25, 50, 100, 200, 400] };
+fn selection_growth(lab: &Lab) -> Growth {
+    let sizes: &[usize] = if lab.quick { &[25, 50, 100] } else { &[25, 50, 100, 200, 400] };
     let printed = TruthFedBan::default();
     let count = |name, mechanism: &dyn Mechanism| {
         let points = sizes.iter().map(|&clients| {
             let outcome = mechanism.run(&federation(clients, 5, 1)).expect("it never refuses");
             (clients as f64, outcome.evaluations().select as f64)
         });
-        Growth { name, points: points.collect() }
+        (name, points.collect())
     };
-    vec![count("truth-fedban", &printed), count("greedy", &Greedy), count("clock", &Clock)]
+    [count("truth-fedban", &printed), count("greedy", &Greedy), count("clock", &Clock)]
 }
 
 /// The exponent of the least-squares line through the logarithms.
@@ -238,30 +213,20 @@ pub(super) fn exponent(points: &[(f64, f64)]) -> f64 {
     covariance / logs.iter().map(|(x, _)| (x - mx) * (x - mx)).sum::<f64>()
 }
 
-fn growth_figure(growth: &[Growth]) -> Figure {
-    let exact = |y: f64| Spread { mean: y, sd: 0.0 };
-    let line = |growth: &Growth| series(growth.name, growth.points.iter().map(|&(x, y)| (x, exact(y))));
-    Figure::new(
-        "selection-work",
-        "Work of the selection",
-        "Log determinants evaluated to choose the winners of one round of N clients in dimension 5. Lazy \
-                  evaluation keeps all three nearly linear; evaluating every client at every step would be quadratic.",
-        [Chart::lines(
-            "Log determinants to select",
-            Axis::log("clients N"),
-            Axis::log("log determinants"),
-            growth.iter().map(line),
-        )],
-    )
+fn growth_figure(growth: &Growth) -> Figure {
+    let exact = |&(x, y): &(f64, f64)| (x, Spread { mean: y, sd: 0.0 });
+    let lines = growth.iter().map(|(name, points)| series(*name, points.iter().map(exact)));
+    let (x, y) = (Axis::log("clients N"), Axis::log("log determinants"));
+    let caption = "Log determinants evaluated to choose the winners of one round of N clients in dimension 5. Lazy \
+                   evaluation keeps all three nearly linear; evaluating every client at every step would be quadratic.";
+    let charts = [Chart::lines("Log determinants to select", x, y, lines)];
+    Figure::new("selection-work", "Work of the selection", caption, charts)
 }
 
-fn growth_claim(growth: &[Growth]) -> Verdict {
-    let found = exponent(&growth[0].points);
-    Verdict::new(
-        "selection-time",
-        "For each budget, the number of evaluations is at most quadratic in N.",
-        format!("with lazy evaluation, the log determinants of the whole selection grow as N^{found:.2}"),
-        reproduced_if(found <= 2.0),
-        "truthfed auction --generate 400,5 --mechanism truth-fedban",
-    )
+fn growth_claim([(_, printed), ..]: &Growth) -> Verdict {
+    let found = exponent(printed);
+    let claim = "For each budget, the number of evaluations is at most quadratic in N.";
+    let measured = format!("with lazy evaluation, the log determinants of the whole selection grow as N^{found:.2}");
+    let command = "truthfed auction --generate 400,5 --mechanism truth-fedban";
+    Verdict::new("selection-time", claim, measured, reproduced_if(found <= 2.0), command)
 }
