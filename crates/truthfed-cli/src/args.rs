@@ -46,7 +46,11 @@ pub(crate) enum Command {
     /// Simulate a grid of configurations; a sweep that was stopped goes on where it was
     Sweep(SweepArgs),
     /// List the mechanisms and what each promises
-    Mechanisms(MechanismsArgs),
+    Mechanisms {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     #[command(flatten)]
     Node(NodeCommand),
     /// Print a completion script for a shell
@@ -56,7 +60,8 @@ pub(crate) enum Command {
     },
 }
 
-const AUCTION_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed auction --example > round.json         a small round to start from
   truthfed auction round.json                     run it with the default mechanism, clock
@@ -65,10 +70,7 @@ Examples:
   truthfed auction --generate 1000,5 --json       a random round of 1000 clients in 5 dimensions
   cat round.json | truthfed auction - -m greedy   from standard input
 
-Exit codes: 0 done, 1 a payment is not certified, 2 the input is wrong.";
-
-#[derive(Debug, Args)]
-#[command(after_help = AUCTION_EXAMPLES)]
+Exit codes: 0 done, 1 a payment is not certified, 2 the input is wrong.")]
 pub(crate) struct AuctionArgs {
     /// The round, a JSON file of schema truthfed.round/1; - reads standard input
     #[arg(value_name = "ROUND.json", required_unless_present_any = ["example", "generate", "seed", "write"])]
@@ -104,7 +106,7 @@ pub(crate) struct AuctionArgs {
 
     /// Make a random round of N clients in d dimensions instead of reading one
     #[arg(long, value_name = "N,d", value_parser = size, conflicts_with = "round")]
-    pub(crate) generate: Option<Size>,
+    pub(crate) generate: Option<(usize, usize)>,
 
     /// The seed of --generate
     #[arg(long, default_value_t = 1, requires = "generate", conflicts_with = "round")]
@@ -119,7 +121,8 @@ pub(crate) struct AuctionArgs {
     pub(crate) parameters: ParameterArgs,
 }
 
-const AUDIT_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed audit --random 300                             everything, on random rounds
   truthfed audit -m clock --random 300 --check truthful   one mechanism, one property
@@ -127,13 +130,11 @@ Examples:
   truthfed audit --replay findings/greedy-optimum.json    explain a counterexample
 
 Every ask in a round is taken for the true cost. A property holds until it is refuted: nothing found is no proof.
-Exit codes: 0 done, 1 a mechanism fails a property that it claims (truthfed mechanisms), 2 the input is wrong.";
-
-#[derive(Debug, Args)]
-#[command(after_help = AUDIT_EXAMPLES)]
+Exit codes: 0 done, 1 a mechanism fails a property that it claims (truthfed mechanisms), 2 the input is wrong.")]
 pub(crate) struct AuditArgs {
     /// The mechanism, or all
-    #[arg(short, long, default_value = "all", value_name = "NAME", value_parser = mechanism_or_all())]
+    #[arg(short, long, default_value = "all", value_name = "NAME",
+          value_parser = PossibleValuesParser::new(["all"].into_iter().chain(catalog::names())))]
     pub(crate) mechanism: String,
 
     /// Audit N random rounds [default: 10000, or none with --rounds]
@@ -141,12 +142,14 @@ pub(crate) struct AuditArgs {
     pub(crate) random: Option<u32>,
 
     /// How many clients random rounds have
-    #[arg(long, value_name = "FROM..TO", default_value = "3..12", value_parser = clients)]
-    pub(crate) clients: Range,
+    #[arg(long, value_name = "FROM..TO", default_value = "3..12",
+          value_parser = |text: &str| range(text, MAX_RANDOM_CLIENTS))]
+    pub(crate) clients: (usize, usize),
 
     /// How many dimensions random rounds have
-    #[arg(long, value_name = "FROM..TO", default_value = "1..5", value_parser = dimensions)]
-    pub(crate) dim: Range,
+    #[arg(long, value_name = "FROM..TO", default_value = "1..5",
+          value_parser = |text: &str| range(text, MAX_RANDOM_DIMENSION))]
+    pub(crate) dim: (usize, usize),
 
     /// The seed of random rounds
     #[arg(long, default_value_t = 1)]
@@ -189,47 +192,26 @@ pub(crate) struct AuditArgs {
 /// What --check takes.
 const CHECKS: [&str; 7] = ["monotone", "ir", "truthful", "certified", "collusion", "coverage", "optimum"];
 
-fn mechanism_or_all() -> PossibleValuesParser {
-    PossibleValuesParser::new(["all"].into_iter().chain(catalog::names()))
-}
-
-/// Numbers from the first to the last, both included.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Range {
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-}
-
-fn clients(text: &str) -> Result<Range, String> {
-    range(text, MAX_RANDOM_CLIENTS)
-}
-
-fn dimensions(text: &str) -> Result<Range, String> {
-    range(text, MAX_RANDOM_DIMENSION)
-}
-
-/// `3..12`, or one number.
-fn range(text: &str, most: usize) -> Result<Range, String> {
+/// The first and the last number of `3..12`, or of one number.
+fn range(text: &str, most: usize) -> Result<(usize, usize), String> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let expected = || format!("`{text}` is not of the form FROM..TO, such as 3..12");
     let from: usize = from.trim().parse().map_err(|_| expected())?;
     let to: usize = to.trim().trim_start_matches('=').parse().map_err(|_| expected())?;
     match 1 <= from && from <= to && to <= most {
-        true => Ok(Range { from, to }),
+        true => Ok((from, to)),
         false => Err(format!("{text} must go upwards and lie in 1..{most}")),
     }
 }
 
-const REPRODUCE_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed reproduce                       everything, into out/reproduce
   truthfed reproduce --quick               a first look, in seconds
   truthfed reproduce --seeds 20 --out r20  more seeds, another folder
 
-Open index.html of the folder. The same seeds give the same bytes.";
-
-#[derive(Debug, Args)]
-#[command(after_help = REPRODUCE_EXAMPLES)]
+Open index.html of the folder. The same seeds give the same bytes.")]
 pub(crate) struct ReproduceArgs {
     /// The folder of the report; an older report there is replaced
     #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
@@ -248,7 +230,8 @@ pub(crate) struct ReproduceArgs {
     pub(crate) json: bool,
 }
 
-const SIMULATE_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed simulate                                        the paper's setting, seeds 1 to 5
   truthfed simulate --set rounds.mechanism=greedy --json   another mechanism, as JSON
@@ -256,10 +239,7 @@ Examples:
   truthfed simulate config.toml --seeds 10 --out run       write tables and every round
   sed -n 3p run/rounds/seed-1.jsonl | truthfed auction -   run the third round again
 
-Exit codes: 0 done, 2 the input is wrong.";
-
-#[derive(Debug, Args)]
-#[command(after_help = SIMULATE_EXAMPLES)]
+Exit codes: 0 done, 2 the input is wrong.")]
 pub(crate) struct SimulateArgs {
     /// The configuration, a TOML file; - reads standard input [default: the paper's setting with clock]
     #[arg(value_name = "CONFIG.toml")]
@@ -290,7 +270,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) print_schema: bool,
 }
 
-const SWEEP_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 A sweep is a configuration (truthfed simulate --print-config) with lists to combine:
 
   [sweep]
@@ -305,10 +286,7 @@ Examples:
   truthfed sweep sweep.toml --out grid           after an interruption: go on
   truthfed sweep sweep.toml --jobs 2 --json      two cells at once, one JSON object
 
-Exit codes: 0 done, 2 the input is wrong.";
-
-#[derive(Debug, Args)]
-#[command(after_help = SWEEP_EXAMPLES)]
+Exit codes: 0 done, 2 the input is wrong.")]
 pub(crate) struct SweepArgs {
     /// The sweep, a TOML file; - reads standard input
     #[arg(value_name = "SWEEP.toml")]
@@ -327,24 +305,11 @@ pub(crate) struct SweepArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct MechanismsArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// The size of a generated round.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Size {
-    pub(crate) clients: usize,
-    pub(crate) dimension: usize,
-}
-
 /// Numbers a generated round may hold in all: 4 GiB of them.
 const MAX_NUMBERS: usize = 1 << 29;
 
-fn size(text: &str) -> Result<Size, String> {
+/// Clients and dimension of a generated round.
+fn size(text: &str) -> Result<(usize, usize), String> {
     let expected = || format!("`{text}` is not of the form N,d, such as 1000,5");
     let (clients, dimension) = text.split_once(',').ok_or_else(expected)?;
     let clients: usize = clients.trim().parse().map_err(|_| expected())?;
@@ -359,15 +324,12 @@ fn size(text: &str) -> Result<Size, String> {
     if numbers > MAX_NUMBERS {
         return Err(format!("N d (d + 1) / 2 is {numbers}: it must be at most {MAX_NUMBERS}"));
     }
-    Ok(Size { clients, dimension })
-}
-
-fn number(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a number"))
+    Ok((clients, dimension))
 }
 
 fn coverage(text: &str) -> Result<Coverage, String> {
-    Coverage::ratio(number(text)?).map_err(|error| error.to_string())
+    let ratio = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    Coverage::ratio(ratio).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -50,16 +50,13 @@ fn run(cli: Cli) -> anyhow::Result<Report> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
-        Command::Mechanisms(args) => Ok(mechanisms::run(&args)),
+        Command::Mechanisms { json } => Ok(mechanisms::run(json)),
         Command::Node(command) => node::run(&command),
         Command::Completions { shell } => Ok(completions(shell)),
     }
 }
 
-/// Lets everything work with so many threads; one per core without a number.
-///
-/// # Errors
-/// When the threads cannot be started.
+/// Lets everything work with so many threads; one per core without a number. Fails when they cannot be started.
 pub fn use_threads(threads: Option<u16>) -> anyhow::Result<()> {
     match threads {
         Some(threads) => Ok(rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?),

@@ -1,28 +1,25 @@
 //! `truthfed mechanisms`: what there is, and what each promises.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use truthfed::auction::catalog::{self, Entry};
 use truthfed::auction::{Parameter, Value};
 
-use crate::args::MechanismsArgs;
 use crate::report::{Report, json, table};
 
-pub(crate) fn run(args: &MechanismsArgs) -> Report {
-    Report::done(if args.json { json(&list()) } else { text() })
+pub(crate) fn run(as_json: bool) -> Report {
+    let entries = catalog::entries().iter();
+    Report::done(match as_json {
+        true => json(&BTreeMap::from([("mechanisms", entries.map(item).collect::<Vec<_>>())])),
+        false => text(),
+    })
 }
 
 fn text() -> String {
     let row = |entry: &'static Entry| {
-        let claims = entry.claims();
-        vec![
-            entry.name.to_owned(),
-            entry.summary.to_owned(),
-            entry.target.to_owned(),
-            claims.individually_rational.to_string(),
-            claims.truthful.to_string(),
-            claims.collusion_proof.to_string(),
-            claims.optimal.to_string(),
-        ]
+        let words = [entry.name, entry.summary, entry.target].map(str::to_owned);
+        words.into_iter().chain(claims(entry)).collect()
     };
     let header = ["name", "what it is", "target", "individually rational", "truthful", "collusion-proof", "optimal"];
     let mechanisms = table(&header, &[], catalog::entries().iter().map(row).collect());
@@ -37,14 +34,16 @@ fn text() -> String {
     )
 }
 
+/// Individually rational, truthful, collusion-proof, optimal.
+fn claims(entry: &'static Entry) -> [String; 4] {
+    let claims = entry.claims();
+    [claims.individually_rational, claims.truthful, claims.collusion_proof, claims.optimal]
+        .map(|claim| claim.to_string())
+}
+
 fn parameter_row((parameter, mechanisms): (&Parameter, Vec<&str>)) -> Vec<String> {
     let (of, default) = (mechanisms.join(", "), parameter.default().to_string());
     vec![parameter.name.to_owned(), of, default, format!("must {}", parameter.kind), parameter.help.to_owned()]
-}
-
-#[derive(Serialize)]
-struct List {
-    mechanisms: Vec<Item>,
 }
 
 #[derive(Serialize)]
@@ -68,22 +67,14 @@ struct ParameterItem {
     help: &'static str,
 }
 
-fn parameter(parameter: &Parameter) -> ParameterItem {
-    let Parameter { name, kind, help } = *parameter;
-    ParameterItem { name, default: parameter.default(), bound: format!("must {kind}"), help }
-}
-
-fn list() -> List {
-    let item = |entry: &'static Entry| Item {
-        name: entry.name,
-        summary: entry.summary,
-        target: entry.target,
-        individually_rational: entry.claims().individually_rational.to_string(),
-        truthful: entry.claims().truthful.to_string(),
-        collusion_proof: entry.claims().collusion_proof.to_string(),
-        optimal: entry.claims().optimal.to_string(),
-        default: entry.name == catalog::DEFAULT,
-        parameters: entry.parameters.iter().map(parameter).collect(),
+fn item(entry: &'static Entry) -> Item {
+    let Entry { name, summary, target, .. } = *entry;
+    let [individually_rational, truthful, collusion_proof, optimal] = claims(entry);
+    let parameter = |parameter: &Parameter| {
+        let Parameter { name, kind, help } = *parameter;
+        ParameterItem { name, default: parameter.default(), bound: format!("must {kind}"), help }
     };
-    List { mechanisms: catalog::entries().iter().map(item).collect() }
+    let parameters = entry.parameters.iter().map(parameter).collect();
+    let default = name == catalog::DEFAULT;
+    Item { name, summary, target, individually_rational, truthful, collusion_proof, optimal, default, parameters }
 }

@@ -12,20 +12,20 @@ pub(crate) struct ParameterArgs(Vec<(&'static Parameter, Value)>);
 impl ParameterArgs {
     /// One mechanism with the given parameters; it must have all of them.
     pub(crate) fn setting(&self, mechanism: &str) -> anyhow::Result<MechanismSetting> {
-        let ParameterArgs(given) = self;
         let with = |setting: MechanismSetting, (parameter, value): &(&Parameter, Value)| {
-            setting.with(parameter.name, *value).map_err(|error| refused(&error))
+            let refused = |error: SettingError| anyhow!("--{} {}", flag(error.key()), error.problem());
+            setting.with(parameter.name, *value).map_err(refused)
         };
-        given.iter().try_fold(MechanismSetting::named(mechanism)?, with)
+        self.0.iter().try_fold(MechanismSetting::named(mechanism)?, with)
     }
 
     /// Every mechanism, with those of the given parameters that it has.
     pub(crate) fn all_settings(&self) -> anyhow::Result<Vec<MechanismSetting>> {
-        let with = |entry: &&'static catalog::Entry| {
+        let with = |entry: &'static catalog::Entry| {
             let own = self.0.iter().filter(|(parameter, _)| entry.parameter(parameter.name).is_some());
             ParameterArgs(own.copied().collect()).setting(entry.name)
         };
-        catalog::entries().iter().map(|entry| with(&entry)).collect()
+        catalog::entries().iter().map(with).collect()
     }
 
     /// Refuses all parameters.
@@ -35,10 +35,6 @@ impl ParameterArgs {
             None => Ok(()),
         }
     }
-}
-
-fn refused(error: &SettingError) -> anyhow::Error {
-    anyhow!("--{} {}", flag(error.key()), error.problem())
 }
 
 /// `first_budget` is `--first-budget`.

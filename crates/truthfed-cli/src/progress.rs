@@ -16,7 +16,8 @@ pub struct Progress {
     what: &'static str,
     total: u64,
     count: Mutex<Count>,
-    bar: Option<ProgressBar>,
+    /// Hidden where there is no terminal.
+    bar: ProgressBar,
 }
 
 struct Count {
@@ -29,17 +30,15 @@ struct Count {
 impl Progress {
     /// For `total` parts, called `what` in messages.
     pub fn new(what: &'static str, total: u64) -> Progress {
-        let bar = std::io::stderr().is_terminal().then(|| bar(what, total));
-        Progress { what, total, count: Mutex::new(Count { done: 0, kept: 0, start: Instant::now() }), bar }
+        let count = Count { done: 0, kept: 0, start: Instant::now() };
+        Progress { what, total, count: Mutex::new(count), bar: bar(what, total) }
     }
 
     /// Starts the clock, with some parts already done.
     pub fn start(&self, kept: u64) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) = Count { done: kept, kept, start: Instant::now() };
-        if let Some(bar) = &self.bar {
-            bar.set_position(kept);
-            bar.reset_eta();
-        }
+        self.bar.set_position(kept);
+        self.bar.reset_eta();
     }
 
     pub fn step(&self) {
@@ -47,26 +46,20 @@ impl Progress {
         count.done += 1;
         let is_news = tenths(count.done, self.total) > tenths(count.done - 1, self.total);
         let elapsed = count.start.elapsed();
-        match &self.bar {
-            Some(bar) => bar.set_position(count.done),
-            None if is_news && elapsed >= QUIET => say(&self.line(&count, elapsed)),
-            None => {}
+        self.bar.set_position(count.done);
+        if self.bar.is_hidden() && is_news && elapsed >= QUIET {
+            say(&self.line(&count, elapsed));
         }
     }
 
     /// Prints a line without disturbing the bar.
     pub fn note(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| say(text)),
-            None => say(text),
-        }
+        self.bar.suspend(|| say(text));
     }
 
-    /// Removes the bar.
+    /// Removes the bar, as dropping this does.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 
     fn line(&self, count: &Count, elapsed: Duration) -> String {
@@ -86,7 +79,9 @@ fn tenths(done: u64, total: u64) -> u64 {
 
 fn bar(what: &'static str, total: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} {msg}, {elapsed} passed, about {eta} left");
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(total), target);
     bar.set_style(style.expect("the template is valid"));
     bar.set_message(what);
     bar
@@ -104,14 +99,11 @@ mod tests {
 
     #[test]
     fn lines_tell_share_and_estimate() {
-        let progress = Progress { what: "cells", total: 8, count: Mutex::new(count(0, 0)), bar: None };
-        let line = |done| progress.line(&count(done, 1), Duration::from_secs(60));
+        let progress = Progress::new("cells", 8);
+        let count = |done| Count { done, kept: 1, start: Instant::now() };
+        let line = |done| progress.line(&count(done), Duration::from_secs(60));
         assert_eq!(line(3), "3 of 8 cells, 37 %, about 3 minutes left"); // 2 in a minute, 5 to do
         assert_eq!(line(8), "8 of 8 cells in 60 seconds");
-    }
-
-    fn count(done: u64, kept: u64) -> Count {
-        Count { done, kept, start: Instant::now() }
     }
 
     #[test]

@@ -54,6 +54,16 @@ pub fn table(header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String
     lines.join("\n") + "\n"
 }
 
+/// A row of a table.
+pub fn cells(values: &[&dyn ToString]) -> Vec<String> {
+    values.iter().map(|value| value.to_string()).collect()
+}
+
+/// A number of things: `1 client`, `2 clients`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A duration with a unit that suits its size.
 pub fn seconds(seconds: f64) -> String {
     match seconds {

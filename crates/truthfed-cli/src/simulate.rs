@@ -10,7 +10,7 @@ use truthfed_sim::totals::{ByName, Figure, SeedTotals, Summary};
 
 use crate::args::SimulateArgs;
 use crate::progress::Progress;
-use crate::report::{Report, json, table};
+use crate::report::{Report, counted, json, table};
 use crate::source;
 
 /// Up to this many seeds get their own column.
@@ -27,9 +27,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
     // Open the folder first, so that nobody waits for results that cannot be written.
     let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SIMULATION)).transpose()?;
     let progress = Progress::new("runs", args.seeds);
-    let runs = run_seeds(&config, args.seeds, || progress.step());
+    let runs = run_seeds(&config, args.seeds, || progress.step())?;
     progress.finish();
-    let runs = runs?;
     let totals: Vec<SeedTotals> = runs.iter().map(SeedTotals::from).collect();
     let mut text = if args.json { as_object(&config, &totals) } else { as_table(&config, &totals) };
     if let Some(folder) = folder {
@@ -95,14 +94,8 @@ fn as_table(config: &Config, totals: &[SeedTotals]) -> String {
 fn headline(config: &Config, seeds: usize) -> String {
     let world = &config.raw().world;
     let seeds = if seeds == 1 { "seed 1".to_owned() } else { format!("seeds 1 to {seeds}") };
-    let clients = if world.clients == 1 { "client" } else { "clients" };
-    format!(
-        "{}: {} {clients}, dimension {}, {} steps, {seeds}.",
-        config.terms().mechanism().name(),
-        world.clients,
-        world.dimension,
-        world.steps,
-    )
+    let (mechanism, clients) = (config.terms().mechanism(), counted(world.clients, "client"));
+    format!("{}: {clients}, dimension {}, {} steps, {seeds}.", mechanism.name(), world.dimension, world.steps)
 }
 
 /// The value of one run.

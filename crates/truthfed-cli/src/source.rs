@@ -1,6 +1,6 @@
-//! Reads whole texts (rounds, configurations, sweeps) from a file or standard input.
+//! Reads whole texts (rounds, configurations, sweeps) from a file or standard input, and writes files whole.
 
-use std::io::Read;
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -23,10 +23,23 @@ pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<String> {
 fn read_text(path: &Path, most: u64) -> anyhow::Result<String> {
     let mut text = String::new();
     let source: Box<dyn Read> = match path == Path::new("-") {
-        true => Box::new(std::io::stdin().lock()),
+        true => Box::new(io::stdin().lock()),
         false => Box::new(std::fs::File::open(path)?),
     };
     let bytes = source.take(most + 1).read_to_string(&mut text)?;
     anyhow::ensure!(bytes as u64 <= most, "it is larger than {most} bytes");
     Ok(text)
+}
+
+/// Writes a file whole or not at all, with the permissions of any new file.
+pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".truthfed-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut out = BufWriter::new(builder.tempfile_in(folder)?);
+    write(&mut out)?;
+    out.into_inner()?.persist(path)?;
+    Ok(())
 }

@@ -10,14 +10,13 @@ use truthfed_sim::totals::{ByName, FIGURES, Figure, SeedTotals, Summary};
 
 use crate::args::SweepArgs;
 use crate::progress::Progress;
-use crate::report::{Report, json, table};
+use crate::report::{Report, counted, json, table};
 use crate::simulate::average;
 use crate::source;
 
 /// Most rows of the table; the rest is counted.
 const SHOWN: usize = 40;
 
-/// The columns of the table.
 const LISTED: [&str; 6] = ["regret", "rounds", "scalars", "participations", "social_cost", "incentive"];
 
 pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
@@ -26,9 +25,8 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
     let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SWEEP)).transpose()?;
     let progress = Progress::new("cells", sweep.cells() as u64);
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, usize::from);
-    let totals = run_sweep(&sweep, folder.as_ref(), jobs, &|event| tell(&progress, event));
+    let totals = run_sweep(&sweep, folder.as_ref(), jobs, &|event| tell(&progress, event))?;
     progress.finish();
-    let totals = totals?;
     let mut text = if args.json { as_object(&sweep, &totals) } else { as_table(&sweep, &totals) };
     if let Some(folder) = folder {
         let path = folder.path().display().to_string();
@@ -74,13 +72,10 @@ fn as_table(sweep: &Sweep, totals: &[SeedTotals]) -> String {
     };
     let rows = points(sweep, totals).take(SHOWN).map(row).collect();
     let right: Vec<usize> = (header.len() - listed.len()..header.len()).collect();
-    let mut text = format!(
-        "{} points, {} each (mean ± standard deviation).\n{}",
-        sweep.points().len(),
-        if sweep.seeds() == 1 { "1 seed".to_owned() } else { format!("{} seeds", sweep.seeds()) },
-        table(&header, &right, rows),
-    );
-    if let Some(more @ 1..) = sweep.points().len().checked_sub(SHOWN) {
+    let (count, seeds) = (sweep.points().len(), counted(sweep.seeds() as usize, "seed"));
+    let table = table(&header, &right, rows);
+    let mut text = format!("{count} points, {seeds} each (mean ± standard deviation).\n{table}");
+    if let Some(more @ 1..) = count.checked_sub(SHOWN) {
         text.push_str(&format!("and {more} more points (all with --out or --json)\n"));
     }
     text

@@ -6,26 +6,19 @@ use truthfed::auction::catalog::Claim;
 use truthfed::auction::{MechanismSetting, Refusal, Round};
 
 use super::Timed;
-use super::json::TimedOutcome;
 use super::words::ratio;
-use crate::report::{Report, json, seconds, table};
+use crate::report::{Report, cells, json, seconds, table};
 
-/// One mechanism's row: its outcome, or why there is none.
-struct Row {
-    name: &'static str,
-    result: Result<Timed, Refusal>,
-}
+/// A mechanism with its outcome, or why there is none.
+type Row = (&'static str, Result<Timed, Refusal>);
 
 pub(super) fn run(round: &Round, settings: &[MechanismSetting], as_json: bool) -> Report {
-    let row = |setting: &MechanismSetting| Row {
-        name: setting.name(),
-        result: Timed::run(setting.mechanism().as_ref(), round),
-    };
+    let row = |setting: &MechanismSetting| (setting.name(), Timed::run(setting.mechanism().as_ref(), round));
     let rows: Vec<Row> = settings.iter().map(row).collect();
     let optimal = settings.iter().position(|setting| setting.claims().optimal == Claim::Yes);
-    let optimum = optimal.and_then(|place| rows[place].result.as_ref().ok());
+    let optimum = optimal.and_then(|place| rows[place].1.as_ref().ok());
     let optimum = optimum.map(|timed| timed.outcome.social_cost());
-    Report::done(if as_json { as_object(&rows, optimum) } else { text(round, &rows, optimum) })
+    Report::done(if as_json { as_object(rows, optimum) } else { text(round, &rows, optimum) })
 }
 
 /// Social cost over that of the cheapest set; `None` when it is not known or nothing.
@@ -37,33 +30,24 @@ fn optimum_ratio(timed: &Timed, optimum: Option<Total>) -> Option<f64> {
 fn text(round: &Round, rows: &[Row], optimum: Option<Total>) -> String {
     let header =
         ["mechanism", "winners", "coverage", "target", "social cost", "/ optimum", "payments", "log-dets", "time"];
-    let cells = |row: &Row| match &row.result {
+    let row = |(name, result): &Row| match result {
         Err(_) => {
             let mut cells = vec!["-".to_owned(); header.len()];
-            cells[0] = row.name.to_owned();
+            cells[0] = (*name).to_owned();
             cells
         }
         Ok(timed) => {
-            let outcome = &timed.outcome;
-            let work = outcome.evaluations();
-            vec![
-                row.name.to_owned(),
-                outcome.winners().len().to_string(),
-                ratio(outcome.coverage()),
-                ratio(outcome.target()),
-                outcome.social_cost().to_string(),
-                optimum_ratio(timed, optimum).map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
-                outcome.payments().to_string(),
-                (work.select + work.price).to_string(),
-                seconds(timed.seconds()),
-            ]
+            let (outcome, work) = (&timed.outcome, timed.outcome.evaluations());
+            let [coverage, target] = [outcome.coverage(), outcome.target()].map(ratio);
+            let over = optimum_ratio(timed, optimum).map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+            let (winners, cost, paid) = (outcome.winners().len(), outcome.social_cost(), outcome.payments());
+            let time = seconds(timed.seconds.select + timed.seconds.price);
+            cells(&[name, &winners, &coverage, &target, &cost, &over, &paid, &(work.select + work.price), &time])
         }
     };
-    let table = table(&header, &[1, 2, 3, 4, 5, 6, 7, 8], rows.iter().map(cells).collect());
-    let refusals: String = rows
-        .iter()
-        .filter_map(|row| row.result.as_ref().err().map(|refusal| format!("{}: {refusal}.\n", row.name)))
-        .collect();
+    let table = table(&header, &[1, 2, 3, 4, 5, 6, 7, 8], rows.iter().map(row).collect());
+    let refusal = |(name, result): &Row| Some(format!("{name}: {}.\n", result.as_ref().err()?));
+    let refusals: String = rows.iter().filter_map(refusal).collect();
     format!(
         "{} clients admitted, {} turned away, dimension {}, reserve {}.\n{table}{refusals}",
         round.admitted(),
@@ -74,15 +58,15 @@ fn text(round: &Round, rows: &[Row], optimum: Option<Total>) -> String {
 }
 
 #[derive(Serialize)]
-struct Comparison<'a> {
-    mechanisms: Vec<Compared<'a>>,
+struct Comparison {
+    mechanisms: Vec<Compared>,
     refused: Vec<Refused>,
 }
 
 #[derive(Serialize)]
-struct Compared<'a> {
+struct Compared {
     #[serde(flatten)]
-    outcome: TimedOutcome<'a>,
+    timed: Timed,
     optimum_ratio: Option<f64>,
 }
 
@@ -92,16 +76,14 @@ struct Refused {
     reason: String,
 }
 
-fn as_object(rows: &[Row], optimum: Option<Total>) -> String {
+fn as_object(rows: Vec<Row>, optimum: Option<Total>) -> String {
     let mut comparison = Comparison { mechanisms: Vec::new(), refused: Vec::new() };
-    for row in rows {
-        match &row.result {
-            Ok(timed) => comparison
-                .mechanisms
-                .push(Compared { outcome: TimedOutcome::of(timed), optimum_ratio: optimum_ratio(timed, optimum) }),
-            Err(refusal) => {
-                comparison.refused.push(Refused { mechanism: row.name, reason: refusal.to_string() });
+    for (mechanism, result) in rows {
+        match result {
+            Ok(timed) => {
+                comparison.mechanisms.push(Compared { optimum_ratio: optimum_ratio(&timed, optimum), timed });
             }
+            Err(refusal) => comparison.refused.push(Refused { mechanism, reason: refusal.to_string() }),
         }
     }
     json(&comparison)

@@ -1,6 +1,5 @@
 //! Where a round comes from: a file, standard input, or a seed.
 
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -18,8 +17,8 @@ pub(super) const EXAMPLE: &str = include_str!("example-round.json");
 pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
     let (mut spec, name) = match (&args.round, args.generate) {
         (Some(path), _) => read(path)?,
-        (None, Some(size)) => {
-            (generate::federation(size.clients, size.dimension, args.seed).spec(), "round".to_owned())
+        (None, Some((clients, dimension))) => {
+            (generate::federation(clients, dimension, args.seed).spec(), "round".to_owned())
         }
         (None, None) => anyhow::bail!("no round given: name a file, or - for standard input"),
     };
@@ -42,30 +41,14 @@ fn read(path: &Path) -> anyhow::Result<(RoundSpec, String)> {
 /// Writes the round to a file, whole or not at all.
 pub(super) fn write(round: &Round, path: &Path) -> anyhow::Result<Report> {
     anyhow::ensure!(path != Path::new("-"), "--write takes the name of a file; - is not one");
-    write_whole(&RoundDocument::of(&round.spec()), path).with_context(|| format!("cannot write {}", path.display()))?;
+    replace(&RoundDocument::of(&round.spec()), path).with_context(|| format!("cannot write {}", path.display()))?;
     let (clients, dimension) = (round.admitted() + round.turned_away().len(), round.dimension());
     Ok(Report::done(format!("wrote {}: {clients} clients, dimension {dimension}\n", path.display())))
 }
 
-fn write_whole(document: &RoundDocument, path: &Path) -> anyhow::Result<()> {
+fn replace(document: &RoundDocument, path: &Path) -> anyhow::Result<()> {
     // What a link points to is replaced, not the link; a folder or a device is not ours to replace.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     anyhow::ensure!(path.is_file() || !path.exists(), "it is there already and not a file");
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = unfinished_file(folder)?;
-    let mut out = BufWriter::new(&mut file);
-    writeln!(out, "{document:#}")?;
-    out.flush()?;
-    drop(out);
-    file.persist(path).map_err(|failed| failed.error)?;
-    Ok(())
-}
-
-/// A file that goes away unless it is finished, with the permissions of any new file.
-fn unfinished_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".truthfed-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    Ok(source::write_whole(&path, |out| writeln!(out, "{document:#}"))?)
 }

@@ -2,15 +2,15 @@
 
 mod compare;
 mod input;
-mod json;
 mod words;
 
 use std::time::Instant;
 
+use serde::Serialize;
 use truthfed::auction::{CertificateError, Mechanism, Outcome, Refusal, Round, Violation, certify};
 
 use crate::args::AuctionArgs;
-use crate::report::Report;
+use crate::report::{Report, json};
 
 pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
     if args.example {
@@ -23,18 +23,36 @@ pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
     if args.compare {
         return Ok(compare::run(&round, &args.parameters.all_settings()?, args.json));
     }
-    let mechanism = args.parameters.setting(&args.mechanism)?.mechanism();
-    let mechanism = mechanism.as_ref();
+    let mechanism = &*args.parameters.setting(&args.mechanism)?.mechanism();
     let timed = Timed::run(mechanism, &round)?;
-    let certificate = if args.certify { Some(violations(&round, mechanism, &timed.outcome)?) } else { None };
+    let violations = if args.certify { Some(violations(&round, mechanism, &timed.outcome)?) } else { None };
+    let is_refuted = violations.as_ref().is_some_and(|violations| !violations.is_empty());
     let text = match args.json {
-        true => json::text(&timed, certificate.as_deref()),
-        false => words::text(&round, &timed, certificate.as_deref()),
+        true => json(&Certified { timed, certificate: violations.as_deref().map(Certificate::of) }),
+        false => words::text(&round, &timed, violations.as_deref()),
     };
-    Ok(match certificate {
-        Some(violations) if !violations.is_empty() => Report::refuted(text),
-        _ => Report::done(text),
-    })
+    Ok(if is_refuted { Report::refuted(text) } else { Report::done(text) })
+}
+
+#[derive(Serialize)]
+struct Certified {
+    #[serde(flatten)]
+    timed: Timed,
+    #[serde(flatten)]
+    certificate: Option<Certificate>,
+}
+
+#[derive(Serialize)]
+struct Certificate {
+    certified: bool,
+    violations: Vec<String>,
+}
+
+impl Certificate {
+    fn of(violations: &[Violation]) -> Certificate {
+        let certified = violations.is_empty();
+        Certificate { certified, violations: violations.iter().map(ToString::to_string).collect() }
+    }
 }
 
 /// Payments that are not critical values; empty when all are.
@@ -46,11 +64,17 @@ fn violations(round: &Round, mechanism: &dyn Mechanism, outcome: &Outcome) -> Re
     }
 }
 
-/// An outcome, and how long it took.
+#[derive(Serialize)]
 struct Timed {
+    #[serde(flatten)]
     outcome: Outcome,
-    select_seconds: f64,
-    price_seconds: f64,
+    seconds: Seconds,
+}
+
+#[derive(Serialize)]
+struct Seconds {
+    select: f64,
+    price: f64,
 }
 
 impl Timed {
@@ -58,14 +82,10 @@ impl Timed {
     fn run(mechanism: &dyn Mechanism, round: &Round) -> Result<Timed, Refusal> {
         let start = Instant::now();
         mechanism.select(round)?;
-        let select_seconds = start.elapsed().as_secs_f64();
+        let select = start.elapsed().as_secs_f64();
         let start = Instant::now();
         let outcome = mechanism.run(round)?;
-        let price_seconds = (start.elapsed().as_secs_f64() - select_seconds).max(0.0);
-        Ok(Timed { outcome, select_seconds, price_seconds })
-    }
-
-    fn seconds(&self) -> f64 {
-        self.select_seconds + self.price_seconds
+        let price = (start.elapsed().as_secs_f64() - select).max(0.0);
+        Ok(Timed { outcome, seconds: Seconds { select, price } })
     }
 }

@@ -3,7 +3,7 @@
 use truthfed::auction::{Outcome, PaymentRule, Round, Violation, Winner};
 
 use super::Timed;
-use crate::report::{seconds, table};
+use crate::report::{cells, counted, seconds, table};
 
 /// Winners shown one by one; of more, the first and how many there are.
 const SHOWN: usize = 40;
@@ -12,7 +12,9 @@ pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]
     let outcome = &timed.outcome;
     let mut text = format!("{}\n", headline(round, outcome));
     if round.admitted() > 0 {
-        text.push_str(&coverage(round, outcome));
+        let (reached, required) = (ratio(outcome.coverage()), ratio(outcome.target()));
+        let all = round.admitted();
+        text.push_str(&format!("Coverage {reached} of what all {all} admitted would give; {required} is required.\n"));
     }
     if !outcome.winners().is_empty() {
         text.push_str(&winners(round, outcome));
@@ -22,12 +24,10 @@ pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]
         text.push_str(&certificate(outcome, violations));
     }
     let log_dets = outcome.evaluations();
+    let [select, price] = [timed.seconds.select, timed.seconds.price].map(seconds);
     text.push_str(&format!(
-        "{} log determinants to select in {}, {} to price in {}.\n",
-        log_dets.select,
-        seconds(timed.select_seconds),
-        log_dets.price,
-        seconds(timed.price_seconds),
+        "{} log determinants to select in {select}, {} to price in {price}.\n",
+        log_dets.select, log_dets.price,
     ));
     text
 }
@@ -38,23 +38,14 @@ fn headline(round: &Round, outcome: &Outcome) -> String {
         0 if round.admitted() == 0 => format!("{}: nobody wins; every ask is above the reserve.", outcome.mechanism()),
         0 => format!("{}: nobody is needed; what is settled already meets the target.", outcome.mechanism()),
         winners => format!(
-            "{}: {winners} of {clients} {} {}. They ask {} in all and are paid {}.",
+            "{}: {winners} of {} {}. They ask {} in all and are paid {}.",
             outcome.mechanism(),
-            if clients == 1 { "client" } else { "clients" },
+            counted(clients, "client"),
             if winners == 1 { "wins" } else { "win" },
             outcome.social_cost(),
             outcome.payments(),
         ),
     }
-}
-
-fn coverage(round: &Round, outcome: &Outcome) -> String {
-    format!(
-        "Coverage {} of what all {} admitted would give; {} is required.\n",
-        ratio(outcome.coverage()),
-        round.admitted(),
-        ratio(outcome.target()),
-    )
 }
 
 /// Four decimals, or as many digits as a very small ratio needs.
@@ -64,12 +55,8 @@ pub(super) fn ratio(ratio: f64) -> String {
 
 fn winners(round: &Round, outcome: &Outcome) -> String {
     let row = |winner: &Winner| {
-        vec![
-            winner.client.to_string(),
-            winner.ask.to_string(),
-            winner.payment.to_string(),
-            reason(round, outcome.rule(), winner),
-        ]
+        let reason = reason(round, outcome.rule(), winner);
+        cells(&[&winner.client, &winner.ask, &winner.payment, &reason])
     };
     let rows = outcome.winners().iter().take(SHOWN).map(row).collect();
     let table = table(&["winner", "asks", "is paid", "because"], &[1, 2], rows);
@@ -79,23 +66,19 @@ fn winners(round: &Round, outcome: &Outcome) -> String {
     }
 }
 
-fn reason(round: &Round, rule: PaymentRule, winner: &Winner) -> String {
+fn reason(round: &Round, rule: PaymentRule, winner: &Winner) -> &'static str {
     match rule {
-        PaymentRule::Unpaid => "nobody is paid".to_owned(),
-        PaymentRule::Asked if winner.payment < winner.ask => {
-            "its ask, less what the data it receives is worth".to_owned()
-        }
-        PaymentRule::Asked => "winners are paid what they ask".to_owned(),
+        PaymentRule::Unpaid => "nobody is paid",
+        PaymentRule::Asked if winner.payment < winner.ask => "its ask, less what the data it receives is worth",
+        PaymentRule::Asked => "winners are paid what they ask",
         PaymentRule::Critical | PaymentRule::Bisected if winner.essential => {
-            "essential: without it the target is missed, so it is paid the reserve".to_owned()
+            "essential: without it the target is missed, so it is paid the reserve"
         }
-        PaymentRule::Critical if winner.payment == round.reserve() => {
-            "it would win with any ask up to the reserve".to_owned()
-        }
-        PaymentRule::Critical => "the largest ask with which it would still win".to_owned(),
-        PaymentRule::Bisected if winner.payment < winner.ask => "where bisection stopped, below its own ask".to_owned(),
-        PaymentRule::Bisected => "where bisection stopped, within gamma".to_owned(),
-        _ => "by the mechanism's own rule".to_owned(),
+        PaymentRule::Critical if winner.payment == round.reserve() => "it would win with any ask up to the reserve",
+        PaymentRule::Critical => "the largest ask with which it would still win",
+        PaymentRule::Bisected if winner.payment < winner.ask => "where bisection stopped, below its own ask",
+        PaymentRule::Bisected => "where bisection stopped, within gamma",
+        _ => "by the mechanism's own rule",
     }
 }
 

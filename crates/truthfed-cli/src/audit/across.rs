@@ -16,9 +16,9 @@ pub(super) fn run(settings: &[MechanismSetting], seeds: u64) -> anyhow::Result<O
     }
     let plan = Plan::new(Config::read(SETTING, &[])?).with_seeds(seeds).with_mechanisms(&paying)?;
     let progress = Progress::new("runs", plan.runs());
-    let findings = plan.run(|| progress.step());
+    let findings = plan.run(|| progress.step())?;
     progress.finish();
-    Ok(Some(findings?))
+    Ok(Some(findings))
 }
 
 /// A table of the best strategy of each kind.

@@ -4,7 +4,6 @@
 //! earlier audit are removed.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,6 +11,7 @@ use truthfed::auction::catalog;
 use truthfed::audit::Property;
 
 use super::Audited;
+use crate::source;
 
 const VERDICTS: &str = "verdicts.json";
 
@@ -22,7 +22,6 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The folder of that path, made if it is not there.
     pub(super) fn open(path: &Path) -> anyhow::Result<Folder> {
         let shown = path.display();
         fs::create_dir_all(path).with_context(|| format!("cannot make the folder {shown}"))?;
@@ -44,8 +43,8 @@ impl Folder {
     pub(super) fn write(&self, audited: &Audited, verdicts: &str) -> anyhow::Result<String> {
         let mut written = Vec::new();
         for row in &audited.rows {
-            if let Some(found) = &row.found {
-                self.write_file(&row.file(), &found.counterexample.to_string())?;
+            if let Some((counterexample, _)) = &row.found {
+                self.write_file(&row.file(), &counterexample.to_string())?;
                 written.push(row.file());
             }
         }
@@ -60,17 +59,8 @@ impl Folder {
 
     fn write_file(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.path.join(name);
-        let write = || -> std::io::Result<()> {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".truthfed-");
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(&self.path)?;
-            file.write_all(text.as_bytes())?;
-            file.persist(&path).map_err(|failed| failed.error)?;
-            Ok(())
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        let written = source::write_whole(&path, |out| out.write_all(text.as_bytes()));
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

@@ -22,6 +22,8 @@ use crate::report::Report;
 
 /// Random rounds where nothing else is asked for.
 const RANDOM: u32 = 10_000;
+/// Seeds of whole runs where everything is checked and nothing else is asked for.
+const RUNS: u64 = 5;
 /// Up to so many rounds are audited thoroughly.
 const FEW: usize = 20;
 
@@ -55,7 +57,6 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Report> {
     Ok(if audited.rows.iter().any(Row::is_failed_claim) { Report::refuted(text) } else { Report::done(text) })
 }
 
-/// What an audit comes to.
 struct Audited {
     rows: Vec<Row>,
     economics: Vec<Economics>,
@@ -67,12 +68,7 @@ struct Row {
     verdict: Verdict,
     is_claimed: bool,
     /// The worst violation, made small.
-    found: Option<Found>,
-}
-
-struct Found {
-    counterexample: Counterexample,
-    replay: Replay,
+    found: Option<(Counterexample, Replay)>,
 }
 
 impl Row {
@@ -81,7 +77,6 @@ impl Row {
         self.is_claimed && !self.verdict.holds()
     }
 
-    /// The name of the counterexample's file.
     fn file(&self) -> String {
         format!("{}-{}.json", self.verdict.mechanism, self.verdict.property)
     }
@@ -96,18 +91,18 @@ fn audited(args: &AuditArgs, source: &Source, settings: &[MechanismSetting]) -> 
     let Findings { verdicts, economics, .. } = audit.rounds(&mechanisms, source.iter(), || progress.step());
     progress.finish();
     let rows = verdicts.into_par_iter().map(|verdict| row(verdict, settings)).collect::<Result<_, _>>()?;
-    let across_rounds = across::run(settings, args.seeds_of_runs())?;
+    let is_everything = args.rounds.is_none() && args.check.is_empty();
+    let across_rounds = across::run(settings, args.runs.unwrap_or(if is_everything { RUNS } else { 0 }))?;
     Ok(Audited { rows, economics, across_rounds })
 }
 
 fn row(verdict: Verdict, settings: &[MechanismSetting]) -> anyhow::Result<Row> {
     let setting = settings.iter().find(|setting| setting.name() == verdict.mechanism);
     let setting = setting.context("a verdict is on one of the mechanisms")?;
-    let mechanism = setting.mechanism();
-    let mechanism = mechanism.as_ref();
+    let mechanism = &*setting.mechanism();
     let found = verdict
         .counterexample(mechanism)
-        .map(|counterexample| counterexample.replay(mechanism).map(|replay| Found { counterexample, replay }));
+        .map(|counterexample| counterexample.replay(mechanism).map(|replay| (counterexample, replay)));
     let is_claimed = verdict.property.claim_of(&setting.claims()) == Claim::Yes;
     Ok(Row { is_claimed, found: found.transpose()?, verdict })
 }
@@ -122,17 +117,6 @@ fn checks(names: &[String]) -> anyhow::Result<Vec<Property>> {
         checks.push(Property::CollusionInTotal);
     }
     Ok(checks)
-}
-
-/// Seeds of whole runs where nothing else is asked for.
-const RUNS: u64 = 5;
-
-impl AuditArgs {
-    /// Whole runs are simulated where everything is asked for.
-    fn seeds_of_runs(&self) -> u64 {
-        let is_everything = self.rounds.is_none() && self.check.is_empty();
-        self.runs.unwrap_or(if is_everything { RUNS } else { 0 })
-    }
 }
 
 /// Where rounds come from: files, a seed, or both.
@@ -150,8 +134,8 @@ impl Source {
         Ok(Source {
             random: args.random.unwrap_or(if recorded.is_some() { 0 } else { RANDOM }),
             recorded: recorded.unwrap_or_default(),
-            clients: (args.clients.from, args.clients.to),
-            dimensions: (args.dim.from, args.dim.to),
+            clients: args.clients,
+            dimensions: args.dim,
             seed: args.seed,
         })
     }

@@ -7,18 +7,18 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
-use truthfed::auction::{Offer, RawMechanism, Round};
+use truthfed::auction::{RawMechanism, Round};
 use truthfed::audit::{Account, Counterexample, Gain, Part, Property, Replay};
 
-use crate::report::{Report, decimal, json};
+use crate::report::{Report, counted, decimal, json};
 use crate::source;
 
 pub(super) fn run(path: &Path, as_json: bool) -> anyhow::Result<Report> {
-    let name = source::name(path);
+    let name = || source::name(path);
     let text = source::read(path, source::MAX_ROUND)?;
-    let counterexample = Counterexample::read(&text).with_context(|| name.clone())?;
-    let setting = counterexample.setting().with_context(|| name.clone())?;
-    let replay = counterexample.replay(setting.mechanism().as_ref()).with_context(|| name.clone())?;
+    let counterexample = Counterexample::read(&text).with_context(name)?;
+    let setting = counterexample.setting().with_context(name)?;
+    let replay = counterexample.replay(setting.mechanism().as_ref()).with_context(name)?;
     let is_claimed = counterexample.property.claim_of(&setting.claims()) == Claim::Yes;
     let text = match as_json {
         true => object(&counterexample, &replay, is_claimed),
@@ -44,13 +44,11 @@ fn words(counterexample: &Counterexample, replay: &Replay, is_claimed: bool) -> 
 
 fn scene(round: &Round) -> String {
     let spec = round.spec();
-    let ask = |offer: &Offer| format!("{} {}", offer.client, offer.ask);
-    let asks: Vec<String> = spec.offers.iter().map(ask).collect();
-    let (clients, dimension) = (asks.len(), round.dimension());
+    let asks: Vec<String> = spec.offers.iter().map(|offer| format!("{} {}", offer.client, offer.ask)).collect();
     format!(
-        "The round has {clients} {} in {dimension} {}, coverage {}, reserve {}. True costs: {}.\n",
-        if clients == 1 { "client" } else { "clients" },
-        if dimension == 1 { "dimension" } else { "dimensions" },
+        "The round has {} in {}, coverage {}, reserve {}. True costs: {}.\n",
+        counted(asks.len(), "client"),
+        counted(round.dimension(), "dimension"),
         round.coverage().to_ratio(),
         round.reserve(),
         asks.join(", "),
@@ -58,13 +56,7 @@ fn scene(round: &Round) -> String {
 }
 
 fn two_asks(Account { client, first, second, .. }: &Account) -> String {
-    format!(
-        "  {client} asks {}: it {}.\n  {client} asks {}: it {}.\n",
-        first.ask,
-        ending(first),
-        second.ask,
-        ending(second)
-    )
+    [first, second].map(|part| format!("  {client} asks {}: it {}.\n", part.ask, ending(part))).concat()
 }
 
 fn lies(replay: &Replay, property: Property) -> String {
@@ -76,8 +68,8 @@ fn lies(replay: &Replay, property: Property) -> String {
     for account in &replay.accounts {
         let Account { client, cost, second, .. } = account;
         let asks = if second.ask == *cost { "still asks" } else { "asks" };
-        text.push_str(&format!("  {client} {asks} {}: it {}, ", second.ask, with_utility(second, *cost)));
-        text.push_str(&format!("{}.\n", change(account.gain())));
+        let (ended, change) = (with_utility(second, *cost), change(account.gain()));
+        text.push_str(&format!("  {client} {asks} {}: it {ended}, {change}.\n", second.ask));
     }
     let total: Gain = replay.accounts.iter().map(Account::gain).sum();
     if property != Property::Truthful {

@@ -3,7 +3,7 @@
 use truthfed::audit::{Economics, Property, Spread};
 
 use super::{Audited, Row, Source, across};
-use crate::report::table;
+use crate::report::{cells, counted, table};
 
 pub(super) fn text(source: &Source, audited: &Audited) -> String {
     let across_rounds = audited.across_rounds.as_ref().map(across::words).unwrap_or_default();
@@ -13,45 +13,33 @@ pub(super) fn text(source: &Source, audited: &Audited) -> String {
 }
 
 fn headline(source: &Source) -> String {
-    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (clients, dimensions) = (source.clients, source.dimensions);
-    let random = (source.random > 0).then(|| {
-        format!(
-            "{} of {} to {} clients in {} to {} dimensions (seed {})",
-            plural(source.random as usize, "random round"),
-            clients.0,
-            clients.1,
-            dimensions.0,
-            dimensions.1,
-            source.seed
-        )
+    let Source { recorded, random, clients: (fewest, most), dimensions: (lowest, highest), seed } = source;
+    let random = (*random > 0).then(|| {
+        let rounds = counted(*random as usize, "random round");
+        format!("{rounds} of {fewest} to {most} clients in {lowest} to {highest} dimensions (seed {seed})")
     });
-    let recorded = Some(source.recorded.len()).filter(|count| *count > 0);
-    let recorded = recorded.map(|count| plural(count, "recorded round"));
+    let recorded = (!recorded.is_empty()).then(|| counted(recorded.len(), "recorded round"));
     format!("{}.\n", recorded.into_iter().chain(random).collect::<Vec<_>>().join(", "))
 }
 
 fn verdicts(rows: &[Row]) -> String {
     let line = |(index, row): (usize, &Row)| {
         let is_first = index == 0 || rows[index - 1].verdict.mechanism != row.verdict.mechanism;
-        vec![
-            if is_first { row.verdict.mechanism.clone() } else { String::new() },
-            row.verdict.property.to_string(),
-            if row.is_claimed { "yes" } else { "" }.to_owned(),
-            verdict(row),
-        ]
+        let mechanism = if is_first { &row.verdict.mechanism } else { "" };
+        let claimed = if row.is_claimed { "yes" } else { "" };
+        cells(&[&mechanism, &row.verdict.property, &claimed, &verdict(row)])
     };
     table(&["mechanism", "property", "claimed", "verdict"], &[], rows.iter().enumerate().map(line).collect())
 }
 
 fn verdict(row: &Row) -> String {
     let verdict = &row.verdict;
-    let (cases, violations, what) = (verdict.cases, verdict.violations, what(verdict.property));
+    let (cases, violations, (what, amount)) = (verdict.cases, verdict.violations, terms(verdict.property));
     let mut text = match &verdict.worst {
         None if cases == 0 => "no cases".to_owned(),
         None => format!("holds in {cases} of {cases} {what}"),
         Some(worst) => {
-            let amount = amount(verdict.property).map(|name| format!(", {name} {}", worst.gain)).unwrap_or_default();
+            let amount = amount.map(|name| format!(", {name} {}", worst.gain)).unwrap_or_default();
             let mark = if row.is_claimed { "REFUTED" } else { "refuted" };
             format!("{mark} in {violations} of {cases} {what}{amount}")
         }
@@ -62,36 +50,26 @@ fn verdict(row: &Row) -> String {
     text
 }
 
-fn what(property: Property) -> &'static str {
+/// What the cases of a property are, and what the amount of a violation is.
+fn terms(property: Property) -> (&'static str, Option<&'static str>) {
     match property {
-        Property::Monotone | Property::Truthful => "clients",
-        Property::IndividuallyRational | Property::Certified => "winners",
-        Property::Collusion | Property::CollusionInTotal => "groups",
-        _ => "rounds",
-    }
-}
-
-/// What the amount of a violation is.
-fn amount(property: Property) -> Option<&'static str> {
-    match property {
-        Property::Monotone => Some("asks apart by up to"),
-        Property::IndividuallyRational => Some("paid too little by up to"),
-        Property::Truthful => Some("gain up to"),
-        Property::Certified => Some("payment off by up to"),
-        Property::Collusion => Some("gain of each up to"),
-        Property::CollusionInTotal => Some("gain of all up to"),
-        Property::Optimum => Some("above the optimum by up to"),
-        _ => None,
+        Property::Monotone => ("clients", Some("asks apart by up to")),
+        Property::IndividuallyRational => ("winners", Some("paid too little by up to")),
+        Property::Truthful => ("clients", Some("gain up to")),
+        Property::Certified => ("winners", Some("payment off by up to")),
+        Property::Collusion => ("groups", Some("gain of each up to")),
+        Property::CollusionInTotal => ("groups", Some("gain of all up to")),
+        Property::Optimum => ("rounds", Some("above the optimum by up to")),
+        _ => ("rounds", None),
     }
 }
 
 fn refutations(rows: &[Row]) -> String {
     let line = |row: &Row| {
-        let found = row.found.as_ref()?;
-        let clients = found.counterexample.round.spec().offers.len();
-        let clients = format!("{clients} {}", if clients == 1 { "client" } else { "clients" });
+        let (counterexample, replay) = row.found.as_ref()?;
+        let clients = counted(counterexample.round.spec().offers.len(), "client");
         let (mechanism, property) = (&row.verdict.mechanism, row.verdict.property);
-        Some(format!("  {mechanism}, {property} ({clients}): {}\n", found.replay))
+        Some(format!("  {mechanism}, {property} ({clients}): {replay}\n"))
     };
     let lines: String = rows.iter().filter_map(line).collect();
     if lines.is_empty() { lines } else { format!("Counterexamples, made small:\n{lines}") }

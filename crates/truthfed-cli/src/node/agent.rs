@@ -11,7 +11,6 @@ use super::{block_on, serve, told_to_stop};
 use crate::report::Report;
 use crate::source;
 
-/// The agent's file in the bundle.
 pub(super) const DATA: &str = "agent.db";
 
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {

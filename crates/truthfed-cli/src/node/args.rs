@@ -16,26 +16,35 @@ pub(crate) enum NodeCommand {
     /// Run a whole federation on this machine for twenty seconds and verify its ledger
     Demo(DemoArgs),
     /// List, add and revoke members
-    Members(MembersArgs),
+    #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  truthfed members list fed
+  truthfed members add fed zoe       then move fed/members/zoe to zoe
+  truthfed members revoke fed zoe    takes effect at once, also on open connections")]
+    Members(MembersCommand),
     /// Read and verify the ledger
-    Ledger(LedgerArgs),
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// List rounds, or show one
-    Round(RoundArgs),
+    #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  truthfed round list fed
+  truthfed round show fed 7 --json")]
+    Round(RoundCommand),
 }
 
-const INIT_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed init fed --members 5                   members m1 to m5
   truthfed init fed --member ann --member bob     members by name
   truthfed init fed --set terms.reserve=500       another setting of federation.toml
 
-Move each folder of fed/members to its member. Then: truthfed serve fed.";
-
-#[derive(Debug, Args)]
-#[command(after_help = INIT_EXAMPLES)]
+Move each folder of fed/members to its member. Then: truthfed serve fed.")]
 pub(crate) struct InitArgs {
     /// The folder, which must not exist or be empty
-    #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
     /// Create members m1 to mN
@@ -68,20 +77,17 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-const SERVE_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed serve fed                       until Ctrl-C
   truthfed serve fed --log json            logs as JSON, on standard error
   curl -s http://127.0.0.1:7480/healthz    check its health (/metrics: for Prometheus)
 
 A second coordinator on the same store waits as a standby and takes over when the first one dies. It needs a copy of the
-folder; on the same machine, change listen and admin.";
-
-#[derive(Debug, Args)]
-#[command(after_help = SERVE_EXAMPLES)]
+folder; on the same machine, change listen and admin.")]
 pub(crate) struct ServeArgs {
     /// The folder that `truthfed init` created
-    #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
     /// Format of the logs on standard error
@@ -93,7 +99,8 @@ pub(crate) struct ServeArgs {
     pub(crate) lease_ms: u64,
 }
 
-const AGENT_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed agent fed/members/m1                                        ask a hundredth of a unit per sample
   truthfed agent fed/members/m1 --ask policy.toml --listen 127.0.0.1:7501
@@ -105,13 +112,9 @@ A policy is one of:
   kind = \"constant\"     ask = \"12.5\"
   kind = \"per-sample\"   price = \"0.01\"   base = \"2\"
   kind = \"paper\"        weight = 0.0001   base = 20.0
-  kind = \"command\"      command = [\"./price.sh\"]   timeout_ms = 2000";
-
-#[derive(Debug, Args)]
-#[command(after_help = AGENT_EXAMPLES)]
+  kind = \"command\"      command = [\"./price.sh\"]   timeout_ms = 2000")]
 pub(crate) struct AgentArgs {
     /// The member's bundle, a folder
-    #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
 
     /// The policy that sets its asks, a TOML file
@@ -131,14 +134,12 @@ pub(crate) struct AgentArgs {
     pub(crate) log: LogFormat,
 }
 
-const DEMO_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed demo                       five members for twenty seconds
   truthfed demo --members 10 --json   ten members, as one JSON object
-  truthfed demo --out fed             keep the folder and inspect it: truthfed round list fed";
-
-#[derive(Debug, Args)]
-#[command(after_help = DEMO_EXAMPLES)]
+  truthfed demo --out fed             keep the folder and inspect it: truthfed round list fed")]
 pub(crate) struct DemoArgs {
     /// Number of members
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u16).range(2..=50))]
@@ -157,19 +158,6 @@ pub(crate) struct DemoArgs {
     pub(crate) json: bool,
 }
 
-const MEMBERS_EXAMPLES: &str = "\
-Examples:
-  truthfed members list fed
-  truthfed members add fed zoe       then move fed/members/zoe to zoe
-  truthfed members revoke fed zoe    takes effect at once, also on open connections";
-
-#[derive(Debug, Args)]
-#[command(after_help = MEMBERS_EXAMPLES)]
-pub(crate) struct MembersArgs {
-    #[command(subcommand)]
-    pub(crate) command: MembersCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum MembersCommand {
     /// List all members, present and past
@@ -183,7 +171,6 @@ pub(crate) enum MembersCommand {
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
     /// The federation's folder
-    #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
     /// Print one JSON object
@@ -193,23 +180,12 @@ pub(crate) struct FolderArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MemberArgs {
-    /// The federation's folder
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
 
     /// The member
     #[arg(value_name = "NAME")]
     pub(crate) member: String,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LedgerArgs {
-    #[command(subcommand)]
-    pub(crate) command: LedgerCommand,
 }
 
 #[derive(Debug, Subcommand)]
@@ -219,19 +195,19 @@ pub(crate) enum LedgerCommand {
     /// Recompute everything: chain, signatures, winners, payments, sums
     Verify(FolderArgs),
     /// Print the journal, one JSON object per line
-    Export(ExportArgs),
+    Export {
+        /// The federation's folder
+        folder: PathBuf,
+    },
 }
 
-const STATEMENT_EXAMPLES: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   truthfed ledger statement fed m1           m1 in the ledger
-  truthfed ledger statement fed/members/m1   m1's own receipts, without the coordinator; stop its agent first";
-
-#[derive(Debug, Args)]
-#[command(after_help = STATEMENT_EXAMPLES)]
+  truthfed ledger statement fed/members/m1   m1's own receipts, without the coordinator; stop its agent first")]
 pub(crate) struct StatementArgs {
     /// The federation's folder, or a member's bundle
-    #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
     /// The member, if the folder is the federation's
@@ -241,25 +217,6 @@ pub(crate) struct StatementArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
-    /// The federation's folder
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
-}
-
-const ROUND_EXAMPLES: &str = "\
-Examples:
-  truthfed round list fed
-  truthfed round show fed 7 --json";
-
-#[derive(Debug, Args)]
-#[command(after_help = ROUND_EXAMPLES)]
-pub(crate) struct RoundArgs {
-    #[command(subcommand)]
-    pub(crate) command: RoundCommand,
 }
 
 #[derive(Debug, Subcommand)]
@@ -272,15 +229,10 @@ pub(crate) enum RoundCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The federation's folder
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
 
     /// The round's number
-    #[arg(value_name = "ROUND", value_parser = value_parser!(u64).range(1..))]
+    #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(crate) round: u64,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }

@@ -14,18 +14,17 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
-use truthfed_node::coordinator::operator::{RoundState, read_rounds};
-use truthfed_node::coordinator::{CHECKPOINT, Config, start};
-use truthfed_node::engine::read_checkpoint;
+use truthfed_node::coordinator::operator::{RoundReply, RoundState, read_rounds};
+use truthfed_node::coordinator::{Config, start};
 use truthfed_node::federation::{InitOptions, init, open, open_bundle};
-use truthfed_node::ledger::{Report as Verified, Statement, Trust, verify};
+use truthfed_node::ledger::{Report as Verified, Statement, verify};
 
-use self::workload::{DIMENSION, Player, Slices};
+use self::workload::{DIMENSION, Player, Slice, Slices};
 use super::agent::DATA;
 use super::args::DemoArgs;
 use super::{block_on, existing_store, ledger};
 use crate::progress::Progress;
-use crate::report::{Report, json, table};
+use crate::report::{Report, cells, json, table};
 
 /// How long the last round may take after the workload: twice `offers_ms` and `deliveries_ms` of [`make`].
 const AFTERWARDS: Duration = Duration::from_secs(8);
@@ -55,12 +54,10 @@ fn make(folder: &Path, members: usize) -> anyhow::Result<()> {
         "terms.deliveries_ms=2000".to_owned(),
         "terms.trigger.threshold=12".to_owned(),
     ];
-    let options = InitOptions { changes: changes.to_vec(), ..InitOptions::with_members(members) };
-    init(folder, &options)?;
+    init(folder, &InitOptions { changes: changes.to_vec(), ..InitOptions::with_members(members) })?;
     Ok(())
 }
 
-/// A loopback address that is free right now.
 fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port on loopback")?;
     Ok(listener.local_addr()?)
@@ -114,7 +111,6 @@ async fn play(players: Vec<Player>, time: Duration) -> anyhow::Result<Slices> {
     Ok(slices)
 }
 
-/// Waits for the last round to end.
 async fn finish(folder: &Path) -> anyhow::Result<()> {
     let begin = Instant::now();
     loop {
@@ -128,10 +124,9 @@ async fn finish(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// The result of the demonstration.
 #[derive(Serialize)]
 struct Demo {
-    regret: Vec<workload::Slice>,
+    regret: [Slice; SLICES],
     rounds: Vec<RoundLine>,
     statements: Vec<Statement>,
     ledger: Verified,
@@ -150,12 +145,7 @@ impl Demo {
     fn read(folder: &Path, slices: Slices) -> anyhow::Result<Demo> {
         let federation = open(folder)?;
         let mut store = existing_store(&federation)?;
-        let trust = Trust {
-            federation: Some(federation.id()),
-            coordinator: Some(federation.server().signer().public()),
-            checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
-        };
-        let ledger = verify(store.as_mut(), &trust)?;
+        let ledger = verify(store.as_mut(), &ledger::trust(&federation, folder)?)?;
         let rounds = read_rounds(store.as_mut())?.iter().map(RoundLine::of).collect();
         let names = federation.roster().iter();
         let statements =
@@ -166,11 +156,11 @@ impl Demo {
     fn words(&self, kept: Option<&Path>) -> String {
         let round = |round: &RoundLine| {
             let RoundLine { round, offers, winners, samples, paid } = round;
-            vec![round.to_string(), offers.to_string(), winners.to_string(), samples.to_string(), paid.clone()]
+            cells(&[round, offers, winners, samples, paid])
         };
         let header = ["round", "offers", "winners", "samples shared", "paid"];
         let rounds = table(&header, &[0, 1, 2, 3, 4], self.rounds.iter().map(round).collect());
-        let slice = |slice: &workload::Slice| {
+        let slice = |slice: &Slice| {
             let per_step = |regret: f64| format!("{:.4}", regret / slice.steps.max(1) as f64);
             vec![slice.period.clone(), slice.steps.to_string(), per_step(slice.together), per_step(slice.alone)]
         };
@@ -187,7 +177,7 @@ impl Demo {
 }
 
 impl RoundLine {
-    fn of(round: &truthfed_node::coordinator::operator::RoundReply) -> RoundLine {
+    fn of(round: &RoundReply) -> RoundLine {
         let is_paid = |member| round.paid.contains(member);
         let paid = round.awards.iter().filter(|award| is_paid(&award.member));
         let shared = round.offers.iter().filter(|offer| is_paid(&offer.member));

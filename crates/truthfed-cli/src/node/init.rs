@@ -18,8 +18,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Report> {
         true => InitOptions::with_members(usize::from(args.members)).members,
         false => args.member.clone(),
     };
-    let options = InitOptions { name: args.name.clone(), members, changes: args.set.clone() };
-    let created = init(&args.folder, &options)?;
+    let created = init(&args.folder, &InitOptions { name: args.name.clone(), members, changes: args.set.clone() })?;
     let made = Made {
         folder: created.folder.display().to_string(),
         federation: created.federation.to_string(),

@@ -1,6 +1,5 @@
 //! `truthfed ledger`: statements, verification and export.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -11,23 +10,23 @@ use truthfed_node::agent::{Agent, Membership};
 use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{open, open_bundle};
+use truthfed_node::federation::{Federation, open, open_bundle};
 use truthfed_node::ledger::{Line, LineState, Statement, Trust, receipts, verify};
 use truthfed_node::store::Store;
 
 use super::agent::DATA;
-use super::args::{ExportArgs, FolderArgs, LedgerArgs, LedgerCommand, StatementArgs};
+use super::args::{FolderArgs, LedgerCommand, StatementArgs};
 use super::existing_store;
-use crate::report::{Report, json, table};
+use crate::report::{Report, cells, json, table};
 
 /// Rows of the journal read at once.
 const CHUNK: usize = 512;
 
-pub(crate) fn run(args: &LedgerArgs) -> anyhow::Result<Report> {
-    match &args.command {
+pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
+    match command {
         LedgerCommand::Statement(args) => statement(args),
         LedgerCommand::Verify(args) => verified(args),
-        LedgerCommand::Export(args) => export(args),
+        LedgerCommand::Export { folder } => Ok(Report::done(lines(existing_store(&open(folder)?)?.as_mut())?)),
     }
 }
 
@@ -39,31 +38,21 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
             false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
-    let federation = open(&args.folder)?;
-    let mut store = existing_store(&federation)?;
-    let statement = Statement::read(store.as_mut(), &member.parse()?)?;
+    let statement = Statement::read(existing_store(&open(&args.folder)?)?.as_mut(), &member.parse()?)?;
     Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
 }
 
-/// A statement for people.
 pub(super) fn words(statement: &Statement) -> String {
     let row = |line: &Line| {
         let payment = line.payment_micros.map_or_else(String::new, |payment| payment.to_string());
-        vec![line.round.to_string(), line.ask_micros.to_string(), state(line.state).to_owned(), payment]
+        cells(&[&line.round, &line.ask_micros, &state(line.state), &payment])
     };
     let rows = statement.lines.iter().map(row).collect();
-    let totals = &statement.totals;
-    let mut text = format!(
-        "{}: {} offers, {} won, {} paid.\n",
-        statement.member,
-        totals.offers,
-        totals.won,
-        units(totals.posted_micros)
-    );
+    let (member, totals) = (&statement.member, &statement.totals);
+    let [paid, pending, voided] = [totals.posted_micros, totals.pending_micros, totals.voided_micros].map(units);
+    let mut text = format!("{member}: {} offers, {} won, {paid} paid.\n", totals.offers, totals.won);
     if totals.pending_micros + totals.voided_micros > 0 {
-        let (pending, voided) = (units(totals.pending_micros), units(totals.voided_micros));
-        writeln!(text, "Pending: {pending}. Void because nothing was delivered in time: {voided}.")
-            .expect("text grows");
+        text.push_str(&format!("Pending: {pending}. Void because nothing was delivered in time: {voided}.\n"));
     }
     if !statement.lines.is_empty() {
         text.push_str(&table(&["round", "asked", "", "payment"], &[0, 1, 3], rows));
@@ -102,30 +91,30 @@ fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
         coordinator: bundle.coordinator_key,
     };
     let summary = receipts::check(&whose, &agent.receipts()?, None)?;
+    let (member, count, rounds, payments) = (bundle.member, summary.receipts, summary.rounds, summary.payments);
+    let paid = units(summary.posted_micros);
     Ok(Report::done(match as_json {
         true => json(&summary),
         false => format!(
-            "{}: {} receipts of {} rounds, all signed by the coordinator; {} payments, {} in all.\n",
-            bundle.member,
-            summary.receipts,
-            summary.rounds,
-            summary.payments,
-            units(summary.posted_micros)
+            "{member}: {count} receipts of {rounds} rounds, all signed by the coordinator; {payments} payments, {paid} in all.\n"
         ),
     }))
 }
 
 fn verified(args: &FolderArgs) -> anyhow::Result<Report> {
     let federation = open(&args.folder)?;
-    let mut store = existing_store(&federation)?;
-    let trust = Trust {
-        federation: Some(federation.id()),
-        coordinator: Some(federation.server().signer().public()),
-        checkpoint: read_checkpoint(&args.folder.join(CHECKPOINT))?,
-    };
-    let report = verify(store.as_mut(), &trust)?;
+    let report = verify(existing_store(&federation)?.as_mut(), &trust(&federation, &args.folder)?)?;
     let text = if args.json { json(&report) } else { format!("{report}\n") };
     Ok(if report.is_right() { Report::done(text) } else { Report::refuted(text) })
+}
+
+/// What the folder says of the journal.
+pub(super) fn trust(federation: &Federation, folder: &Path) -> anyhow::Result<Trust> {
+    Ok(Trust {
+        federation: Some(federation.id()),
+        coordinator: Some(federation.server().signer().public()),
+        checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
+    })
 }
 
 #[derive(Serialize)]
@@ -135,12 +124,7 @@ struct Exported<'a> {
     entry: &'a RawValue,
 }
 
-fn export(args: &ExportArgs) -> anyhow::Result<Report> {
-    let federation = open(&args.folder)?;
-    let mut store = existing_store(&federation)?;
-    Ok(Report::done(lines(store.as_mut())?))
-}
-
+/// The journal, a line for each entry.
 fn lines(store: &mut dyn Store) -> anyhow::Result<String> {
     let mut text = String::new();
     let mut after = 0;

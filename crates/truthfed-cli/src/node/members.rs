@@ -3,27 +3,27 @@
 //! The command asks a running coordinator over the network, with the operator's certificate. If none runs, it starts an
 //! engine just for the change; the lease keeps the two apart.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use truthfed::auction::ClientId;
+use truthfed_node::coordinator::Config;
 use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply, Order, OrderReply};
-use truthfed_node::coordinator::{Config, Plan};
 use truthfed_node::engine;
 use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
 use truthfed_node::identity::check_name;
 use truthfed_node::net::{Client, NetError, client_tls};
 
-use super::args::{FolderArgs, MemberArgs, MembersArgs, MembersCommand};
+use super::args::{FolderArgs, MemberArgs, MembersCommand};
 use super::block_on;
-use crate::report::{Report, json, table};
+use crate::report::{Report, cells, json, table};
 
 /// The lease of an engine that makes one change: long enough for it, short enough to wait for after a crash.
 const LEASE_MS: u64 = 10_000;
 
-pub(crate) fn run(args: &MembersArgs) -> anyhow::Result<Report> {
-    match &args.command {
+pub(crate) fn run(command: &MembersCommand) -> anyhow::Result<Report> {
+    match command {
         MembersCommand::List(args) => list(args),
         MembersCommand::Add(args) => add(args),
         MembersCommand::Revoke(args) => revoke(args),
@@ -32,14 +32,14 @@ pub(crate) fn run(args: &MembersArgs) -> anyhow::Result<Report> {
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {
     let federation = open(&args.folder)?;
-    let reply = block_on(change(&federation, None))?;
+    let reply = block_on(change(&federation, Order::Members))?;
     Ok(Report::done(if args.json { json(&reply) } else { words(&reply) }))
 }
 
 fn words(reply: &MembersReply) -> String {
     let row = |member: &MemberLine| {
         let state = if member.is_revoked { "revoked" } else { "member" };
-        vec![member.member.to_string(), state.to_owned(), member.certificate.to_string()]
+        cells(&[&member.member, &state, &member.certificate])
     };
     table(&["name", "state", "certificate (SHA-256)"], &[], reply.members.iter().map(row).collect())
 }
@@ -50,29 +50,25 @@ struct Added {
     bundle: String,
 }
 
-fn add(args: &MemberArgs) -> anyhow::Result<Report> {
-    let issued = add_member(&args.folder, &args.member);
-    let federation = open(&args.folder)?;
+fn add(MemberArgs { of, member: name }: &MemberArgs) -> anyhow::Result<Report> {
+    let issued = add_member(&of.folder, name);
+    let federation = open(&of.folder)?;
     let Enrolment { member, key, certificate } = match issued {
         Err(AddError::Exists(member)) => unfinished(&federation, member)?,
         issued => issued?,
     };
     let request = EnrolRequest { member: member.to_string(), key, certificate };
-    block_on(change(&federation, Some(Change::Enrol(request))))?;
-    let bundle = args.folder.join("members").join(&args.member).display().to_string();
-    let added = Added { member: member.to_string(), bundle };
-    Ok(Report::done(match args.json {
-        true => json(&added),
-        false => format!(
-            "{member} is a member. Move {} to the member, who runs: truthfed agent {}\n",
-            added.bundle, added.bundle
-        ),
+    block_on(change(&federation, Order::Enrol(request)))?;
+    let bundle = of.folder.join("members").join(name).display().to_string();
+    Ok(Report::done(match of.json {
+        true => json(&Added { member: member.to_string(), bundle }),
+        false => format!("{member} is a member. Move {bundle} to the member, who runs: truthfed agent {bundle}\n"),
     }))
 }
 
 /// The enrolment of a member that has a bundle but is not enrolled, because an earlier attempt failed in between.
 fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrolment> {
-    let members = block_on(change(federation, None))?.members;
+    let members = block_on(change(federation, Order::Members))?.members;
     let on_roster = federation.roster().iter().find(|enrolment| enrolment.member == member);
     match on_roster {
         Some(enrolment) if members.iter().all(|line| line.member != member) => Ok(enrolment.clone()),
@@ -80,83 +76,60 @@ fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrol
     }
 }
 
-#[derive(Serialize)]
-struct Revoked {
-    revoked: String,
-}
-
-fn revoke(args: &MemberArgs) -> anyhow::Result<Report> {
-    let federation = open(&args.folder)?;
-    let member = check_name(&args.member)?;
-    block_on(change(&federation, Some(Change::Revoke(member.to_string()))))?;
-    Ok(Report::done(match args.json {
-        true => json(&Revoked { revoked: member.to_string() }),
+fn revoke(MemberArgs { of, member }: &MemberArgs) -> anyhow::Result<Report> {
+    let federation = open(&of.folder)?;
+    let member = check_name(member)?;
+    block_on(change(&federation, Order::Revoke(member.clone())))?;
+    Ok(Report::done(match of.json {
+        true => json(&BTreeMap::from([("revoked", member)])),
         false => format!("{member} is revoked; the coordinator refuses its certificate.\n"),
     }))
 }
 
-enum Change {
-    Enrol(EnrolRequest),
-    Revoke(String),
-}
-
-/// Makes a change and returns all members.
-async fn change(federation: &Federation, change: Option<Change>) -> anyhow::Result<MembersReply> {
-    match over_the_network(federation, &change).await {
-        Err(error) if is_away(&error) => with_an_engine(federation, change).await,
+/// Makes a change, if the order is one, and returns all members.
+async fn change(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
+    match over_the_network(federation, &order).await {
+        Err(error) if matches!(error.downcast_ref(), Some(NetError::Unreachable { .. })) => {
+            with_an_engine(federation, order).await
+        }
         reply => reply,
     }
 }
 
-fn is_away(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(NetError::Unreachable { .. }))
-}
-
-async fn over_the_network(federation: &Federation, change: &Option<Change>) -> anyhow::Result<MembersReply> {
+async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Result<MembersReply> {
     let settings = federation.settings();
     let tls = client_tls(&federation.operator_identity()?, federation.authority())?;
     let client = Client::new(&settings.address, &settings.server_name, tls)?;
-    let orders = match change {
-        None => vec![Order::Members],
-        Some(Change::Enrol(request)) => vec![Order::Enrol(request.clone()), Order::Members],
-        Some(Change::Revoke(member)) => vec![Order::Revoke(check_name(member)?), Order::Members],
-    };
-    let mut replies = Vec::with_capacity(orders.len());
-    for order in orders {
+    for order in [order, &Order::Members] {
         let reply = client.send(order.message(), None).await?;
-        match reply.refusal() {
-            Some(refusal) => return Err(refusal.into()),
-            None if reply.status.is_success() => replies.push(order.read_reply(&reply.body)?),
-            None => bail!("the coordinator answered with status {}", reply.status),
+        if let Some(refusal) = reply.refusal() {
+            return Err(refusal.into());
+        }
+        ensure!(reply.status.is_success(), "the coordinator answered with status {}", reply.status);
+        if let OrderReply::Members(members) = order.read_reply(&reply.body)? {
+            return Ok(members);
         }
     }
-    match replies.pop() {
-        Some(OrderReply::Members(members)) => Ok(members),
-        _ => bail!("the coordinator did not say who the members are"),
-    }
+    bail!("the coordinator did not say who the members are")
 }
 
-async fn with_an_engine(federation: &Federation, change: Option<Change>) -> anyhow::Result<MembersReply> {
-    let plan = Arc::new(Config::of(federation, LEASE_MS).plan);
-    let started = {
-        let plan = plan.clone();
-        tokio::task::spawn_blocking(move || begin(&plan)).await?
-    };
-    let running = started.with_context(|| {
+async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
+    let plan = Config::of(federation, LEASE_MS).plan;
+    let begin = move || anyhow::Ok(engine::start(plan.setup(), (plan.store)()?)?);
+    let running = tokio::task::spawn_blocking(begin).await?.with_context(|| {
         format!("no coordinator answers at {}, and the store cannot be used either", federation.settings().address)
     })?;
     let handle = running.handle();
-    let changed = match change {
-        None => Ok(String::new()),
+    let changed = match order {
         // The first start of a federation enrols its whole roster.
-        Some(Change::Enrol(request)) if is_enrolled(&handle, &request)? => Ok(String::new()),
-        Some(Change::Enrol(EnrolRequest { member, key, certificate })) => {
-            handle.enrol(check_name(&member)?, key, certificate).await
+        Order::Enrol(request) if !is_enrolled(&handle, &request)? => {
+            handle.enrol(check_name(&request.member)?, request.key, request.certificate).await
         }
-        Some(Change::Revoke(member)) => handle.revoke(check_name(&member)?).await,
+        Order::Revoke(member) => handle.revoke(member).await,
+        _ => Ok(String::new()),
     };
-    let line = |(member, info): (&_, &engine::MemberInfo)| MemberLine {
-        member: Clone::clone(member),
+    let line = |(member, info): (&ClientId, &engine::MemberInfo)| MemberLine {
+        member: member.clone(),
         key: info.key,
         certificate: info.certificate,
         is_revoked: info.is_revoked,
@@ -166,10 +139,6 @@ async fn with_an_engine(federation: &Federation, change: Option<Change>) -> anyh
     running.stop().await?;
     changed?;
     Ok(MembersReply { members })
-}
-
-fn begin(plan: &Plan) -> anyhow::Result<engine::Running> {
-    Ok(engine::start(plan.setup(), (plan.store)()?)?)
 }
 
 fn is_enrolled(handle: &engine::Handle, request: &EnrolRequest) -> anyhow::Result<bool> {

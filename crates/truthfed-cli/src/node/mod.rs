@@ -22,9 +22,9 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Serve(args) => serve::run(args),
         NodeCommand::Agent(args) => agent::run(args),
         NodeCommand::Demo(args) => demo::run(args),
-        NodeCommand::Members(args) => members::run(args),
-        NodeCommand::Ledger(args) => ledger::run(args),
-        NodeCommand::Round(args) => round::run(args),
+        NodeCommand::Members(command) => members::run(command),
+        NodeCommand::Ledger(command) => ledger::run(command),
+        NodeCommand::Round(command) => round::run(command),
     }
 }
 

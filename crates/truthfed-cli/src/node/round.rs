@@ -1,46 +1,38 @@
 //! `truthfed round`: rounds as recorded in the journal.
 
+use std::collections::BTreeMap;
+
 use anyhow::bail;
-use serde::Serialize;
-use truthfed_node::coordinator::operator::{RoundReply, RoundState, RoundSummary, read_rounds};
+use truthfed_node::coordinator::operator::{OfferLine, RoundReply, RoundState, RoundSummary, read_rounds};
 use truthfed_node::federation::open;
 
-use super::args::{FolderArgs, RoundArgs, RoundCommand, ShowArgs};
+use super::args::{FolderArgs, RoundCommand, ShowArgs};
 use super::existing_store;
-use crate::report::{Report, json, table};
+use crate::report::{Report, cells, json, table};
 
-pub(crate) fn run(args: &RoundArgs) -> anyhow::Result<Report> {
-    match &args.command {
+pub(crate) fn run(command: &RoundCommand) -> anyhow::Result<Report> {
+    match command {
         RoundCommand::List(args) => list(args),
         RoundCommand::Show(args) => show(args),
     }
 }
 
-#[derive(Serialize)]
-struct Rounds {
-    rounds: Vec<RoundSummary>,
+fn rounds(of: &FolderArgs) -> anyhow::Result<Vec<RoundReply>> {
+    Ok(read_rounds(existing_store(&open(&of.folder)?)?.as_mut())?)
 }
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {
-    let mut store = existing_store(&open(&args.folder)?)?;
-    let rounds = Rounds { rounds: read_rounds(store.as_mut())?.into_iter().map(|round| round.summary).collect() };
-    Ok(Report::done(if args.json { json(&rounds) } else { in_lines(&rounds.rounds) }))
+    let rounds: Vec<RoundSummary> = rounds(args)?.into_iter().map(|round| round.summary).collect();
+    Ok(Report::done(if args.json { json(&BTreeMap::from([("rounds", rounds)])) } else { in_lines(&rounds) }))
 }
 
 fn in_lines(rounds: &[RoundSummary]) -> String {
     if rounds.is_empty() {
         return "No round yet.\n".to_owned();
     }
-    let row = |round: &RoundSummary| {
-        vec![
-            round.round.to_string(),
-            state(round),
-            round.asked_by.to_string(),
-            round.offers.to_string(),
-            round.winners.to_string(),
-            round.paid.to_string(),
-            round.defaulted.to_string(),
-        ]
+    let row = |summary: &RoundSummary| {
+        let RoundSummary { round, asked_by, offers, winners, paid, defaulted, .. } = summary;
+        cells(&[round, &state(summary), asked_by, offers, winners, paid, defaulted])
     };
     let header = ["round", "state", "asked by", "offers", "winners", "paid", "not delivered"];
     table(&header, &[0, 3, 4, 5, 6], rounds.iter().map(row).collect())
@@ -55,18 +47,16 @@ fn state(round: &RoundSummary) -> String {
     }
 }
 
-fn show(args: &ShowArgs) -> anyhow::Result<Report> {
-    let mut store = existing_store(&open(&args.folder)?)?;
-    let rounds = read_rounds(store.as_mut())?;
-    let Some(round) = rounds.into_iter().find(|round| round.summary.round.0 == args.round) else {
-        bail!("there is no round {}: see truthfed round list {}", args.round, args.folder.display());
+fn show(ShowArgs { of, round }: &ShowArgs) -> anyhow::Result<Report> {
+    let Some(found) = rounds(of)?.into_iter().find(|found| found.summary.round.0 == *round) else {
+        bail!("there is no round {round}: see truthfed round list {}", of.folder.display());
     };
-    Ok(Report::done(if args.json { json(&round) } else { in_words(&round) }))
+    Ok(Report::done(if of.json { json(&found) } else { in_words(&found) }))
 }
 
 fn in_words(round: &RoundReply) -> String {
     let summary = &round.summary;
-    let row = |offer: &truthfed_node::coordinator::operator::OfferLine| {
+    let row = |offer: &OfferLine| {
         let award = round.awards.iter().find(|award| award.member == offer.member);
         let outcome = match award {
             None if round.sealed.is_some() => "lost",
@@ -77,14 +67,7 @@ fn in_words(round: &RoundReply) -> String {
         };
         let payment = award.map_or_else(String::new, |award| award.payment_micros.to_string());
         let essential = if award.is_some_and(|award| award.essential) { "essential" } else { "" };
-        vec![
-            offer.member.to_string(),
-            offer.samples.to_string(),
-            offer.ask_micros.to_string(),
-            outcome.to_owned(),
-            payment,
-            essential.to_owned(),
-        ]
+        cells(&[&offer.member, &offer.samples, &offer.ask_micros, &outcome, &payment, &essential])
     };
     let header = ["member", "samples", "asks", "", "payment", ""];
     let offers = table(&header, &[1, 2, 4], round.offers.iter().map(row).collect());

@@ -18,7 +18,6 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Report> {
     Ok(Report::done(String::new()))
 }
 
-/// Starts logging to standard error.
 pub(super) fn log(format: LogFormat) {
     let format = match format {
         LogFormat::Text => Format::Text,

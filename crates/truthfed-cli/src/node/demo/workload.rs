@@ -10,15 +10,11 @@ use truthfed_node::terms::Agreement;
 
 use super::SLICES;
 
-/// Dimension of the contexts.
 pub(super) const DIMENSION: usize = 8;
-/// Arms shown at each step.
 const ARMS: usize = 20;
-/// Scale of the noise.
 const NOISE: f64 = 0.1;
 /// The pace of a member: a step takes at least that long.
 const PACE: Duration = Duration::from_millis(30);
-/// The seed of everything.
 const SEED: u64 = 1;
 
 /// One member's application, and its twin that learns alone.
@@ -36,9 +32,8 @@ impl Player {
         Player { agent, twin, theta, stream: Stream::new(SEED, number as u64) }
     }
 
-    /// Acts until the time is over.
     pub(super) async fn play(mut self, begin: Instant, time: Duration) -> anyhow::Result<Slices> {
-        let mut slices = Slices::new(time);
+        let mut slices = Slices { time, ..Slices::default() };
         while begin.elapsed() < time {
             let next = tokio::time::Instant::now() + PACE;
             let arms: Vec<Vec<f64>> = (0..ARMS).map(|_| self.stream.context(DIMENSION)).collect();
@@ -60,22 +55,14 @@ impl Player {
     }
 }
 
-/// Regret by period.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(super) struct Slices {
     time: Duration,
-    slices: [Sums; SLICES],
+    slices: [Slice; SLICES],
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    steps: u64,
-    together: f64,
-    alone: f64,
-}
-
-/// The regret of one period.
-#[derive(Debug, Serialize)]
+/// The regret of one period, which gets its name at the end.
+#[derive(Default, Serialize)]
 pub(super) struct Slice {
     pub(super) period: String,
     pub(super) steps: u64,
@@ -84,10 +71,6 @@ pub(super) struct Slice {
 }
 
 impl Slices {
-    fn new(time: Duration) -> Slices {
-        Slices { time, ..Slices::default() }
-    }
-
     fn add(&mut self, at: Duration, together: f64, alone: f64) {
         let share = at.as_secs_f64() / self.time.as_secs_f64();
         let sums = &mut self.slices[((share * SLICES as f64) as usize).min(SLICES - 1)];
@@ -105,14 +88,11 @@ impl Slices {
         }
     }
 
-    pub(super) fn into_slices(self) -> Vec<Slice> {
+    pub(super) fn into_slices(mut self) -> [Slice; SLICES] {
         let seconds = |border: usize| self.time.as_secs_f64() * border as f64 / SLICES as f64;
-        let slice = |(number, sums): (usize, &Sums)| Slice {
-            period: format!("{:.0} to {:.0} s", seconds(number), seconds(number + 1)),
-            steps: sums.steps,
-            together: sums.together,
-            alone: sums.alone,
-        };
-        self.slices.iter().enumerate().map(slice).collect()
+        for (number, slice) in self.slices.iter_mut().enumerate() {
+            slice.period = format!("{:.0} to {:.0} s", seconds(number), seconds(number + 1));
+        }
+        self.slices
     }
 }
