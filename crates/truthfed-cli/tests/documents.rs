@@ -52,13 +52,11 @@ impl Shell {
         if let Some(printed) = self.printed.get(command) {
             return printed.clone();
         }
-        let programs = Path::new(env!("CARGO_BIN_EXE_truthfed")).parent().unwrap();
-        let path = std::env::join_paths(
-            [programs.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
-        );
+        let programs = Path::new(env!("CARGO_BIN_EXE_truthfed")).parent().unwrap().display();
+        let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
-        let output = shell.args(["-c", command]).current_dir(self.folder.path()).env("PATH", path.unwrap()).output();
-        let output = output.unwrap();
+        shell.args(["-c", command]).current_dir(self.folder.path()).env("PATH", path);
+        let output = shell.output().unwrap();
         // 1 means that the answer is no, which a document may well show.
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1)), "{command}: {}", String::from_utf8_lossy(&output.stderr));
@@ -72,16 +70,10 @@ impl Shell {
 /// What a block should show of `printed`, with as many lines left out as it leaves out now.
 fn shown_of(printed: &str, shown: &[&str]) -> Vec<String> {
     let lines: Vec<String> = printed.lines().map(str::to_owned).collect();
-    let omitted = || OMITTED.to_owned();
+    let (omitted, kept) = ([OMITTED.to_owned()], shown.len().saturating_sub(1).min(lines.len()));
     match shown {
-        [first, rest @ ..] if *first == OMITTED => {
-            let skipped = lines.len().saturating_sub(rest.len());
-            [vec![omitted()], lines[skipped..].to_vec()].concat()
-        }
-        [rest @ .., last] if *last == OMITTED => {
-            let kept = rest.len().min(lines.len());
-            [lines[..kept].to_vec(), vec![omitted()]].concat()
-        }
+        [first, ..] if *first == OMITTED => [&omitted, &lines[lines.len() - kept..]].concat(),
+        [.., last] if *last == OMITTED => [&lines[..kept], &omitted].concat(),
         _ => lines,
     }
 }
@@ -106,11 +98,8 @@ fn audit_rows(shell: &mut Shell) -> Vec<String> {
     let verdicts = audit["verdicts"].as_array().unwrap().chunks(PROPERTIES.len());
     let cell = |(verdict, property): (&Value, &str)| {
         assert_eq!(verdict["property"], property);
-        if verdict["claimed"] == true {
-            format!("**{}**", verdict["violations"])
-        } else {
-            verdict["violations"].to_string()
-        }
+        let violations = &verdict["violations"];
+        if verdict["claimed"] == true { format!("**{violations}**") } else { violations.to_string() }
     };
     let row = |verdicts: &[Value]| {
         let cells: Vec<String> = verdicts.iter().zip(PROPERTIES).map(cell).collect();

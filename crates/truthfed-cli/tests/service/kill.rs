@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that is killed when it goes out of sight.
+/// A process that is killed, with -9, when it is dropped.
 struct Process(Child);
 
 impl Process {
@@ -25,18 +24,12 @@ impl Process {
             .spawn();
         Process(child.unwrap())
     }
-
-    /// With -9.
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 
@@ -64,12 +57,9 @@ impl Federation {
         ];
         let mut command = Command::new(env!("CARGO_BIN_EXE_truthfed"));
         command.arg("init").arg(&folder).arg("--members").arg(members.to_string());
-        for set in &sets {
-            command.arg("--set").arg(set);
-        }
+        command.args(sets.iter().flat_map(|set| ["--set", set]));
         assert!(command.output().unwrap().status.success());
-        let admin = ports[1];
-        Federation { place, ports: ports[2..].to_vec(), admin }
+        Federation { place, ports: ports[2..].to_vec(), admin: ports[1] }
     }
 
     fn folder(&self) -> PathBuf {
@@ -167,14 +157,13 @@ fn play(disturbed: bool) -> Value {
     // It goes on deciding while there is no coordinator.
     let absent = federation.agent(0);
     (0..5).for_each(|step| federation.act(0, step));
-    absent.kill();
+    drop(absent);
     let mut coordinator = federation.serve();
     let mut second = federation.agent(1);
     federation.act(1, 0);
     until("the second agent has offered", || federation.status(1)["in_flight"] == 1);
     if disturbed {
-        coordinator.kill();
-        second.kill();
+        drop((coordinator, second));
         second = federation.agent(1);
         coordinator = federation.serve();
     }

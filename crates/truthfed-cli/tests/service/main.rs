@@ -4,4 +4,3 @@
 
 mod kill;
 mod simulator;
-mod verbs;

@@ -1,22 +1,13 @@
-//! Running the binary, and reading what it prints.
+//! Running an auction, and reading what it prints.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use assert_cmd::cargo::cargo_bin_cmd;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(120);
-
-/// How a run of the binary ended.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
+use crate::folders::{self, Run};
 
 /// Runs `truthfed` with nothing on standard input.
 pub(crate) fn truthfed(args: &[&str]) -> Run {
@@ -28,33 +19,12 @@ pub(crate) fn auction(round: impl AsRef<[u8]>, args: &[&str]) -> Run {
     run(&[&["auction", "-"], args].concat(), round.as_ref())
 }
 
+/// What ends well says nothing on standard error.
+#[track_caller]
 fn run(args: &[&str], input: &[u8]) -> Run {
-    let output = cargo_bin_cmd!("truthfed").args(args).write_stdin(input).timeout(LIMIT).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let code = output.status.code().unwrap_or_else(|| panic!("{args:?} hung or crashed"));
-    Run { code, out: text(output.stdout), err: text(output.stderr) }
-}
-
-impl Run {
-    /// What was printed, when all went well.
-    #[track_caller]
-    pub(crate) fn done(self) -> String {
-        assert_eq!((self.code, self.err.as_str()), (0, ""));
-        self.out
-    }
-
-    /// The outcome that was printed with `--json`, when all went well.
-    #[track_caller]
-    pub(crate) fn outcome(self) -> Outcome {
-        serde_json::from_str(&self.done()).unwrap()
-    }
-
-    /// The input is wrong: code 2, nothing on standard output, and the reason on standard error.
-    #[track_caller]
-    pub(crate) fn refused(self, expected: &str) {
-        assert_eq!((self.code, self.out.as_str()), (2, ""), "{}", self.err);
-        assert!(self.err.contains(expected), "`{expected}` is not in: {}", self.err);
-    }
+    let run = folders::truthfed(Path::new("."), args, input);
+    assert!(run.code == 2 || run.err.is_empty(), "{}", run.err);
+    run
 }
 
 /// An outcome as JSON, with money in micro-units.
@@ -115,24 +85,18 @@ impl Listed {
     }
 }
 
-/// Every mechanism there is.
 pub(crate) fn mechanisms() -> Vec<Listed> {
-    #[derive(Deserialize)]
-    struct List {
-        mechanisms: Vec<Listed>,
-    }
-    let list: List = serde_json::from_str(&truthfed(&["mechanisms", "--json"]).done()).unwrap();
-    list.mechanisms
+    let mut list: BTreeMap<String, Vec<Listed>> = truthfed(&["mechanisms", "--json"]).object();
+    list.remove("mechanisms").unwrap()
 }
 
-/// The round of `--example`.
 pub(crate) fn example() -> String {
     truthfed(&["auction", "--example"]).done()
 }
 
-/// A JSON object without what differs from run to run.
-pub(crate) fn without_seconds(text: &str) -> Value {
-    let mut value: Value = serde_json::from_str(text).unwrap();
+/// The object that was printed, without what differs from run to run.
+pub(crate) fn without_seconds(run: Run) -> Value {
+    let mut value: Value = run.object();
     value.as_object_mut().unwrap().remove("seconds").unwrap();
     value
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use truthfed::auction::catalog;
 
-use crate::support::{Outcome, auction, example, mechanisms, truthfed};
+use super::support::{Outcome, auction, example, mechanisms, truthfed};
 
 const REFUSAL: &str = "the exact search takes at most 128 clients, the round has 200: take a mechanism that does not \
                        search, such as clock";
@@ -15,7 +15,7 @@ struct Comparison {
     refused: Vec<Refused>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Refused {
     mechanism: String,
@@ -24,10 +24,8 @@ struct Refused {
 
 /// The rows of a table that start with a mechanism's name.
 fn rows(text: &str) -> Vec<&str> {
-    text.lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| catalog::find(name).is_some())
-        .collect()
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| catalog::find(name).is_some()).collect()
 }
 
 #[test]
@@ -39,12 +37,9 @@ fn all_mechanisms_are_compared() {
 
 #[test]
 fn no_mechanism_with_the_target_of_vcg_costs_less() {
-    let comparison: Comparison = serde_json::from_str(&auction(example(), &["--compare", "--json"]).done()).unwrap();
+    let comparison: Comparison = auction(example(), &["--compare", "--json"]).object();
     assert!(comparison.refused.is_empty());
-    assert_eq!(
-        comparison.mechanisms.iter().map(|outcome| outcome.mechanism.as_str()).collect::<Vec<_>>(),
-        catalog::names()
-    );
+    assert!(comparison.mechanisms.iter().map(|outcome| outcome.mechanism.as_str()).eq(catalog::names()));
     let vcg = comparison.mechanisms.last().unwrap();
     assert_eq!(vcg.optimum_ratio, Some(1.0));
     for outcome in comparison.mechanisms.iter().filter(|outcome| outcome.target == vcg.target) {
@@ -54,8 +49,7 @@ fn no_mechanism_with_the_target_of_vcg_costs_less() {
 
 #[test]
 fn an_optimum_of_0_has_no_ratio() {
-    let comparison: Comparison =
-        serde_json::from_str(&auction(example(), &["--compare", "--json", "--coverage", "0.01"]).done()).unwrap();
+    let comparison: Comparison = auction(example(), &["--compare", "--json", "--coverage", "0.01"]).object();
     assert!(comparison.mechanisms.iter().all(|outcome| outcome.optimum_ratio.is_none()));
 }
 
@@ -63,10 +57,9 @@ fn an_optimum_of_0_has_no_ratio() {
 fn a_mechanism_that_gives_up_leaves_the_others_and_says_why() {
     let text = truthfed(&["auction", "--generate", "200,3", "--compare"]).done();
     assert!(text.ends_with(&format!("vcg: {REFUSAL}.\n")), "{text}");
-    let json = truthfed(&["auction", "--generate", "200,3", "--compare", "--json"]).done();
-    let comparison: Comparison = serde_json::from_str(&json).unwrap();
+    let comparison: Comparison = truthfed(&["auction", "--generate", "200,3", "--compare", "--json"]).object();
     assert_eq!(comparison.mechanisms.len(), catalog::names().len() - 1);
-    assert_eq!((comparison.refused[0].mechanism.as_str(), comparison.refused[0].reason.as_str()), ("vcg", REFUSAL));
+    assert_eq!(comparison.refused, [Refused { mechanism: "vcg".to_owned(), reason: REFUSAL.to_owned() }]);
 }
 
 #[test]
@@ -77,6 +70,6 @@ fn the_mechanisms_are_listed_with_what_they_promise() {
         assert!(text.contains(word), "{word} is not in {text}");
     }
     let listed = mechanisms();
-    assert_eq!(listed.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), catalog::names());
-    assert_eq!(listed.iter().filter(|item| item.default).map(|item| item.name.as_str()).collect::<Vec<_>>(), ["clock"]);
+    assert!(listed.iter().map(|item| item.name.as_str()).eq(catalog::names()));
+    assert!(listed.iter().filter(|item| item.default).map(|item| item.name.as_str()).eq(["clock"]));
 }

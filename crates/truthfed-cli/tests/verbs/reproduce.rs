@@ -1,34 +1,15 @@
 //! `truthfed reproduce`, from outside, as a first look (`--quick`).
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
-fn reproduce(out: &Path, more: &[&str]) -> assert_cmd::assert::Assert {
-    let mut command = Command::cargo_bin("truthfed").unwrap();
-    command.args(["reproduce", "--quick", "--seeds", "2", "--out"]).arg(out).args(more).assert()
-}
+use crate::auction::support::{Outcome, auction};
+use crate::folders::{Run, tree, truthfed};
 
-/// Every file of a folder, by its name, with its bytes.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
-                found.insert(name, std::fs::read(path).unwrap());
-            }
-        }
-    }
-    found
+fn reproduce(folder: &Path, more: &[&str]) -> Run {
+    truthfed(folder, &[&["reproduce", "--quick", "--seeds", "2"], more].concat(), "")
 }
 
 const FIGURES: [&str; 12] = [
@@ -50,16 +31,15 @@ const FIGURES: [&str; 12] = [
 fn the_report_is_whole_and_the_same_at_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("report");
-    let printed = reproduce(&out, &["--threads", "1"]).success();
-    let printed = String::from_utf8(printed.get_output().stdout.clone()).unwrap();
+    let printed = reproduce(folder.path(), &["--out", "report", "--threads", "1"]).done();
     assert!(printed.contains("index.html") && printed.contains("truth-fedban"), "{printed}");
-    let one = files(&out);
+    let one = tree(&out);
     // Over the first report: every file in the folder is known as ours.
-    reproduce(&out, &["--threads", "4"]).success();
-    let four = files(&out);
-    assert_eq!(one.keys().collect::<Vec<_>>(), four.keys().collect::<Vec<_>>());
+    reproduce(folder.path(), &["--out", "report", "--threads", "4"]).done();
+    let four = tree(&out);
+    assert!(one.keys().eq(four.keys()), "{:?}\n{:?}", one.keys(), four.keys());
     for (name, bytes) in &one {
-        assert_eq!(bytes, &four[name], "{name}");
+        assert!(bytes == &four[name], "{name}");
     }
     for figure in FIGURES {
         for kind in ["svg", "pdf", "png", "csv"] {
@@ -97,31 +77,21 @@ fn check_claims(claims: &Value) {
 
 /// Recorded rounds replay, and the counterexamples show what they are for.
 fn check_rounds(files: &BTreeMap<String, Vec<u8>>) {
-    let rounds = String::from_utf8(files["rounds/clock-seed-1.jsonl"].clone()).unwrap();
-    assert!(rounds.lines().count() > 5);
-    auction(rounds.lines().next_back().unwrap(), &["--certify"]);
+    let rounds: Vec<&str> = std::str::from_utf8(&files["rounds/clock-seed-1.jsonl"]).unwrap().lines().collect();
+    assert!(rounds.len() > 5);
+    auction(rounds.last().unwrap(), &["--certify"]).done();
     let wins = |name: &str| {
-        let round = String::from_utf8(files[name].clone()).unwrap();
-        let outcome = auction(&round, &["--json", "--mechanism", "truth-fedban"]);
-        let outcome: Value = serde_json::from_str(&outcome).unwrap();
-        outcome["winners"].as_array().unwrap().iter().any(|winner| winner["client"] == "c01")
+        let outcome: Outcome = auction(&files[name], &["--json", "--mechanism", "truth-fedban"]).object();
+        outcome.names().contains(&"c01")
     };
     assert!(!wins("counterexamples/printed-grid.json") && wins("counterexamples/printed-grid-lie.json"));
-}
-
-fn auction(round: &str, more: &[&str]) -> String {
-    let mut command = Command::cargo_bin("truthfed").unwrap();
-    let done = command.args(["auction", "-"]).args(more).write_stdin(round).assert().success();
-    String::from_utf8(done.get_output().stdout.clone()).unwrap()
 }
 
 #[test]
 fn a_folder_with_anything_else_in_it_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("thesis.tex"), "years of work").unwrap();
-    let refused = reproduce(folder.path(), &[]).code(2);
-    assert!(refused.get_output().stdout.is_empty());
-    let message = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
-    assert!(message.contains("holds thesis.tex, which `truthfed reproduce` did not write"), "{message}");
+    let expected = "holds thesis.tex, which `truthfed reproduce` did not write";
+    reproduce(folder.path(), &["--out", "."]).refused(expected);
     assert_eq!(std::fs::read_to_string(folder.path().join("thesis.tex")).unwrap(), "years of work");
 }

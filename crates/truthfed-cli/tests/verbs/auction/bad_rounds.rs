@@ -1,6 +1,6 @@
 //! Rounds that are not valid: each is refused with the place and the bound, and nothing is printed.
 
-use crate::support::{auction, truthfed};
+use super::support::{auction, truthfed};
 
 const VALID: &str = r#"{"schema":"truthfed.round/1","lambda":0.1,"coverage":0.5,"reserve":100,
 "base":[[1,0],[0,1]],"offers":[{"client":"ann","ask":12.5,"gram":[[1,0.5],[0.5,1]]},
@@ -27,11 +27,6 @@ fn check(from: &str, to: &str, expected: &str) {
 }
 
 #[test]
-fn the_round_that_is_spoilt_here_is_valid() {
-    auction(VALID, &[]).done();
-}
-
-#[test]
 fn what_is_not_json_is_refused_with_its_place() {
     check_text("", "EOF while parsing a value at line 1 column 0");
     check_text("round", "expected value at line 1 column 1");
@@ -43,7 +38,8 @@ fn what_is_not_json_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_truncated_round_is_refused_wherever_it_ends() {
+fn a_valid_round_is_refused_truncated_wherever_it_ends() {
+    auction(VALID, &[]).done();
     for length in (1..VALID.len()).step_by(3) {
         auction(&VALID[..length], &[]).refused("EOF while parsing");
     }
@@ -87,8 +83,9 @@ fn unknown_repeated_and_missing_fields_are_named() {
 }
 
 #[test]
-fn wrong_types_are_named_with_their_place() {
+fn wrong_types_and_schemas_are_named_with_their_place() {
     check("\"truthfed.round/1\"", "1", "schema: invalid type: integer `1`, expected a string");
+    check("round/1", "round/2", "schema: is `truthfed.round/2`, this version reads `truthfed.round/1`");
     check("0.1", "\"0.1\"", "lambda: invalid type: string \"0.1\", expected f64");
     check("\"coverage\":0.5", "\"coverage\":null", "coverage: invalid type: null, expected f64");
     check("100", "\"100\"", "reserve: `\"100\"` is not a finite decimal number");
@@ -103,16 +100,7 @@ fn wrong_types_are_named_with_their_place() {
 }
 
 #[test]
-fn another_schema_is_refused() {
-    check(
-        "truthfed.round/1",
-        "truthfed.round/2",
-        "schema: is `truthfed.round/2`, this version reads `truthfed.round/1`",
-    );
-}
-
-#[test]
-fn an_ask_is_a_decimal_within_bounds() {
+fn amounts_are_decimals_within_bounds() {
     let check_ask = |ask: &str, expected: &str| check("12.5", ask, &format!("offers[0].ask{expected}"));
     check_ask("NaN", ": NaN is not a finite number");
     check_ask("Infinity", ": Infinity is not a finite number");
@@ -123,10 +111,6 @@ fn an_ask_is_a_decimal_within_bounds() {
     check_ask("0.1234567", " of ann: `0.1234567` has more than 6 decimal places: the smallest step is 0.000001");
     check_ask("1e-7", " of ann: `1e-7` has more than 6 decimal places");
     check_ask("\"12.5\"", " of ann: `\"12.5\"` is not a finite decimal number");
-}
-
-#[test]
-fn a_reserve_is_a_decimal_within_bounds() {
     let check_reserve = |reserve: &str, expected: &str| check("100", reserve, &format!("reserve: {expected}"));
     check_reserve("-1", "`-1` is negative: the least amount is 0");
     check_reserve("NaN", "NaN is not a finite number");
@@ -135,7 +119,7 @@ fn a_reserve_is_a_decimal_within_bounds() {
 }
 
 #[test]
-fn a_coverage_lies_above_0_and_at_most_at_1() {
+fn coverage_and_lambda_lie_within_bounds() {
     let check_coverage = |coverage: &str, expected: &str| {
         check("\"coverage\":0.5", &format!("\"coverage\":{coverage}"), expected);
     };
@@ -144,10 +128,6 @@ fn a_coverage_lies_above_0_and_at_most_at_1() {
     }
     check_coverage("NaN", "coverage: NaN is not a finite number");
     check_coverage("1e999", "coverage: number out of range");
-}
-
-#[test]
-fn lambda_is_positive_and_outweighs_rounding() {
     let check_lambda = |lambda: &str, expected: &str| check("0.1", lambda, expected);
     check_lambda("0", "lambda is 0.0: it must be above 0 and at most 1e15");
     check_lambda("-1", "lambda is -1.0: it must be above 0 and at most 1e15");
@@ -158,23 +138,19 @@ fn lambda_is_positive_and_outweighs_rounding() {
 }
 
 #[test]
-fn clients_have_names_and_offer_once() {
+fn there_are_clients_that_have_names_and_offer_once() {
     let check_client = |client: &str, expected: &str| check("\"ann\"", client, expected);
     check_client("\"\"", "offers[0].client: client name is empty");
     check_client("\"a\\u0007\"", "offers[0].client: client name \"a\\u{7}\" has a control character");
     check_client("\"a\\nb\"", "offers[0].client: client name \"a\\nb\" has a control character");
     check_client(&format!("\"{}\"", "x".repeat(129)), "offers[0].client: client name has 129 bytes, at most 128");
     check_client("\"bob\"", "client bob offers twice: each client may offer once");
-}
-
-#[test]
-fn a_round_needs_an_offer() {
     let (head, _) = VALID.split_once("\"offers\"").unwrap();
     check_text(format!("{head}\"offers\":[]}}"), "offers is empty: a round needs at least one offer");
 }
 
 #[test]
-fn matrices_are_square_and_of_one_size() {
+fn matrices_are_square_of_one_size_and_finite() {
     check(BASE, "[]", "base: dimension 0 is outside 1..=512");
     check(BASE, "[[]]", "base: row 0 has 0 entries, expected 1");
     check(BASE, "[[1,0],[0]]", "base: row 1 has 1 entries, expected 2");
@@ -184,10 +160,6 @@ fn matrices_are_square_and_of_one_size() {
     check(GRAM, "[[1,0.5],[0.5,1,0]]", "offers[0].gram of ann: row 1 has 3 entries, expected 2");
     let row = format!("[{}]", vec!["0"; 513].join(","));
     check(GRAM, &format!("[{}]", vec![row; 513].join(",")), "offers[0].gram of ann: dimension 513 is outside 1..=512");
-}
-
-#[test]
-fn entries_are_finite_and_at_most_1e15() {
     check(GRAM, "[[NaN,0],[0,1]]", "offers[0].gram[0][0]: NaN is not a finite number");
     check(GRAM, "[[1,0],[0,Infinity]]", "offers[0].gram[1][1]: Infinity is not a finite number");
     check(GRAM, "[[1e999,0],[0,1]]", "offers[0].gram[0][0]: number out of range");
@@ -196,14 +168,10 @@ fn entries_are_finite_and_at_most_1e15() {
 }
 
 #[test]
-fn mirrored_entries_agree_within_1e_9() {
+fn matrices_are_symmetric_within_1e_9_and_positive_semi_definite() {
     check(GRAM, "[[1,0.5],[0.5000000006,1]]", "offers[0].gram of ann: not symmetric: entry (1, 0) is 0.5000000006");
     check(BASE, "[[1,0],[0.1,1]]", "base: not symmetric: entry (1, 0) is 0.1, its mirror is 0");
     auction(changed(GRAM, "[[1,0.5],[0.5000000004,1]]"), &[]).done();
-}
-
-#[test]
-fn matrices_are_positive_semi_definite() {
     let bound = "is not positive semi-definite: an eigenvalue lies below -1e-5 times its trace";
     check(GRAM, "[[1,2],[2,1]]", &format!("gram of ann {bound}"));
     check("[[2,0],[0,2]]", "[[-1,0],[0,-1]]", &format!("gram of bob {bound}"));

@@ -2,27 +2,15 @@
 
 use std::path::Path;
 
-use crate::support::{truthfed, without_seconds};
+use super::support::{truthfed, without_seconds};
 
-/// Generates a round into a file.
 fn write(path: &Path, seed: &str) -> String {
     let path = path.to_str().unwrap();
     truthfed(&["auction", "--generate", "50,3", "--seed", seed, "--write", path]).done()
 }
 
 #[test]
-fn a_round_that_was_written_runs_as_when_it_is_generated() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("round.json");
-    let said = write(&path, "7");
-    assert_eq!(said, format!("wrote {}: 50 clients, dimension 3\n", path.display()));
-    let read = truthfed(&["auction", path.to_str().unwrap(), "--json"]).done();
-    let generated = truthfed(&["auction", "--generate", "50,3", "--seed", "7", "--json"]).done();
-    assert_eq!(without_seconds(&read), without_seconds(&generated));
-}
-
-#[test]
-fn a_seed_gives_the_same_bytes_and_another_seed_others() {
+fn a_seed_gives_the_same_bytes_and_the_round_that_was_written_runs_as_when_it_is_generated() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = |name: &str, seed: &str| {
         let path = folder.path().join(name);
@@ -31,6 +19,12 @@ fn a_seed_gives_the_same_bytes_and_another_seed_others() {
     };
     assert_eq!(bytes("a", "7"), bytes("b", "7"));
     assert_ne!(bytes("a", "7"), bytes("b", "8"));
+    let path = folder.path().join("round.json");
+    let said = write(&path, "7");
+    assert_eq!(said, format!("wrote {}: 50 clients, dimension 3\n", path.display()));
+    let read = truthfed(&["auction", path.to_str().unwrap(), "--json"]);
+    let generated = truthfed(&["auction", "--generate", "50,3", "--seed", "7", "--json"]);
+    assert_eq!(without_seconds(read), without_seconds(generated));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{auction, example, mechanisms, truthfed, without_seconds};
+use super::corner_cases::check_promises;
+use super::support::{Outcome, auction, example, mechanisms, truthfed, without_seconds};
 
 fn check_keys(value: &Value, expected: &[&str]) {
     let mut expected = expected.to_vec();
@@ -15,14 +16,14 @@ const KEYS: [&str; 9] =
 
 #[test]
 fn the_json_object_has_the_documented_keys_and_no_others() {
-    let outcome: Value = serde_json::from_str(&auction(example(), &["--json"]).done()).unwrap();
+    let outcome: Value = auction(example(), &["--json"]).object();
     check_keys(&outcome, &KEYS);
     check_keys(&outcome["log_dets"], &["select", "price"]);
     check_keys(&outcome["seconds"], &["select", "price"]);
     for winner in outcome["winners"].as_array().unwrap() {
         check_keys(winner, &["client", "ask", "payment", "essential"]);
     }
-    let certified: Value = serde_json::from_str(&auction(example(), &["--json", "--certify"]).done()).unwrap();
+    let certified: Value = auction(example(), &["--json", "--certify"]).object();
     check_keys(&certified, &[&KEYS[..], &["certified", "violations"]].concat());
 }
 
@@ -39,17 +40,15 @@ fn amounts_are_plain_decimals() {
 #[test]
 fn winners_are_sorted_and_what_they_get_adds_up() {
     for mechanism in mechanisms() {
-        let outcome = truthfed(&["auction", "--generate", "30,3", "--json", "-m", &mechanism.name]).outcome();
-        assert!(outcome.winners.is_sorted_by(|a, b| a.client < b.client));
-        assert_eq!(outcome.social_cost.0, outcome.winners.iter().map(|winner| winner.ask.0).sum());
-        assert_eq!(outcome.payments.0, outcome.winners.iter().map(|winner| winner.payment.0).sum());
+        let run = truthfed(&["auction", "--generate", "30,3", "--json", "-m", &mechanism.name]);
+        check_promises(&mechanism, &run.object());
     }
 }
 
 #[test]
 fn the_example_certifies_with_every_truthful_mechanism() {
     for mechanism in mechanisms().iter().filter(|mechanism| mechanism.is_truthful()) {
-        let outcome = auction(example(), &["--json", "--certify", "-m", &mechanism.name]).outcome();
+        let outcome = auction(example(), &["--json", "--certify", "-m", &mechanism.name]).object::<Outcome>();
         assert_eq!((outcome.certified, outcome.violations), (Some(true), Some(Vec::new())));
         let text = auction(example(), &["--certify", "-m", &mechanism.name]).done();
         assert!(text.contains("Certified: each of "), "{text}");
@@ -60,7 +59,7 @@ fn the_example_certifies_with_every_truthful_mechanism() {
 fn paying_the_ask_is_not_certified_and_ends_with_code_1() {
     let reason = "ann is paid 12.5, but would still win if it asked 12.500001";
     let run = auction(example(), &["--json", "--certify", "-m", "inc-feducb"]);
-    let outcome: crate::support::Outcome = serde_json::from_str(&run.out).unwrap();
+    let outcome: Outcome = serde_json::from_str(&run.out).unwrap();
     assert_eq!((run.code, run.err.as_str(), outcome.certified), (1, "", Some(false)));
     assert_eq!(outcome.violations.unwrap()[0], reason);
     let run = auction(example(), &["--certify", "-m", "inc-feducb"]);
@@ -70,7 +69,7 @@ fn paying_the_ask_is_not_certified_and_ends_with_code_1() {
 
 #[test]
 fn coverage_and_reserve_on_the_command_line_override_the_round() {
-    let outcome = |args: &[&str]| auction(example(), &[args, &["--json"]].concat()).outcome();
+    let outcome = |args: &[&str]| auction(example(), &[args, &["--json"]].concat()).object::<Outcome>();
     assert_eq!(outcome(&[]).turned_away, ["eve"]);
     assert_eq!(outcome(&["--reserve", "200"]).turned_away, [""; 0]);
     assert_eq!(outcome(&["--reserve", "12.5"]).turned_away, ["cyd", "eve"]);
@@ -85,7 +84,7 @@ fn the_number_of_threads_changes_nothing() {
     for mechanism in ["clock", "greedy", "ratchet", "truth-fedban"] {
         let run = |threads: &str| {
             let args = ["auction", "--generate", "120,3", "--json", "-m", mechanism, "--threads", threads];
-            without_seconds(&truthfed(&args).done())
+            without_seconds(truthfed(&args))
         };
         assert_eq!(run("1"), run("4"), "{mechanism}");
     }
@@ -112,22 +111,15 @@ fn every_winner_is_told_why_it_is_paid() {
 }
 
 #[test]
-fn the_headline_says_what_happened() {
+fn the_text_says_what_happened() {
     let headline = |args: &[&str]| auction(example(), args).done().lines().next().unwrap().to_owned();
     assert_eq!(headline(&[]), "clock: 3 of 5 clients win. They ask 35.5 in all and are paid 209.99.");
     let met = "clock: nobody is needed; what is settled already meets the target.";
     assert_eq!(headline(&["--coverage", "0.01"]), met);
     assert_eq!(headline(&["--reserve", "1"]), "clock: nobody wins; every ask is above the reserve.");
-}
-
-#[test]
-fn those_turned_away_are_named_with_what_they_ask() {
     let text = auction(example(), &[]).done();
     assert!(text.contains("1 turned away, above the reserve of 100: eve asks 120.\n"), "{text}");
-}
-
-#[test]
-fn of_many_winners_the_first_are_shown_and_the_rest_counted() {
+    // Of many winners the first are shown, and the rest counted.
     let text = truthfed(&["auction", "--generate", "200,3"]).done();
     assert!(text.contains("and 54 more winners (--json lists all)\n"), "{text}");
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin_cmd;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// What takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 
-/// How a run of the binary ended.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -19,10 +19,11 @@ pub(crate) struct Run {
     pub(crate) err: String,
 }
 
-/// Runs `truthfed` in a folder, with some text on standard input.
-pub(crate) fn truthfed(folder: &Path, args: &[&str], input: &str) -> Run {
+/// Runs `truthfed` in a folder, with some bytes on standard input.
+pub(crate) fn truthfed(folder: &Path, args: &[&str], input: impl AsRef<[u8]>) -> Run {
     let mut command = cargo_bin_cmd!("truthfed");
-    let output = command.current_dir(folder).args(args).write_stdin(input).timeout(LIMIT).output().unwrap();
+    command.current_dir(folder).args(args).write_stdin(input.as_ref()).timeout(LIMIT);
+    let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let code = output.status.code().unwrap_or_else(|| panic!("{args:?} hung or crashed"));
     Run { code, out: text(output.stdout), err: text(output.stderr) }
@@ -38,7 +39,7 @@ impl Run {
 
     /// The object that was printed with `--json`, when all went well.
     #[track_caller]
-    pub(crate) fn object(self) -> Value {
+    pub(crate) fn object<T: DeserializeOwned>(self) -> T {
         serde_json::from_str(&self.done()).unwrap()
     }
 
@@ -94,21 +95,4 @@ pub(crate) fn records(text: &[u8]) -> Vec<BTreeMap<String, String>> {
     let mut lines = std::str::from_utf8(text).unwrap().lines().map(|line| line.split(',').map(str::to_owned));
     let header: Vec<String> = lines.next().unwrap().collect();
     lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
-}
-
-/// The commands under "Examples:" of a help text, without what is said of them.
-pub(crate) fn examples(help: &str) -> Vec<&str> {
-    let (_, examples) = help.split_once("Examples:\n").unwrap();
-    let lines = examples.lines().map_while(|line| line.strip_prefix("  "));
-    lines.map(|line| line.split_once("  ").unwrap().0).collect()
-}
-
-/// Runs a line of shell in a folder, with the binary on its path.
-#[cfg(unix)]
-#[track_caller]
-pub(crate) fn check_shell(folder: &Path, line: &str) {
-    let binaries = assert_cmd::cargo::cargo_bin!("truthfed").parent().unwrap().display();
-    let path = format!("{binaries}:{}", std::env::var("PATH").unwrap());
-    let mut shell = assert_cmd::Command::new("sh");
-    shell.current_dir(folder).env("PATH", path).args(["-ec", line]).timeout(LIMIT).assert().success();
 }

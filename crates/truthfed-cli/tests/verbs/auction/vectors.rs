@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::support::auction;
+use super::support::{Outcome, auction};
 
 /// Expected payments by mechanism and client; null where only winning is recorded.
 type Expected = BTreeMap<String, BTreeMap<String, Option<f64>>>;
@@ -26,7 +26,7 @@ fn vectors() -> Vec<PathBuf> {
 fn check_vector(path: &Path) {
     let vector: Vector = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     for (mechanism, expected) in vector.expected {
-        let outcome = auction(vector.round.get(), &["--json", "-m", &mechanism]).outcome();
+        let outcome = auction(vector.round.get(), &["--json", "-m", &mechanism]).object::<Outcome>();
         let names: Vec<&str> = expected.keys().map(String::as_str).collect();
         assert_eq!(outcome.names(), names, "{}, {mechanism}", path.display());
         for (winner, payment) in outcome.winners.iter().zip(expected.values()) {

@@ -1,6 +1,8 @@
 //! Command lines that are not valid: each is refused with the option and the bound, and nothing is printed.
 
-use crate::support::{auction, example, truthfed};
+use serde_json::Value;
+
+use super::support::{auction, example, truthfed};
 
 /// A valid round with an option that takes no such value.
 #[track_caller]
@@ -16,23 +18,15 @@ fn check(args: &[&str], expected: &str) {
 }
 
 #[test]
-fn a_coverage_lies_above_0_and_at_most_at_1() {
+fn values_lie_within_bounds() {
     for (value, shown) in [("0", "0"), ("1.5", "1.5"), ("-1", "-1"), ("nan", "NaN"), ("inf", "inf")] {
         check_option("--coverage", value, &format!("coverage is {shown}: it must be above 0 and at most 1"));
     }
     check_option("--coverage", "half", "`half` is not a number");
-}
-
-#[test]
-fn a_reserve_is_a_decimal_within_bounds() {
     check_option("--reserve", "-1", "`-1` is negative: the least amount is 0");
     check_option("--reserve", "1e13", "`1e13` is above the largest amount, 1000000000000");
     check_option("--reserve", "0.1234567", "`0.1234567` has more than 6 decimal places");
     check_option("--reserve", "much", "`much` is not a finite decimal number");
-}
-
-#[test]
-fn parameters_of_mechanisms_lie_within_bounds() {
     for (value, shown) in [("0", "0"), ("-1", "-1"), ("nan", "NaN"), ("inf", "inf"), ("1e-10", "0.0000000001")] {
         check_option("--epsilon", value, &format!("epsilon is {shown}: it must lie between 1e-9 and 1e9"));
     }
@@ -41,6 +35,10 @@ fn parameters_of_mechanisms_lie_within_bounds() {
     check_option("--first-budget", "0", "first_budget is 0: it must be above 0");
     check_option("--first-budget", "-1", "`-1` is negative: the least amount is 0");
     check_option("--node-limit", "many", "node_limit is `many`: it must be a whole number");
+    for threads in ["0", "1025", "100000000"] {
+        check_option("--threads", threads, &format!("{threads} is not in 1..=1024"));
+    }
+    check_option("--mechanism", "lottery", "[possible values: everyone, inc-feducb, truth-fedban, greedy");
 }
 
 #[test]
@@ -48,24 +46,10 @@ fn a_parameter_that_no_chosen_mechanism_has_is_refused_with_those_that_have_it()
     check_option("--epsilon", "1", "--epsilon is not a parameter of clock, but of truth-fedban, ratchet");
     auction(example(), &["-m", "greedy", "--data-incentive"]).refused("--data-incentive is not a parameter of greedy");
     let (plain, given) = (["--compare", "--json"], ["--compare", "--json", "--epsilon", "0.1", "--node-limit", "0"]);
-    let compared =
-        |args: &[&str]| -> serde_json::Value { serde_json::from_str(&auction(example(), args).done()).unwrap() };
-    let (plain, given) = (compared(&plain), compared(&given));
+    let [plain, given] = [&plain[..], &given].map(|args| auction(example(), args).object::<Value>());
     assert_eq!((plain["refused"].as_array().unwrap().len(), &given["refused"][0]["mechanism"]), (0, &"vcg".into()));
-    let winners = |object: &serde_json::Value, place: usize| object["mechanisms"][place]["winners"].clone();
-    assert_ne!(winners(&plain, 2), winners(&given, 2), "truth-fedban has an epsilon");
-}
-
-#[test]
-fn threads_are_between_1_and_1024() {
-    check_option("--threads", "0", "0 is not in 1..=1024");
-    check_option("--threads", "1025", "1025 is not in 1..=1024");
-    check_option("--threads", "100000000", "100000000 is not in 1..=1024");
-}
-
-#[test]
-fn an_unknown_mechanism_is_refused_with_those_there_are() {
-    check_option("--mechanism", "lottery", "[possible values: everyone, inc-feducb, truth-fedban, greedy");
+    let [plain, given] = [plain, given].map(|object| object["mechanisms"][2]["winners"].clone());
+    assert_ne!(plain, given, "truth-fedban has an epsilon");
 }
 
 #[test]

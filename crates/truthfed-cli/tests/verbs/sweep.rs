@@ -1,17 +1,14 @@
 //! `truthfed sweep` from outside.
 
-#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
-
-mod folders;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use folders::{Run, check_manifest, check_same, check_shell, examples, records, tree, truthfed};
 use serde_json::Value;
 
-const SMALL: &str = "\
+use crate::folders::{Run, check_manifest, check_same, records, tree, truthfed};
+
+pub(crate) const SMALL: &str = "\
 [world]
 dimension = 3
 steps = 300
@@ -63,7 +60,7 @@ fn every_number_of_jobs_and_threads_writes_the_same_bytes() {
 #[test]
 fn cells_are_what_a_simulation_of_the_point_gives() {
     let folder = folder();
-    let object = sweep(folder.path(), &["--json", "--out", "run"]).object();
+    let object: Value = sweep(folder.path(), &["--json", "--out", "run"]).object();
     let results = records(&tree(&folder.path().join("run"))["results.csv"]);
     let summary = records(&tree(&folder.path().join("run"))["summary.csv"]);
     assert_eq!((results.len(), summary.len()), (8, 4));
@@ -72,15 +69,14 @@ fn cells_are_what_a_simulation_of_the_point_gives() {
         let (clients, mechanism) = (&point["grid"]["world.clients"], &point["grid"]["rounds.mechanism"]);
         let set = [format!("world.clients={clients}"), format!("rounds.mechanism={mechanism}")];
         let args = ["simulate", "-", "--json", "--seeds", "2", "--set", &set[0], "--set", &set[1]];
-        let simulated = truthfed(folder.path(), &args, plain).object();
+        let simulated: Value = truthfed(folder.path(), &args, plain).object();
         for key in ["seeds", "mean", "sd"] {
             assert_eq!(point[key], simulated[key], "{set:?}");
         }
         for (seed, record) in results[2 * index..2 * index + 2].iter().enumerate() {
-            assert_eq!(record["world.clients"], clients.to_string());
-            assert_eq!(record["rounds.mechanism"], mechanism.as_str().unwrap());
-            assert_eq!(record["seed"], (seed + 1).to_string());
-            assert_eq!(record["regret"], point["seeds"][seed]["regret"].to_string());
+            let cells = ["world.clients", "rounds.mechanism", "seed", "regret"].map(|column| record[column].as_str());
+            let (number, regret) = ((seed + 1).to_string(), point["seeds"][seed]["regret"].to_string());
+            assert_eq!(cells, [&clients.to_string(), mechanism.as_str().unwrap(), &number, &regret]);
         }
         assert_eq!(summary[index]["regret_mean"].parse::<f64>().unwrap(), point["mean"]["regret"]);
         assert_eq!(summary[index]["regret_sd"].parse::<f64>().unwrap(), point["sd"]["regret"]);
@@ -233,15 +229,4 @@ fn what_is_wrong_is_named_with_its_place() {
     refused(&["sweep", "sweep.toml", "--out", "sweep.toml/x"], "cannot make the folder sweep.toml/x");
     let inline = "sweep = { grid = { \"world.clients\" = [1] } }\n";
     truthfed(folder.path(), &["sweep", "-"], inline).refused("must be written as tables of its own");
-}
-
-#[test]
-#[cfg(unix)]
-fn every_example_of_the_help_runs() {
-    let folder = folder();
-    let help = truthfed(folder.path(), &["sweep", "--help"], "").done();
-    assert_eq!(examples(&help).len(), 4, "{help}");
-    for example in examples(&help) {
-        check_shell(folder.path(), example);
-    }
 }

@@ -1,0 +1,66 @@
+//! The verbs of a federation's folder, by hand.
+
+use serde_json::Value;
+
+use crate::folders::{Run, truthfed};
+
+/// A folder with a federation `fed` at ports that nobody listens on.
+fn made() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let sets = ["--set", "listen=127.0.0.1:1", "--set", "address=127.0.0.1:1"];
+    truthfed(place.path(), &[&["init", "fed", "--members", "2"], &sets[..]].concat(), "").done();
+    place
+}
+
+#[test]
+fn members_come_and_go_while_no_coordinator_runs() {
+    let place = made();
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    let added = run(&["members", "add", "fed", "zoe"]).done();
+    assert!(added.starts_with("zoe is a member."), "{added}");
+    assert!(place.path().join("fed/members/zoe/member.key").is_file());
+    run(&["members", "revoke", "fed", "m2"]).done();
+    let listed: Value = run(&["members", "list", "fed", "--json"]).object();
+    let of = |name: &str| listed["members"].as_array().unwrap().iter().find(|member| member["member"] == name).cloned();
+    assert_eq!(of("zoe").unwrap()["is_revoked"], false);
+    assert_eq!(of("m2").unwrap()["is_revoked"], true);
+    assert!(run(&["members", "list", "fed"]).done().contains("revoked"));
+    run(&["members", "add", "fed", "zoe"]).refused("zoe was added already");
+    // An earlier attempt that issued a bundle and got no further is finished.
+    let [ledger, away] = ["fed/ledger.db", "fed/away.db"].map(|name| place.path().join(name));
+    std::fs::rename(&ledger, &away).unwrap();
+    std::fs::write(&ledger, "not a ledger").unwrap();
+    run(&["members", "add", "fed", "yan"]).refused("damaged");
+    std::fs::rename(&away, &ledger).unwrap();
+    assert!(run(&["members", "add", "fed", "yan"]).done().starts_with("yan is a member."));
+    run(&["members", "revoke", "fed", "nobody"]).refused("nobody");
+    let verified = run(&["ledger", "verify", "fed"]).done();
+    assert_eq!(verified, "ledger verified: 0 rounds, 0 payments, 0 problems\n");
+    let journal = run(&["ledger", "export", "fed"]).done();
+    assert!(journal.lines().next().unwrap().contains("genesis"), "{journal}");
+    assert_eq!(run(&["round", "list", "fed"]).done(), "No round yet.\n");
+    assert!(run(&["ledger", "statement", "fed", "m1"]).done().starts_with("m1: 0 offers, 0 won, 0 paid."));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_to_do() {
+    let place = made();
+    let refused = |args: &[&str], expected: &str| truthfed(place.path(), args, "").refused(expected);
+    refused(&["init", "fed"], "exists already");
+    refused(&["init", "x", "--set", "terms.reserve=-1"], "terms.reserve");
+    refused(&["serve", "none"], "is missing");
+    refused(&["ledger", "verify", "fed"], "has `truthfed serve` run yet?");
+    refused(&["ledger", "statement", "fed"], "Name a member");
+    refused(&["agent", "fed"], "member.toml is missing");
+    refused(&["agent", "fed/members/m1", "--listen", "0.0.0.0:7500"], "not a loopback address");
+    refused(&["members", "add", "fed", "../eve"], "name");
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = made();
+    let key = place.path().join("fed/server/server.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    truthfed(place.path(), &["serve", "fed"], "").refused("chmod 600");
+}

@@ -1,0 +1,12 @@
+//! The built binary from outside, as a user or a script sees it: one module per verb.
+
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
+
+mod auction;
+mod audit;
+mod federation;
+mod folders;
+mod help;
+mod reproduce;
+mod simulate;
+mod sweep;
