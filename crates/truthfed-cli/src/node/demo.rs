@@ -152,12 +152,12 @@ impl Demo {
         let mut store = existing_store(&federation)?;
         let trust = Trust {
             federation: Some(federation.id()),
-            coordinator: Some(federation.server().signer().public()),
+            coordinator: Some(federation.server.signer().public()),
             checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
         };
         let ledger = verify(store.as_mut(), &trust)?;
         let rounds = read_rounds(store.as_mut())?.iter().map(RoundLine::of).collect();
-        let names = federation.roster().iter();
+        let names = federation.roster.iter();
         let statements =
             names.map(|member| Statement::read(store.as_mut(), &member.member)).collect::<Result<_, _>>()?;
         Ok(Demo { regret: slices.into_slices(), rounds, statements, ledger })

@@ -120,7 +120,7 @@ fn verified(args: &FolderArgs) -> anyhow::Result<Report> {
     let mut store = existing_store(&federation)?;
     let trust = Trust {
         federation: Some(federation.id()),
-        coordinator: Some(federation.server().signer().public()),
+        coordinator: Some(federation.server.signer().public()),
         checkpoint: read_checkpoint(&args.folder.join(CHECKPOINT))?,
     };
     let report = verify(store.as_mut(), &trust)?;

@@ -73,7 +73,7 @@ fn add(args: &MemberArgs) -> anyhow::Result<Report> {
 /// The enrolment of a member that has a bundle but is not enrolled, because an earlier attempt failed in between.
 fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrolment> {
     let members = block_on(change(federation, None))?.members;
-    let on_roster = federation.roster().iter().find(|enrolment| enrolment.member == member);
+    let on_roster = federation.roster.iter().find(|enrolment| enrolment.member == member);
     match on_roster {
         Some(enrolment) if members.iter().all(|line| line.member != member) => Ok(enrolment.clone()),
         _ => Err(AddError::Exists(member).into()),
@@ -113,8 +113,8 @@ fn is_away(error: &anyhow::Error) -> bool {
 }
 
 async fn over_the_network(federation: &Federation, change: &Option<Change>) -> anyhow::Result<MembersReply> {
-    let settings = federation.settings();
-    let tls = client_tls(&federation.operator_identity()?, federation.authority())?;
+    let settings = &federation.settings;
+    let tls = client_tls(&federation.operator_identity()?, &federation.authority)?;
     let client = Client::new(&settings.address, &settings.server_name, tls)?;
     let orders = match change {
         None => vec![Order::Members],
@@ -143,7 +143,7 @@ async fn with_an_engine(federation: &Federation, change: Option<Change>) -> anyh
         tokio::task::spawn_blocking(move || begin(&plan)).await?
     };
     let running = started.with_context(|| {
-        format!("no coordinator answers at {}, and the store cannot be used either", federation.settings().address)
+        format!("no coordinator answers at {}, and the store cannot be used either", federation.settings.address)
     })?;
     let handle = running.handle();
     let changed = match change {
