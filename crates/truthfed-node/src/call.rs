@@ -18,7 +18,6 @@ use crate::error::{Code, Refusal};
 use crate::reading::read_json;
 use crate::schema;
 
-/// An HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub method: Method,
@@ -35,7 +34,6 @@ pub(crate) struct Route<C: 'static> {
 
 /// A route without the type of its call.
 pub(crate) struct Form {
-    /// The name of the variant.
     pub(crate) call: &'static str,
     pub(crate) method: Method,
     /// With `{name}` in place of the parameter.
@@ -49,7 +47,6 @@ pub(crate) struct Form {
     pub(crate) gives: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Member,
@@ -123,7 +120,6 @@ impl Parts {
     }
 }
 
-/// What can stand in a path.
 pub(crate) trait Parameter: Sized + ToString {
     type Schema: JsonSchema;
 
@@ -207,7 +203,6 @@ pub(crate) mod query {
     }
 }
 
-/// A JSON body.
 pub(crate) mod body {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
@@ -229,7 +224,6 @@ pub(crate) mod body {
     }
 }
 
-/// A JSON body with a matrix in it.
 pub(crate) mod matrix {
     pub(crate) use super::body::{describe, read, write};
 
@@ -267,7 +261,6 @@ macro_rules! calls {
         }
 
         impl $Call {
-            /// Every request of this kind, in the order of the OpenAPI document.
             pub(crate) const ROUTES: &'static [$crate::call::Route<$Call>] = &[ $( $crate::call::Route {
                 form: $crate::call::Form {
                     call: stringify!($name),
@@ -289,20 +282,17 @@ macro_rules! calls {
                 },
             } ),+ ];
 
-            /// The call as an HTTP request.
             pub fn message(&self) -> $crate::call::Message {
                 let (route, parts) = self.parts();
                 route.form.message(parts)
             }
 
-            /// The call that somebody makes who sends this body to the same path. The error says what is wrong with the
-            /// body.
+            /// The call that somebody makes who sends this body to the same path.
             pub fn with_body(&self, body: &[u8]) -> Result<$Call, $crate::error::Refusal> {
                 let (route, parts) = self.parts();
                 (route.read)(&mut $crate::call::Parts { body: hyper::body::Bytes::copy_from_slice(body), ..parts })
             }
 
-            /// The name of the variant.
             pub fn name(&self) -> &'static str {
                 match self {
                     $( $Call::$name { .. } => stringify!($name), )+
