@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
-use hyper::body::Bytes;
 use tokio::sync::watch;
 use truthfed::auction::ClientId;
 
@@ -111,11 +109,6 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
 }
 
 impl Service {
-    async fn stopping(&self) {
-        // A sender that is gone means stop as well.
-        let _ = self.stop.clone().wait_for(|stop| *stop).await;
-    }
-
     async fn respond(self: Arc<Self>, target: Target, request: Request) -> Response {
         let started = Instant::now();
         let _under_way = self.metrics.request_under_way();
@@ -145,7 +138,10 @@ impl Service {
         let (route, parameter) = target?;
         caller.check(route.form.who)?;
         let (head, body) = request.into_parts();
-        let body = self.read(route.form.is_large, body).await?;
+        let body = match route.form.is_large {
+            true => self.intake.read(body).await?,
+            false => read_body(body, self.small, self.within).await?,
+        };
         let query = head.uri.query().map(str::to_owned);
         match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
@@ -162,9 +158,11 @@ impl Service {
     async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Result<String, Refusal> {
         let Call::View(seen) = &mut call else { return engine.call(member, call).await };
         seen.wait_ms = seen.wait_ms.min(self.poll.as_millis() as u64);
+        let mut stop = self.stop.clone();
         tokio::select! {
             answer = engine.call(member, call) => answer,
-            () = self.stopping() => Err(Code::ShuttingDown.into()),
+            // A sender that is gone means stop as well.
+            _ = stop.wait_for(|stop| *stop) => Err(Code::ShuttingDown.into()),
         }
     }
 
@@ -177,13 +175,6 @@ impl Service {
         let (member, _) = published.member_of(certificate).ok_or_else(stranger)?;
         published.check_member(member)?;
         Ok(Caller::Member(member.clone()))
-    }
-
-    async fn read(&self, is_large: bool, body: Body) -> Result<Bytes, Refusal> {
-        match is_large {
-            true => self.intake.read(body).await,
-            false => read_body(body, self.small, self.within).await,
-        }
     }
 }
 
