@@ -53,7 +53,6 @@ impl Claim {
         self.key.is_some_and(|key| key.is_signed(self.schema, self.content.as_bytes(), &self.signature))
     }
 
-    /// Its equation: R, s, A and k.
     fn equation(&self) -> Option<Equation> {
         let (key, (r, s)) = (self.key?, self.signature.0.split_at(32));
         let parts = [r, key.bytes(), self.schema.as_bytes(), b"\n", self.content.as_bytes()];

@@ -30,13 +30,11 @@ const MAX_REPLY: usize = 1 << 20;
 /// Longest wait for a reply. The agent holds a request up while its policy decides on a price: at most 600 s.
 const PATIENCE: Duration = Duration::from_secs(630);
 
-/// Why the agent gave no useful answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {
     /// Member: start the agent. Send a reward that was not acknowledged again.
     #[error("the agent at {address} cannot be reached: {problem}")]
     Unreachable { address: SocketAddr, problem: String },
-    /// It said no, and why.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Something that is not an agent answers, or an agent of another version.
@@ -59,7 +57,6 @@ impl Application {
         Ok(Application { address, client })
     }
 
-    /// Which arm to play. Fails when the arms do not fit, or the agent cannot be reached.
     pub async fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<Choice, ApplicationError> {
         #[derive(Serialize)]
         struct Arms<'a> {
@@ -68,8 +65,7 @@ impl Application {
         self.post("/choose", &Arms { arms: arms.iter().map(AsRef::as_ref).collect() }).await
     }
 
-    /// Sends the reward of a decision, at any time; sending it again does no harm. Fails when the decision is not known
-    /// or has another reward, or the agent cannot be reached.
+    /// Sends the reward of a decision, at any time; sending it again does no harm.
     pub async fn learn(&self, decision: DecisionId, reward: f64) -> Result<(), ApplicationError> {
         let Learned { .. } = self.post("/learn", &LearnRequest { decision, reward }).await?;
         Ok(())
@@ -103,11 +99,10 @@ impl Application {
         })?;
         let garbled = |error: serde_json::Error| ApplicationError::Garbled(error.to_string());
         if reply.status.is_success() {
-            serde_json::from_slice(&reply.body).map_err(garbled)
-        } else {
-            let refusal: Refusal = serde_json::from_slice(&reply.body).map_err(garbled)?;
-            Err(refusal.into())
+            return serde_json::from_slice(&reply.body).map_err(garbled);
         }
+        let refusal: Refusal = serde_json::from_slice(&reply.body).map_err(garbled)?;
+        Err(refusal.into())
     }
 }
 

@@ -13,9 +13,7 @@ pub struct Hex<const N: usize>(pub [u8; N]);
 
 /// A SHA-256 hash.
 pub type Digest = Hex<32>;
-/// An Ed25519 public key.
 pub type PublicKey = Hex<32>;
-/// An Ed25519 signature.
 pub type Signature = Hex<64>;
 /// Random bytes that are used once.
 pub type Nonce = Hex<16>;
@@ -26,7 +24,6 @@ pub type Nonce = Hex<16>;
 pub struct HexError(usize);
 
 impl Digest {
-    /// The hash of some bytes.
     pub fn of(bytes: &[u8]) -> Digest {
         Hex(Sha256::digest(bytes).into())
     }
@@ -43,10 +40,6 @@ impl Digest {
 }
 
 impl Nonce {
-    /// Fresh random bytes.
-    ///
-    /// # Panics
-    /// When the operating system has no randomness to give.
     pub fn random() -> Nonce {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).expect("the operating system gives randomness");

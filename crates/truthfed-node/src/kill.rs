@@ -20,7 +20,6 @@ compile_error!("the feature kill-points is for tests: it cannot be in a release"
 pub const VARIABLE: &str = "TRUTHFED_KILL_AT";
 /// Names another signal than `KILL`: one that was stopped with `STOP` goes on from there when it is continued.
 pub const SIGNAL: &str = "TRUTHFED_KILL_SIGNAL";
-/// The moments of a step.
 pub const MOMENTS: [&str; 4] = ["before", "inside", "after-commit", "after-reply"];
 /// A coordinator's steps. Beside the kinds of entries: the tables are made or upgraded (`maintenance`), and it takes up the
 /// state of its store (`recovery`: before the lease is taken, inside it before anything is read, once all is read).
@@ -52,7 +51,6 @@ pub const AGENT: [&str; 10] = [
     "kept",
 ];
 
-/// What a transaction writes.
 pub(crate) trait Durable {
     /// The steps it stands for, one for each row.
     fn steps(&self) -> Vec<&'static str>;
@@ -103,7 +101,6 @@ pub(crate) fn replied() {
 
 /// Steps that are committed, and not answered.
 static UNANSWERED: Mutex<Vec<&str>> = Mutex::new(Vec::new());
-/// How often the point was reached.
 static REACHED: AtomicU32 = AtomicU32::new(0);
 /// The point, and at which time it is the end.
 static POINT: LazyLock<Option<(String, u32)>> = LazyLock::new(|| {

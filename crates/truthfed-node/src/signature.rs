@@ -23,10 +23,6 @@ pub struct Signer(SigningKey);
 pub struct KeyError;
 
 impl Signer {
-    /// A new key.
-    ///
-    /// # Panics
-    /// When the operating system has no randomness to give.
     pub fn random() -> Signer {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(seed.as_mut_slice()).expect("the operating system gives randomness");
@@ -43,30 +39,24 @@ impl Signer {
         SigningKey::from_pkcs8_pem(pem).map(Signer).map_err(|_| KeyError)
     }
 
-    /// The key in PKCS#8 PEM form.
     pub fn to_pem(&self) -> Zeroizing<String> {
         self.0.to_pkcs8_pem(Default::default()).expect("an Ed25519 key has a PEM form")
     }
 
-    /// Whom a signature is checked against.
     pub fn public(&self) -> PublicKey {
         Hex(self.0.verifying_key().to_bytes())
     }
 
-    /// Signs bytes under a schema.
     pub fn sign(&self, schema: &str, content: &[u8]) -> Signature {
         Hex(self.0.sign(&signed_bytes(schema, content)).to_bytes())
     }
 
     /// A number that nobody without the key can know, the same for the same content.
     pub fn nonce(&self, schema: &str, content: &[u8]) -> Nonce {
-        let digest = Digest::of(&self.sign(schema, content).0);
-        let mut nonce = [0; 16];
-        nonce.copy_from_slice(&digest.0[..16]);
-        Hex(nonce)
+        let Hex(digest) = Digest::of(&self.sign(schema, content).0);
+        Hex(*digest.first_chunk().expect("a hash has 32 bytes"))
     }
 
-    /// Writes a content down and signs it.
     pub fn seal(&self, schema: &str, content: &impl Serialize) -> Envelope {
         let content = serde_json::value::to_raw_value(content).expect("our own contents are JSON");
         let signature = self.sign(schema, content.get().as_bytes());
@@ -95,19 +85,16 @@ impl Verifier {
         self.0.verify_strict(&signed_bytes(schema, content), &signature).is_ok()
     }
 
-    /// The key's bytes.
     pub(crate) fn bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// The key as a point of the curve.
     pub(crate) fn point(&self) -> EdwardsPoint {
         self.0.to_edwards()
     }
 }
 
 impl Envelope {
-    /// Whether the holder of the key signed this content under this schema.
     pub fn is_signed_by(&self, key: &PublicKey, schema: &str) -> bool {
         is_signed_by(key, schema, self.content.get().as_bytes(), &self.signature)
     }
@@ -115,6 +102,24 @@ impl Envelope {
 
 fn signed_bytes(schema: &str, content: &[u8]) -> Vec<u8> {
     [schema.as_bytes(), b"\n", content].concat()
+}
+
+impl rcgen::PublicKeyData for Signer {
+    fn der_bytes(&self) -> &[u8] {
+        let key: &VerifyingKey = self.0.as_ref();
+        key.as_bytes()
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_ED25519
+    }
+}
+
+/// Signs certificates.
+impl rcgen::SigningKey for Signer {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        Ok(self.0.sign(message).to_bytes().to_vec())
+    }
 }
 
 impl fmt::Debug for Signer {

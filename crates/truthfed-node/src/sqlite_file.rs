@@ -10,20 +10,15 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// One connection is used by one thread at a time.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Nobody's yet: it has no tables.
     Empty,
-    /// Of the application asked for, with this schema version.
     Ours(i64),
     Foreign,
 }
 
 /// Creates an empty file that only its owner can read, if missing. SQLite gives the files beside it the same mode.
-///
-/// # Errors
-/// Why it cannot be created, in words.
 pub(crate) fn create(path: &Path) -> Result<(), String> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -57,8 +52,7 @@ pub(crate) fn connect(
     Ok(connection)
 }
 
-/// Reads the mark of a file. Call it inside a transaction: somebody else may be creating the tables. Fails when the
-/// file cannot be read.
+/// Reads the mark of a file. Call it inside a transaction: somebody else may be creating the tables.
 pub(crate) fn mark(connection: &Connection, application: i64) -> rusqlite::Result<Mark> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (found, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -76,8 +70,7 @@ pub(crate) fn set_mark(connection: &Connection, application: i64, version: i64) 
     connection.pragma_update(None, "user_version", version)
 }
 
-/// Switches to a write-ahead log. Returns whether the file can have one. Fails when the change could not be written, or
-/// others kept the file busy for so long.
+/// Switches to a write-ahead log. Returns whether the file can have one.
 pub(crate) fn use_write_ahead_log(connection: &Connection, busy: Duration) -> rusqlite::Result<bool> {
     let started = Instant::now();
     loop {

@@ -40,7 +40,6 @@ impl Agreement {
         self.hash
     }
 
-    /// The terms as they are hashed and sent.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -20,11 +20,8 @@ use crate::digest::{Digest, Nonce, Signature};
 use crate::schema::{self, Signed};
 use crate::terms::RawTerms;
 
-/// Schema of the content of an offer.
 pub const OFFER_SCHEMA: &str = "truthfed.offer/1";
-/// Schema of the content of a delivery.
 pub const DELIVERY_SCHEMA: &str = "truthfed.delivery/1";
-/// Schema of the content of a receipt.
 pub const RECEIPT_SCHEMA: &str = "truthfed.receipt/1";
 
 /// A content with a signature over its bytes.
@@ -219,7 +216,6 @@ calls! {
 }
 
 impl Call {
-    /// The round it belongs to, if it belongs to one.
     pub fn round(&self) -> Option<RoundId> {
         match self {
             Call::Offer(round, _) | Call::Decline(round) | Call::Deliver(round, _) => Some(*round),

@@ -151,13 +151,13 @@ async fn the_files_of_a_folder_connect_members_and_operator_to_the_coordinator()
     federation::init(&outer.path().join("fed"), &InitOptions::with_members(1)).unwrap();
     federation::add_member(&outer.path().join("fed"), "late").unwrap();
     let opened = federation::open(&outer.path().join("fed")).unwrap();
-    let tls = ServerTls::new(opened.server(), opened.authority(), Revocations::default()).unwrap();
+    let tls = ServerTls::new(&opened.server, &opened.authority, Revocations::default()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (_stop, stopped) = watch::channel(false);
-    let limits = opened.settings().limits;
+    let limits = opened.settings.limits;
     tokio::spawn(serve(listener, tls, router(&limits, Arc::default(), Arc::default()), limits, stopped, || ()));
-    for enrolment in opened.roster() {
+    for enrolment in &opened.roster {
         let bundle =
             federation::open_bundle(&outer.path().join("fed/members").join(enrolment.member.as_str())).unwrap();
         let tls = client_tls(&bundle.identity, &bundle.authority).unwrap();
@@ -165,7 +165,7 @@ async fn the_files_of_a_folder_connect_members_and_operator_to_the_coordinator()
             soon(Client::new(&address, &bundle.server_name, tls).unwrap().send(ask("/who"), None)).await.unwrap();
         assert_eq!(reply.body, enrolment.certificate.to_string());
     }
-    let tls = client_tls(&opened.operator_identity().unwrap(), opened.authority()).unwrap();
+    let tls = client_tls(&opened.operator_identity().unwrap(), &opened.authority).unwrap();
     let reply = soon(Client::new(&address, "localhost", tls).unwrap().send(ask("/who"), None)).await.unwrap();
     assert_eq!(reply.body, opened.operator().to_string());
 }

@@ -147,7 +147,7 @@ impl Demo {
         let mut store = existing_store(&federation)?;
         let ledger = verify(store.as_mut(), &ledger::trust(&federation, folder)?)?;
         let rounds = read_rounds(store.as_mut())?.iter().map(RoundLine::of).collect();
-        let names = federation.roster().iter();
+        let names = federation.roster.iter();
         let statements =
             names.map(|member| Statement::read(store.as_mut(), &member.member)).collect::<Result<_, _>>()?;
         Ok(Demo { regret: slices.into_slices(), rounds, statements, ledger })

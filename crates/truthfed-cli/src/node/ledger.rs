@@ -112,7 +112,7 @@ fn verified(args: &FolderArgs) -> anyhow::Result<Report> {
 pub(super) fn trust(federation: &Federation, folder: &Path) -> anyhow::Result<Trust> {
     Ok(Trust {
         federation: Some(federation.id()),
-        coordinator: Some(federation.server().signer().public()),
+        coordinator: Some(federation.server.signer().public()),
         checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
     })
 }

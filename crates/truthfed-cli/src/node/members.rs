@@ -69,7 +69,7 @@ fn add(MemberArgs { of, member: name }: &MemberArgs) -> anyhow::Result<Report> {
 /// The enrolment of a member that has a bundle but is not enrolled, because an earlier attempt failed in between.
 fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrolment> {
     let members = block_on(change(federation, Order::Members))?.members;
-    let on_roster = federation.roster().iter().find(|enrolment| enrolment.member == member);
+    let on_roster = federation.roster.iter().find(|enrolment| enrolment.member == member);
     match on_roster {
         Some(enrolment) if members.iter().all(|line| line.member != member) => Ok(enrolment.clone()),
         _ => Err(AddError::Exists(member).into()),
@@ -97,8 +97,8 @@ async fn change(federation: &Federation, order: Order) -> anyhow::Result<Members
 }
 
 async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Result<MembersReply> {
-    let settings = federation.settings();
-    let tls = client_tls(&federation.operator_identity()?, federation.authority())?;
+    let settings = &federation.settings;
+    let tls = client_tls(&federation.operator_identity()?, &federation.authority)?;
     let client = Client::new(&settings.address, &settings.server_name, tls)?;
     for order in [order, &Order::Members] {
         let reply = client.send(order.message(), None).await?;
@@ -117,7 +117,7 @@ async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result
     let plan = Config::of(federation, LEASE_MS).plan;
     let begin = move || anyhow::Ok(engine::start(plan.setup(), (plan.store)()?)?);
     let running = tokio::task::spawn_blocking(begin).await?.with_context(|| {
-        format!("no coordinator answers at {}, and the store cannot be used either", federation.settings().address)
+        format!("no coordinator answers at {}, and the store cannot be used either", federation.settings.address)
     })?;
     let handle = running.handle();
     let changed = match order {

@@ -27,8 +27,7 @@ use crate::digest::Nonce;
 use crate::error::{Code, Refusal, Whose};
 use crate::wire::{Call, Reply, Seen, View};
 
-/// How long the coordinator may wait for news before it answers: below its own limit of 30 s, and far below
-/// the 60 s after which common proxies drop an idle connection.
+/// How long the coordinator may wait for news: far below the 60 s after which common proxies drop an idle connection.
 const WAIT_MS: u64 = 20_000;
 /// More steps than one view can give rise to: sync, price, offer or decline, deliver, ask. Who finds more asks for a new view.
 const MAX_STEPS: usize = 16;
@@ -37,23 +36,20 @@ const PRICINGS: usize = 3;
 
 /// A member's side of a conversation: what it says, and what replies mean to it.
 pub trait Speaker {
-    /// What is to be done, given what the coordinator shows. Fails when the view cannot be right, or what it says
-    /// cannot be kept.
+    /// What is to be done. Fails when the view cannot be right, or what it says cannot be kept.
     fn next_step(&mut self, view: &View) -> Result<Step, StepError>;
 
     /// Answers a round: with everything unshared at this price, or, without a price, with nothing. Fails when it cannot
     /// be kept; nothing is in flight then.
     fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError>;
 
-    /// The coordinator took a call. `ended` is the last round that ended by the view. Fails when the reply cannot be
-    /// right, or cannot be kept.
+    /// The coordinator took a call; `ended` is the last round that ended by the view. Fails if it cannot be right.
     fn taken(&mut self, call: &Call, reply: Reply, ended: RoundId) -> Result<(), StepError>;
 
     /// Nothing more is to be sent in this round: the coordinator knows that there is no offer, or takes none.
     fn finish(&mut self, round: RoundId);
 }
 
-/// What a driver does next.
 #[derive(Debug, Clone)]
 pub enum Output {
     /// Send this, and hand in the reply. Nothing else happens until then.
@@ -70,15 +66,12 @@ pub enum Output {
 /// Why an exchange with the coordinator broke off. Nothing is lost by it.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
-    /// The coordinator gave no useful reply.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The reply cannot be right, or the agent's file fails.
     #[error(transparent)]
     Step(#[from] StepError),
 }
 
-/// The talk of one member with its coordinator.
 #[derive(Debug)]
 pub struct Conversation {
     pauses: Pauses,
@@ -113,7 +106,6 @@ struct Pricing {
 }
 
 impl Conversation {
-    /// Of this member, from the beginning.
     pub fn new(member: &ClientId) -> Conversation {
         Conversation { pauses: Pauses::of(member), view: None, steps: 0, state: State::Polling }
     }
@@ -176,7 +168,6 @@ impl Conversation {
         }
     }
 
-    /// The next thing that the view gives rise to.
     fn work(&mut self, speaker: &mut impl Speaker) -> Result<Option<Output>, ExchangeError> {
         let view = self.view.as_ref().expect("only a view gives rise to work");
         let step = if self.steps < MAX_STEPS { speaker.next_step(view)? } else { Step::Nothing };
@@ -259,40 +250,19 @@ impl Conversation {
     }
 }
 
-/// Gives up the round, or the exchange, when the coordinator says no.
+/// Gives up the round, if only the member could fix what is refused; otherwise the exchange. It declines the round where it
+/// can, as a courtesy to the others, who wait for the deadline without that.
 fn refused(speaker: &mut impl Speaker, call: &Call, refusal: Refusal) -> Result<State, ExchangeError> {
-    let (round, next) = match Refused::of(call, refusal.code) {
-        Refused::TryAgain => return Err(LinkError::Refused(refusal).into()),
-        Refused::Finish(round) => (round, State::Working),
-        Refused::Decline(round) => (round, State::Parting(round)),
+    let (round, next) = match (call, refusal.code) {
+        (_, code) if code.whose() != Whose::Member => return Err(LinkError::Refused(refusal).into()),
+        (Call::Offer(round, _), Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry) => {
+            (*round, State::Working)
+        }
+        (Call::Offer(round, _), _) => (*round, State::Parting(*round)),
+        (Call::Decline(round) | Call::Deliver(round, _), _) => (*round, State::Working),
+        _ => return Err(LinkError::Refused(refusal).into()),
     };
     tracing::warn!(%round, %refusal, "refused by the coordinator");
     speaker.finish(round);
     Ok(next)
-}
-
-/// What is to be done when the coordinator refuses a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// Try again later.
-    TryAgain,
-    /// [`Speaker::finish`] the round: nothing more is to be said in it.
-    Finish(RoundId),
-    /// The same, and decline: a courtesy to the others, who wait for the deadline without it.
-    Decline(RoundId),
-}
-
-impl Refused {
-    /// A refusal that only the member could fix is final for the round.
-    pub fn of(call: &Call, code: Code) -> Refused {
-        match call {
-            _ if code.whose() != Whose::Member => Refused::TryAgain,
-            Call::Offer(round, _) => match code {
-                Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry => Refused::Finish(*round),
-                _ => Refused::Decline(*round),
-            },
-            Call::Decline(round) | Call::Deliver(round, _) => Refused::Finish(*round),
-            _ => Refused::TryAgain,
-        }
-    }
 }

@@ -24,7 +24,6 @@ const CHECKPOINT_EVERY: u64 = 256;
 /// By this share a context may be longer than the terms allow: an application that scales it to that length rounds.
 const NORM_SLACK: f64 = 1e-9;
 
-/// One member's agent.
 pub struct Agent {
     pub(super) membership: Membership,
     pub(super) store: AgentStore,
@@ -54,7 +53,6 @@ pub enum LearnError {
     /// Application: no such decision was made here, or so long ago that it is forgotten.
     #[error("decision {0} was not made by this agent, or is forgotten")]
     UnknownDecision(DecisionId),
-    /// Application: the first reward stands.
     #[error("decision {decision} has the reward {learned} already: the first stands")]
     OtherReward { decision: DecisionId, learned: f64 },
     /// Application: scale rewards to the terms; the coordinator would not take such data.
@@ -64,11 +62,9 @@ pub enum LearnError {
     File(#[from] FileError),
 }
 
-/// What an agent knows, has shared and has earned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// Whose agent.
     pub member: ClientId,
     /// Observations it decides by: its own and those that others delivered.
     pub known: u64,
@@ -85,48 +81,31 @@ pub struct Status {
 }
 
 impl Agent {
-    /// Opens an agent's file, or creates one. Fails when the file is damaged, somebody else's, of another version, or
-    /// in use.
     pub fn open(membership: Membership, path: &Path) -> Result<Agent, FileError> {
-        Agent::start(membership, |owner, dimension| AgentStore::open(path, owner, dimension))
+        Agent::start(membership, path, None)
     }
 
-    /// As [`Agent::open`], on a file system (VFS) that is registered with SQLite under that name. Fails as
-    /// [`Agent::open`], and when no file system has that name.
+    /// As [`Agent::open`], on a file system (VFS) that is registered with SQLite under that name.
     pub fn open_on(membership: Membership, path: &Path, vfs: &str) -> Result<Agent, FileError> {
-        Agent::start(membership, |owner, dimension| AgentStore::open_on(path, vfs, owner, dimension))
+        Agent::start(membership, path, Some(vfs))
     }
 
-    fn start(
-        membership: Membership,
-        open: impl FnOnce(&Owner, usize) -> Result<AgentStore, FileError>,
-    ) -> Result<Agent, FileError> {
+    fn start(membership: Membership, path: &Path, vfs: Option<&str>) -> Result<Agent, FileError> {
         let Membership { federation, member, agreement, .. } = &membership;
         let owner = Owner { federation: *federation, member: member.clone(), terms: agreement.hash() };
-        let store = open(&owner, agreement.dimension())?;
-        let state = State::new(member.clone(), agreement);
-        let mut agent = Agent { membership, store, state, is_stale: true, finished: None };
-        agent.take_up()?;
-        Ok(agent)
+        let mut store = AgentStore::open(path, vfs, &owner, agreement.dimension())?;
+        let state = read_state(&mut store, &membership)?;
+        Ok(Agent { membership, store, state, is_stale: false, finished: None })
     }
 
-    /// Reads the state of the file, if the memory may be behind.
     pub(super) fn take_up(&mut self) -> Result<(), FileError> {
-        if !self.is_stale {
-            return Ok(());
+        if self.is_stale {
+            self.state = read_state(&mut self.store, &self.membership)?;
+            self.is_stale = false;
         }
-        let (checkpoint, events) = self.store.load()?;
-        let Membership { member, agreement, .. } = &self.membership;
-        let mut state = checkpoint.unwrap_or_else(|| State::new(member.clone(), agreement));
-        for event in events {
-            let problem = |error| FileError::Damaged(format!("an event cannot have happened: {error}"));
-            state.apply(event).map_err(problem)?;
-        }
-        (self.state, self.is_stale) = (state, false);
         Ok(())
     }
 
-    /// Writes an event and what belongs to it, then lets it take effect.
     pub(super) fn commit(
         &mut self,
         event: &Event,
@@ -137,7 +116,7 @@ impl Agent {
         self.store.record(Some(event), beside)?;
         take_effect(&mut self.state);
         self.is_stale = false;
-        if self.store.since_checkpoint() >= CHECKPOINT_EVERY {
+        if self.store.since_checkpoint >= CHECKPOINT_EVERY {
             self.checkpoint();
         }
         Ok(())
@@ -152,11 +131,10 @@ impl Agent {
         }
     }
 
-    /// Chooses an arm, and keeps the decision until its reward comes. Fails when the arms do not fit the terms, or the
-    /// decision cannot be kept.
+    /// Chooses an arm, and keeps the decision until its reward comes.
     pub fn choose<A: AsRef<[f64]>>(&mut self, arms: &[A]) -> Result<(DecisionId, usize), ChooseError> {
         self.take_up()?;
-        let index = self.state.machine().choose(arms)?;
+        let index = self.state.machine.choose(arms)?;
         for (index, arm) in arms.iter().enumerate() {
             self.check_length(index, arm.as_ref())?;
         }
@@ -172,8 +150,7 @@ impl Agent {
         Err(ChooseError::TooLong { index, length, most })
     }
 
-    /// Learns the reward of a decision, however late; the same again changes nothing. Fails when the decision is not
-    /// known, has another reward already, or the reward cannot be kept.
+    /// Learns the reward of a decision, however late; the same again changes nothing.
     pub fn learn(&mut self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
         self.take_up()?;
         let most = self.membership.agreement.raw().reward.min(MAX_OBSERVATION);
@@ -188,18 +165,15 @@ impl Agent {
         };
         let event = Event::Learned { arm, reward };
         let beside = Beside { learned: Some((decision, reward)), ..Beside::default() };
-        self.commit(&event, &beside, |state| {
+        Ok(self.commit(&event, &beside, |state| {
             let applied = state.apply(event.clone());
             applied.expect("the arm was checked when it was chosen, and so was the reward");
-        })?;
-        Ok(())
+        })?)
     }
 
-    /// # Errors
-    /// When the file cannot be read.
     pub fn status(&mut self, coordinator_reachable: bool) -> Result<Status, FileError> {
         self.take_up()?;
-        let machine = self.state.machine();
+        let machine = &self.state.machine;
         Ok(Status {
             member: self.membership.member.clone(),
             known: machine.known().samples(),
@@ -216,14 +190,12 @@ impl Agent {
         self.store.receipts()
     }
 
-    /// Everything it knows, as sums.
     pub fn known(&self) -> &truthfed::statistics::Statistics {
-        self.state.machine().known()
+        self.state.machine.known()
     }
 
-    /// Whether enough is new that it wants a round.
     pub fn wants_round(&self) -> bool {
-        self.state.wants_round()
+        self.state.wants_round
     }
 
     /// The state with all its bits, to compare.
@@ -231,4 +203,14 @@ impl Agent {
     pub(super) fn bits(&self) -> String {
         serde_json::to_string(&self.state).unwrap()
     }
+}
+
+fn read_state(store: &mut AgentStore, membership: &Membership) -> Result<State, FileError> {
+    let (checkpoint, events) = store.load()?;
+    let mut state = checkpoint.unwrap_or_else(|| State::new(membership.member.clone(), &membership.agreement));
+    for event in events {
+        let problem = |error| FileError::Damaged(format!("an event cannot have happened: {error}"));
+        state.apply(event).map_err(problem)?;
+    }
+    Ok(state)
 }

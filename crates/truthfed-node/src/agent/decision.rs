@@ -22,7 +22,6 @@ pub struct DecisionId {
 pub struct DecisionIdError;
 
 impl DecisionId {
-    /// A new name for the decision of that number.
     pub(super) fn random(number: u64) -> DecisionId {
         let Hex([a, b, c, d, ..]) = Nonce::random();
         DecisionId { number, tag: Hex([a, b, c, d]) }

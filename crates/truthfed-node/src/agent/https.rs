@@ -22,10 +22,8 @@ pub struct Https<C = Tcp> {
 /// Why there can be no link. Member: take the bundle as it was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpsError {
-    /// The certificates or the key.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The name or address of the coordinator.
     #[error(transparent)]
     Server(#[from] NetError),
 }
@@ -48,14 +46,11 @@ impl<C: Connect> Https<C> {
 
 impl<C: Connect> Link for Https<C> {
     async fn call(&self, call: Call) -> Result<Vec<u8>, LinkError> {
-        let reply = match &call {
-            Call::View(seen) => {
-                let within = Duration::from_millis(seen.wait_ms) + GRACE;
-                self.waiting.send(call.message(), Some(within)).await
-            }
-            _ => self.speaking.send(call.message(), None).await,
+        let (client, within) = match &call {
+            Call::View(seen) => (&self.waiting, Some(Duration::from_millis(seen.wait_ms) + GRACE)),
+            _ => (&self.speaking, None),
         };
-        read(reply)
+        read(client.send(call.message(), within).await)
     }
 }
 

@@ -14,7 +14,6 @@ pub enum LinkError {
     /// Nobody's: it cannot be reached now, or did not answer in time.
     #[error("the coordinator cannot be reached: {0}")]
     Away(String),
-    /// It said no, and why.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Coordinator: its reply cannot be read; it may be of another version.

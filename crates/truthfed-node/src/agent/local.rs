@@ -30,10 +30,8 @@ use crate::reading::read_json;
 
 /// Largest request: about a thousand arms of the largest dimension, 512.
 const MAX_BODY: usize = 16 << 20;
-/// How long the body of a request may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(30);
 
-/// Body of `POST /choose`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChooseRequest {
@@ -41,7 +39,6 @@ pub struct ChooseRequest {
     pub arms: Vec<Vec<f64>>,
 }
 
-/// Reply to `POST /choose`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
@@ -51,16 +48,13 @@ pub struct Choice {
     pub index: usize,
 }
 
-/// Body of `POST /learn`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LearnRequest {
-    /// Whose reward.
     pub decision: DecisionId,
     pub reward: f64,
 }
 
-/// Reply to `POST /learn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learned {
@@ -68,7 +62,6 @@ pub struct Learned {
     pub learned: bool,
 }
 
-/// Why the API cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Member: use a loopback address. There is no authentication, so other machines must not reach it.
@@ -79,7 +72,6 @@ pub enum BindError {
     Listen { address: SocketAddr, error: io::Error },
 }
 
-/// The API, ready to serve.
 pub struct LocalApi {
     listener: TcpListener,
     address: SocketAddr,
@@ -98,7 +90,6 @@ impl LocalApi {
         Ok(LocalApi { listener, address, agent })
     }
 
-    /// Where it can be reached.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -138,7 +129,6 @@ async fn status(State(agent): State<Handle>) -> Result<Json<Status>, Refusal> {
     Ok(Json(agent.status().await?))
 }
 
-/// Keeps pages in a browser out.
 async fn only_from_here(request: Request, next: Next) -> Response {
     match check_sender(request.headers()) {
         Ok(()) => next.run(request).await,

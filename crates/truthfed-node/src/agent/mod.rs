@@ -30,7 +30,7 @@ mod tests;
 
 use truthfed::auction::ClientId;
 
-pub use self::conversation::{Conversation, ExchangeError, Output, Refused, Speaker};
+pub use self::conversation::{Conversation, ExchangeError, Output, Speaker};
 pub use self::core::{Agent, ChooseError, LearnError, Status};
 pub use self::decision::{DecisionId, DecisionIdError};
 pub use self::handle::Handle;
@@ -53,7 +53,6 @@ pub struct Membership {
     pub member: ClientId,
     /// Signs receipts.
     pub coordinator: PublicKey,
-    /// What the federation agreed on.
     pub agreement: Agreement,
     /// Signs offers and deliveries.
     pub signer: Signer,

@@ -10,8 +10,7 @@ use crate::digest::{Digest, Hex};
 /// coordinator which is away for an hour is not flooded when it returns.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// Pauses between attempts: each twice as long as the one before, and cut differently for each member and each time, so
-/// that not all agents come at once.
+/// Each twice as long as the one before, and cut differently for each member and time: not all agents come at once.
 #[derive(Debug)]
 pub(super) struct Pauses {
     member: ClientId,

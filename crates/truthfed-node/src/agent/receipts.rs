@@ -15,13 +15,10 @@ pub struct BadReceipt(pub(super) String);
 
 /// What the member itself knows about the round of a receipt.
 pub(super) struct Known {
-    /// Where the offer counted.
     pub(super) context: Context,
-    /// Its hash.
     pub(super) offer: Digest,
     /// The least that the terms promise to pay for it.
     pub(super) least: Amount,
-    /// The payment that was promised.
     pub(super) promised: Option<Amount>,
 }
 
@@ -34,8 +31,7 @@ impl Membership {
         known: impl FnOnce(RoundId) -> Result<Option<Known>, super::FileError>,
     ) -> Result<Receipt, super::StepError> {
         let content = self.read_receipt(&envelope)?;
-        let ReceiptContent { context, kind, payment_micros: payment, .. } = &content;
-        let (round, kind, payment) = (context.round, *kind, *payment);
+        let (round, kind, payment) = (content.context.round, content.kind, content.payment_micros);
         let bad = |problem: String| BadReceipt(format!("receipt of round {round}: {problem}"));
         if !kinds.contains(&kind) {
             return Err(bad(format!("it says {kind:?}, expected one of {kinds:?}")).into());

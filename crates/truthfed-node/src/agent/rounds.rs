@@ -12,7 +12,7 @@ use truthfed::statistics::Statistics;
 use super::conversation::Speaker;
 use super::core::Agent;
 use super::receipts::{BadReceipt, Known};
-use super::state::{Event, EventError};
+use super::state::{Event, EventError, State};
 use super::store::{Beside, FileError, Receipt, SignedOffer};
 use crate::digest::Nonce;
 use crate::wire::{
@@ -23,7 +23,6 @@ use crate::wire::{
 /// Schema of the signature a salt is made of.
 const SALT_SCHEMA: &str = "truthfed.salt/1";
 
-/// What is to be done next.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Nothing, as long as the view stays the same.
@@ -34,10 +33,8 @@ pub enum Step {
     Send(Call),
 }
 
-/// Why a step cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
-    /// Coordinator: a receipt is not what it should be.
     #[error(transparent)]
     BadReceipt(#[from] BadReceipt),
     /// Coordinator: a snapshot that no data gives, or that does not fit the terms.
@@ -69,14 +66,14 @@ impl From<EventError> for StepError {
 impl Speaker for Agent {
     fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
         self.take_up()?;
-        let closed = self.state.machine().closed();
+        let closed = self.state.machine.closed();
         if view.closed > closed {
             return Ok(Step::Send(Call::Sync(SyncRequest { have: closed })));
         }
         match &view.open {
             // An old view: the next one says more.
             _ if view.closed < closed => Ok(Step::Nothing),
-            None if self.state.wants_round() => Ok(Step::Send(Call::Ask)),
+            None if self.state.wants_round => Ok(Step::Send(Call::Ask)),
             None => Ok(Step::Nothing),
             Some(open) if open.round.0 != closed.0 + 1 => Ok(Step::Nothing),
             Some(open) if self.finished == Some(open.round) => Ok(Step::Nothing),
@@ -85,18 +82,15 @@ impl Speaker for Agent {
     }
 
     fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError> {
-        self.take_up()?;
-        let event = Event::Opened { round, nonce, ask };
-        let mut next = self.state.clone();
-        next.apply(event.clone())?;
-        let offer = next.in_flight_in(round).map(|offered| (round, self.sign(nonce, offered)));
-        let beside = Beside { offer, ..Beside::default() };
-        Ok(self.commit(&event, &beside, |state| *state = next)?)
+        self.happen(&Event::Opened { round, nonce, ask }, |agent, next| {
+            let offer = next.in_flight_in(round).map(|offered| (round, agent.sign(nonce, offered)));
+            Beside { offer, ..Beside::default() }
+        })
     }
 
     fn taken(&mut self, call: &Call, reply: Reply, ended: RoundId) -> Result<(), StepError> {
         match (call, reply) {
-            (Call::Ask, Reply::Ask(_)) => self.happen(&Event::Asked, Vec::new()),
+            (Call::Ask, Reply::Ask(_)) => self.happen(&Event::Asked, |_, _| Beside::default()),
             (Call::Offer(round, _), Reply::Offer(ReceiptReply { receipt })) => {
                 self.receive(*round, ReceiptKind::OfferTaken, receipt)
             }
@@ -132,7 +126,8 @@ impl Agent {
 
     fn after_offer(&mut self, open: &OpenRound) -> Result<Step, StepError> {
         let round = open.round;
-        let sent = self.signed_offer(round)?;
+        let missing = || FileError::Damaged(format!("the offer of round {round} is missing"));
+        let sent = self.store.offer(round)?.ok_or_else(missing)?;
         let is_taken = self.store.receipt(round, ReceiptKind::OfferTaken)?.is_some();
         if !is_taken && (open.phase == Phase::Offers || open.answered) {
             // Also when only the receipt was lost on the way: the same bytes get the same reply.
@@ -163,7 +158,6 @@ impl Agent {
         Ok(payment)
     }
 
-    /// Keeps a receipt, once it says what it should.
     pub(super) fn receive(&mut self, round: RoundId, kind: ReceiptKind, receipt: Envelope) -> Result<(), StepError> {
         let receipt = self.check(receipt, round, &[kind])?;
         self.keep(receipt)
@@ -172,26 +166,23 @@ impl Agent {
     /// Takes over what is settled, up to a round that ended at least; nothing of a reply that cannot be right.
     pub(super) fn synced(&mut self, reply: SyncReply, ended: RoundId) -> Result<(), StepError> {
         self.take_up()?;
-        let closed = self.state.machine().closed();
+        let closed = self.state.machine.closed();
         let SyncReply { snapshot, receipts } = reply;
         let Some(snapshot) = snapshot.filter(|snapshot| snapshot.closed >= ended) else {
             return Err(StepError::NoSnapshot { ended, got: closed });
         };
-        let mut checked = Vec::with_capacity(receipts.len());
-        for receipt in receipts {
-            let kinds = [ReceiptKind::Paid, ReceiptKind::Voided];
-            let receipt = self.membership.check_receipt(receipt, &kinds, |round| self.offer_in(round))?;
-            checked.push(receipt);
-        }
-        self.check_settled(&snapshot, &checked)?;
-        self.happen(&Event::Snapshot(snapshot), checked)
+        let kinds = [ReceiptKind::Paid, ReceiptKind::Voided];
+        let check = |receipt| self.membership.check_receipt(receipt, &kinds, |round| self.offer_in(round));
+        let receipts = receipts.into_iter().map(check).collect::<Result<Vec<_>, _>>()?;
+        self.check_settled(&snapshot, &receipts)?;
+        self.happen(&Event::Snapshot(snapshot), |_, _| Beside { receipts, ..Beside::default() })
     }
 
     /// A delivery that is settled is one that this agent made, and is paid for.
     fn check_settled(&self, snapshot: &Snapshot, receipts: &[Receipt]) -> Result<(), StepError> {
-        let closed = self.state.machine().closed();
+        let closed = self.state.machine.closed();
         let Some(settled) = snapshot.settled.filter(|settled| *settled > closed) else { return Ok(()) };
-        match self.state.machine().in_flight() {
+        match self.state.machine.in_flight() {
             Some(in_flight) if in_flight.round() == settled => {
                 let is_paid = |receipt: &Receipt| receipt.round == settled && receipt.kind == ReceiptKind::Paid;
                 match receipts.iter().any(is_paid) {
@@ -205,12 +196,12 @@ impl Agent {
         }
     }
 
-    /// Writes an event, with receipts, and lets it take effect.
-    fn happen(&mut self, event: &Event, receipts: Vec<Receipt>) -> Result<(), StepError> {
+    /// Writes an event and what follows from the next state, and lets it take effect.
+    fn happen(&mut self, event: &Event, beside: impl FnOnce(&Agent, &State) -> Beside) -> Result<(), StepError> {
         self.take_up()?;
         let mut next = self.state.clone();
         next.apply(event.clone())?;
-        let beside = Beside { receipts, ..Beside::default() };
+        let beside = beside(self, &next);
         Ok(self.commit(event, &beside, |state| *state = next)?)
     }
 
@@ -233,11 +224,6 @@ impl Agent {
         let is_promised = self.membership.agreement.claims().individually_rational == Claim::Yes;
         let least = if is_promised { ask } else { Amount::ZERO };
         Ok(Some(Known { context, offer: envelope.digest(), least, promised }))
-    }
-
-    fn signed_offer(&self, round: RoundId) -> Result<SignedOffer, FileError> {
-        let missing = || FileError::Damaged(format!("the offer of round {round} is missing"));
-        self.store.offer(round)?.ok_or_else(missing)
     }
 
     fn sign(&self, nonce: Nonce, offered: &InFlight) -> SignedOffer {

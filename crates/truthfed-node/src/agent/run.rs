@@ -5,16 +5,15 @@
 
 use std::pin::pin;
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::conversation::{Conversation, ExchangeError, Output};
 use super::core::Agent;
-use super::handle::{Handle, Held, work_with};
+use super::handle::Handle;
 use super::link::{Link, LinkError};
 use super::policy::Policy;
 use crate::wire::Call;
 
-/// Runs an agent's part in rounds.
 pub struct Runner<L> {
     agent: Handle,
     link: L,
@@ -22,7 +21,6 @@ pub struct Runner<L> {
 }
 
 impl<L: Link> Runner<L> {
-    /// For this agent, over this link, at prices by this policy.
     pub fn new(agent: Handle, link: L, policy: Policy) -> Runner<L> {
         Runner { agent, link, policy }
     }
@@ -31,8 +29,7 @@ impl<L: Link> Runner<L> {
         &self.agent
     }
 
-    /// One pass without waiting: looks at what the coordinator shows and says what there is to say. Whether anything
-    /// happened. Fails when it broke off; the next pass goes on from there.
+    /// One pass without waiting: says what there is to say, and returns whether anything happened.
     pub async fn exchange(&self) -> Result<bool, ExchangeError> {
         let mut talk = self.talk();
         loop {
@@ -99,12 +96,11 @@ impl<L: Link> Runner<L> {
     }
 }
 
-/// A conversation under way.
 struct Talk<'a, L> {
     runner: &'a Runner<L>,
     conversation: Conversation,
     /// The agent, while its application has to wait for a price.
-    held: Option<Held>,
+    held: Option<OwnedMutexGuard<Agent>>,
 }
 
 impl<L: Link> Talk<'_, L> {
@@ -121,7 +117,7 @@ impl<L: Link> Talk<'_, L> {
                 let next = conversation.next(agent);
                 (conversation, next)
             };
-            let (held, (conversation, next)) = work_with(held, work).await;
+            let (held, (conversation, next)) = self.runner.agent.work_with(held, work).await;
             self.conversation = conversation;
             if let Some(output) = next? {
                 if matches!(output, Output::Price { alone: true, .. }) {
@@ -132,7 +128,6 @@ impl<L: Link> Talk<'_, L> {
         }
     }
 
-    /// Sends, or decides on a price.
     async fn take(&mut self, output: Output) {
         match output {
             Output::Send(call) => self.conversation.reply(self.runner.link.call(call).await),

@@ -13,7 +13,6 @@ use truthfed::statistics::{Statistics, StatisticsError};
 use crate::digest::Nonce;
 use crate::terms::Agreement;
 
-/// Something that happened to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Event {
@@ -40,8 +39,8 @@ pub(super) enum EventError {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
-    machine: Member,
-    wants_round: bool,
+    pub(super) machine: Member,
+    pub(super) wants_round: bool,
     answer: Option<Answer>,
 }
 
@@ -53,7 +52,6 @@ pub(super) struct Answer {
     pub(super) nonce: Nonce,
 }
 
-/// The price that was decided on before.
 struct Decided(Option<Amount>);
 
 impl Asking for Decided {
@@ -63,21 +61,11 @@ impl Asking for Decided {
 }
 
 impl State {
-    /// Of a member that knows nothing yet.
     pub(super) fn new(member: ClientId, agreement: &Agreement) -> State {
         let machine = Member::new(member, agreement.bandit(), agreement.trigger());
         State { machine, wants_round: false, answer: None }
     }
 
-    pub(super) fn machine(&self) -> &Member {
-        &self.machine
-    }
-
-    pub(super) fn wants_round(&self) -> bool {
-        self.wants_round
-    }
-
-    /// The answer to a round, if there is one.
     pub(super) fn answer_to(&self, round: RoundId) -> Option<Answer> {
         self.answer.filter(|answer| answer.round == round)
     }

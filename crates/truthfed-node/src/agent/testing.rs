@@ -1,12 +1,13 @@
 //! What tests of the agent share: a coordinator as one member hears it, and what it shows and sends.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
 use truthfed::Amount;
 use truthfed::protocol::{RoundId, Snapshot};
 use truthfed::statistics::Statistics;
 
-use super::{Agent, Membership};
+use super::{Agent, FileError, Membership};
 use crate::digest::{Hex, Nonce};
 use crate::testing::{Federation, Numbers, id, wide_terms};
 use crate::wire::{Envelope, OpenRound, Phase, ReceiptKind, SyncReply, View};
@@ -14,23 +15,55 @@ use crate::wire::{Envelope, OpenRound, Phase, ReceiptKind, SyncReply, View};
 /// Of [`wide_terms`].
 pub(super) const DIMENSION: usize = 3;
 
-/// The coordinator, as far as one member hears of it.
+/// The coordinator, as far as one member hears of it, and the folder of that member's file.
 pub(super) struct Coordinator {
     pub(super) federation: Federation,
     pub(super) membership: Membership,
+    pub(super) folder: TempDir,
 }
 
 impl Coordinator {
     pub(super) fn new() -> Coordinator {
         let federation = Federation::new(wide_terms(), &["m1"]);
-        Coordinator { membership: federation.membership(&id("m1")), federation }
+        Coordinator { membership: federation.membership(&id("m1")), federation, folder: crate::testing::folder() }
     }
 
-    pub(super) fn agent(&self, path: &Path) -> Agent {
-        Agent::open(self.membership.clone(), path).unwrap()
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join("agent.db")
     }
 
-    /// A receipt about an offer.
+    pub(super) fn open(&self, path: &Path) -> Result<Agent, FileError> {
+        Agent::open(self.membership.clone(), path)
+    }
+
+    pub(super) fn agent(&self) -> Agent {
+        self.open(&self.path()).unwrap()
+    }
+
+    /// An agent that has learned so many rewards.
+    pub(super) fn taught(&self, numbers: &mut Numbers, times: usize) -> Agent {
+        let mut agent = self.agent();
+        (0..times).for_each(|_| play(&mut agent, numbers));
+        agent
+    }
+
+    /// The files of the running agent as a crash now leaves them, the write-ahead log and all.
+    pub(super) fn crashed(&self) -> PathBuf {
+        let copy = self.folder.path().join("crashed.db");
+        for end in ["", "-wal"] {
+            let from = PathBuf::from(format!("{}{end}", self.path().display()));
+            if from.exists() {
+                std::fs::copy(from, format!("{}{end}", copy.display())).unwrap();
+            }
+        }
+        copy
+    }
+
+    /// The agent after a crash and a restart.
+    pub(super) fn restarted(&self) -> Agent {
+        self.open(&self.crashed()).unwrap()
+    }
+
     pub(super) fn receipt(&self, offer: &Envelope, kind: ReceiptKind, payment: Option<Amount>) -> Envelope {
         self.federation.receipt_for(offer, kind, payment)
     }
@@ -59,7 +92,6 @@ pub(super) fn reply(snapshot: Snapshot, receipts: Vec<Envelope>) -> SyncReply {
     SyncReply { snapshot: Some(snapshot), receipts }
 }
 
-/// Chooses and learns once.
 pub(super) fn play(agent: &mut Agent, numbers: &mut Numbers) {
     let (decision, _) = agent.choose(&numbers.arms(DIMENSION)).unwrap();
     agent.learn(decision, numbers.unit()).unwrap();

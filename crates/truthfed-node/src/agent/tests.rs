@@ -1,13 +1,11 @@
 //! An agent against a coordinator that the tests play, with restarts wherever one can happen.
 
-use std::path::{Path, PathBuf};
-
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
 
 use super::testing::{Coordinator, DIMENSION, idle, nonce, open, play, reply, snapshot};
-use super::{Agent, ChooseError, FileError, LearnError, Speaker, Step, StepError};
+use super::{Agent, ChooseError, FileError, LearnError, Membership, Speaker, Step, StepError};
 use crate::signature::Signer;
 use crate::terms::{MechanismSetting, RawTerms};
 use crate::testing::Numbers;
@@ -20,16 +18,9 @@ fn nothing() -> Statistics {
     Statistics::new(DIMENSION).unwrap()
 }
 
-/// The files of a running agent as a crash leaves them, the write-ahead log and all.
-fn crashed(path: &Path, folder: &Path, number: usize) -> PathBuf {
-    let copy = folder.join(format!("after-{number}.db"));
-    for end in ["", "-wal"] {
-        let from = PathBuf::from(format!("{}{end}", path.display()));
-        if from.exists() {
-            std::fs::copy(from, format!("{}{end}", copy.display())).unwrap();
-        }
-    }
-    copy
+/// The coordinator has taken the offer, or its delivery, and says so.
+fn acknowledge(agent: &mut Agent, coordinator: &Coordinator, offer: &Envelope, kind: ReceiptKind) {
+    agent.receive(RoundId(1), kind, coordinator.receipt(offer, kind, None)).unwrap();
 }
 
 fn next_offer(agent: &mut Agent, round: u64, answered: bool) -> Option<Envelope> {
@@ -45,7 +36,6 @@ fn offered(agent: &mut Agent, round: u64, ask: Option<Amount>) -> Option<Envelop
     next_offer(agent, round, false)
 }
 
-/// The coordinator was asked for a round.
 fn asked(agent: &mut Agent) {
     agent.taken(&Call::Ask, Reply::Ask(AskReply { round: RoundId(1) }), RoundId(0)).unwrap();
 }
@@ -53,10 +43,9 @@ fn asked(agent: &mut Agent) {
 #[test]
 fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
     for seed in 0..3 {
-        let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-        let path = folder.path().join("agent.db");
+        let coordinator = Coordinator::new();
         let mut numbers = Numbers(seed);
-        let mut agent = coordinator.agent(&path);
+        let mut agent = coordinator.agent();
         let mut settled = nothing();
         let (mut round, mut flight) = (0, None);
         for number in 0..400 {
@@ -83,10 +72,7 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
                 2 if agent.wants_round() => asked(&mut agent),
                 _ => play(&mut agent, &mut numbers),
             }
-            let copy = crashed(&path, folder.path(), number);
-            let restarted = coordinator.agent(&copy);
-            assert_eq!(restarted.bits(), agent.bits(), "seed {seed}, event {number}");
-            std::fs::remove_file(copy).unwrap();
+            assert_eq!(coordinator.restarted().bits(), agent.bits(), "seed {seed}, event {number}");
         }
         assert!(agent.known().samples() > 200, "the checkpoint has been passed");
     }
@@ -94,14 +80,12 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
 
 #[test]
 fn an_offer_is_repeated_with_the_very_same_bytes_until_it_is_acknowledged() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
+    let coordinator = Coordinator::new();
     let mut numbers = Numbers(1);
-    (0..5).for_each(|_| play(&mut agent, &mut numbers));
+    let mut agent = coordinator.taught(&mut numbers, 5);
     let first = offered(&mut agent, 1, Some(ASK)).unwrap();
     play(&mut agent, &mut numbers);
-    let mut agent = coordinator.agent(&crashed(&path, folder.path(), 0));
+    let mut agent = coordinator.restarted();
     // The offer is sent again, whether the coordinator had it or not: with it, only the receipt is missing.
     for answered in [false, true] {
         let again = next_offer(&mut agent, 1, answered).unwrap();
@@ -109,32 +93,23 @@ fn an_offer_is_repeated_with_the_very_same_bytes_until_it_is_acknowledged() {
     }
     let status = agent.status(true).unwrap();
     assert_eq!((status.unshared, status.in_flight, status.known), (1, 5, 6));
-    agent
-        .receive(RoundId(1), ReceiptKind::OfferTaken, coordinator.receipt(&first, ReceiptKind::OfferTaken, None))
-        .unwrap();
+    acknowledge(&mut agent, &coordinator, &first, ReceiptKind::OfferTaken);
     assert!(next_offer(&mut agent, 1, true).is_none());
 }
 
 #[test]
 fn a_delivery_is_the_same_before_and_after_a_restart_and_ends_with_its_receipt() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
-    let mut numbers = Numbers(2);
-    (0..5).for_each(|_| play(&mut agent, &mut numbers));
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.taught(&mut Numbers(2), 5);
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
-    agent
-        .receive(RoundId(1), ReceiptKind::OfferTaken, coordinator.receipt(&offer, ReceiptKind::OfferTaken, None))
-        .unwrap();
+    acknowledge(&mut agent, &coordinator, &offer, ReceiptKind::OfferTaken);
     let won = coordinator.receipt(&offer, ReceiptKind::Won, Some(PAYMENT));
     let view = open(1, Phase::Deliveries, true, Some(won));
     let Step::Send(Call::Deliver(_, first)) = agent.next_step(&view).unwrap() else { panic!("a winner delivers") };
-    let mut agent = coordinator.agent(&crashed(&path, folder.path(), 0));
+    let mut agent = coordinator.restarted();
     let Step::Send(Call::Deliver(_, again)) = agent.next_step(&view).unwrap() else { panic!("a winner delivers") };
     assert_eq!(serde_json::to_string(&again).unwrap(), serde_json::to_string(&first).unwrap());
-    agent
-        .receive(RoundId(1), ReceiptKind::DeliveryTaken, coordinator.receipt(&offer, ReceiptKind::DeliveryTaken, None))
-        .unwrap();
+    acknowledge(&mut agent, &coordinator, &offer, ReceiptKind::DeliveryTaken);
     assert!(matches!(agent.next_step(&view).unwrap(), Step::Nothing));
     assert_eq!(agent.status(true).unwrap().earned, "0");
     assert_eq!(agent.receipts().unwrap().len(), 3);
@@ -143,10 +118,9 @@ fn a_delivery_is_the_same_before_and_after_a_restart_and_ends_with_its_receipt()
 #[test]
 fn what_was_in_flight_is_settled_once_or_comes_back_once() {
     for is_settled in [true, false] {
-        let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-        let mut agent = coordinator.agent(&folder.path().join("agent.db"));
+        let coordinator = Coordinator::new();
         let mut numbers = Numbers(3);
-        (0..5).for_each(|_| play(&mut agent, &mut numbers));
+        let mut agent = coordinator.taught(&mut numbers, 5);
         let unshared = agent.state.to_offer().unwrap();
         let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
         play(&mut agent, &mut numbers);
@@ -168,9 +142,8 @@ fn what_was_in_flight_is_settled_once_or_comes_back_once() {
 
 #[test]
 fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.agent();
     let mut numbers = Numbers(4);
     let decisions: Vec<_> = (0..4).map(|_| agent.choose(&numbers.arms(DIMENSION)).unwrap().0).collect();
     agent.learn(decisions[2], 0.5).unwrap();
@@ -186,7 +159,7 @@ fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
     let unknown = format!("{}-00000000", agent.status(true).unwrap().known).parse().unwrap();
     assert!(matches!(agent.learn(unknown, 0.5), Err(LearnError::UnknownDecision(_))));
     drop(agent);
-    let mut agent = coordinator.agent(&path);
+    let mut agent = coordinator.agent();
     check(&mut agent);
     agent.learn(decisions[1], 1.0).unwrap();
     agent.learn(decisions[3], 1.0).unwrap();
@@ -199,8 +172,8 @@ fn rewards_may_be_late_out_of_order_and_repeated_but_not_changed() {
 
 #[test]
 fn arms_that_the_terms_do_not_admit_are_not_chosen_from() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let mut agent = coordinator.agent(&folder.path().join("agent.db"));
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.agent();
     let before = agent.bits();
     let mut check = |arms: &[Vec<f64>], expected: &str| {
         let error = agent.choose(arms).unwrap_err();
@@ -225,10 +198,8 @@ fn check_refused(agent: &mut Agent, view: &crate::wire::View, expected: &str) {
 
 #[test]
 fn a_promise_that_is_not_right_is_not_delivered_for() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let mut agent = coordinator.agent(&folder.path().join("agent.db"));
-    let mut numbers = Numbers(5);
-    (0..5).for_each(|_| play(&mut agent, &mut numbers));
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.taught(&mut Numbers(5), 5);
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let taken = coordinator.receipt(&offer, ReceiptKind::OfferTaken, None);
     agent.receive(RoundId(1), ReceiptKind::OfferTaken, taken.clone()).unwrap();
@@ -243,7 +214,7 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
     let forged = stranger.receipt(&offer, ReceiptKind::Won, Some(PAYMENT));
     check_refused(&mut agent, &decision(forged), "not signed by the coordinator's key");
     let other = coordinator.membership.signer.seal("x", &"x");
-    let other = crate::wire::Envelope { content: other.content, ..receipt(ReceiptKind::Won, Some(PAYMENT)) };
+    let other = Envelope { content: other.content, ..receipt(ReceiptKind::Won, Some(PAYMENT)) };
     check_refused(&mut agent, &decision(other), "not signed by the coordinator's key");
     let mut other_nonce = decision(receipt(ReceiptKind::Won, Some(PAYMENT)));
     other_nonce.open.as_mut().unwrap().nonce = nonce(2);
@@ -262,15 +233,14 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
 
 #[test]
 fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() {
-    let (mut coordinator, folder) = (Coordinator::new(), crate::testing::folder());
+    let mut coordinator = Coordinator::new();
     let mechanism = MechanismSetting::named("everyone").unwrap().into();
     let document = RawTerms { mechanism, ..coordinator.membership.agreement.raw().clone() };
     coordinator.membership.agreement = document.try_into().unwrap();
-    let mut agent = coordinator.agent(&folder.path().join("agent.db"));
+    let mut agent = coordinator.agent();
     play(&mut agent, &mut Numbers(1));
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
-    let taken = coordinator.receipt(&offer, ReceiptKind::OfferTaken, None);
-    agent.receive(RoundId(1), ReceiptKind::OfferTaken, taken).unwrap();
+    acknowledge(&mut agent, &coordinator, &offer, ReceiptKind::OfferTaken);
     let won = coordinator.receipt(&offer, ReceiptKind::Won, Some(Amount::ZERO));
     let step = agent.next_step(&open(1, Phase::Deliveries, true, Some(won))).unwrap();
     assert!(matches!(step, Step::Send(Call::Deliver(RoundId(1), _))), "{step:?}");
@@ -278,10 +248,8 @@ fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() 
 
 #[test]
 fn a_snapshot_that_is_not_right_is_not_taken_over() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let mut agent = coordinator.agent(&folder.path().join("agent.db"));
-    let mut numbers = Numbers(6);
-    (0..5).for_each(|_| play(&mut agent, &mut numbers));
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.taught(&mut Numbers(6), 5);
     let unshared = agent.state.to_offer().unwrap();
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let before = agent.bits();
@@ -304,22 +272,21 @@ fn a_snapshot_that_is_not_right_is_not_taken_over() {
 
 #[test]
 fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.agent();
     let mut numbers = Numbers(7);
     agent.synced(reply(snapshot(1, None, &nothing()), vec![]), RoundId(1)).unwrap();
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
-    let backup = crashed(&path, folder.path(), 0);
+    let backup = coordinator.crashed();
     let unshared = agent.state.to_offer().unwrap();
     let offer = offered(&mut agent, 2, Some(ASK)).unwrap();
     let paid = coordinator.receipt(&offer, ReceiptKind::Paid, Some(PAYMENT));
     let settled = || reply(snapshot(2, Some(2), &unshared), vec![paid.clone()]);
     agent.synced(settled(), RoundId(2)).unwrap();
-    let error = coordinator.agent(&backup).synced(settled(), RoundId(2)).unwrap_err();
+    let error = coordinator.open(&backup).unwrap().synced(settled(), RoundId(2)).unwrap_err();
     assert!(matches!(error, StepError::OldFile(RoundId(2))), "{error}");
     // A new file in its place knows that everything in it is new.
-    let mut anew = coordinator.agent(&folder.path().join("anew.db"));
+    let mut anew = coordinator.open(&coordinator.folder.path().join("anew.db")).unwrap();
     play(&mut anew, &mut numbers);
     anew.synced(settled(), RoundId(2)).unwrap();
     let status = anew.status(true).unwrap();
@@ -328,15 +295,14 @@ fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
 
 #[test]
 fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.agent();
     let mut numbers = Numbers(8);
     assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Nothing));
     while !agent.wants_round() {
         play(&mut agent, &mut numbers);
     }
-    let mut agent = coordinator.agent(&crashed(&path, folder.path(), 0));
+    let mut agent = coordinator.restarted();
     assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Send(Call::Ask)));
     asked(&mut agent);
     assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Nothing));
@@ -349,8 +315,8 @@ fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
 
 #[test]
 fn without_data_or_price_a_round_is_declined_and_what_was_said_stands() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let mut agent = coordinator.agent(&folder.path().join("agent.db"));
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.agent();
     let view = |answered| open(1, Phase::Offers, answered, None);
     let Step::Price(round, nonce, None) = agent.next_step(&view(false)).unwrap() else { panic!("nothing to price") };
     agent.opened(round, nonce, None).unwrap();
@@ -366,15 +332,12 @@ fn without_data_or_price_a_round_is_declined_and_what_was_said_stands() {
 
 #[test]
 fn a_file_of_somebody_else_is_not_opened() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let agent = coordinator.agent(&path);
-    let open = |membership: &super::Membership| Agent::open(membership.clone(), &path);
-    assert!(matches!(open(&coordinator.membership), Err(FileError::Held)), "one agent at a time");
+    let coordinator = Coordinator::new();
+    let (path, agent) = (coordinator.path(), coordinator.agent());
+    assert!(matches!(coordinator.open(&path), Err(FileError::Held)), "one agent at a time");
     drop(agent);
-    let mut other = coordinator.membership.clone();
-    other.member = "m2".parse().unwrap();
-    let Err(error) = open(&other) else { panic!("the file is m1's") };
+    let other = Membership { member: "m2".parse().unwrap(), ..coordinator.membership.clone() };
+    let Err(error) = Agent::open(other, &path) else { panic!("the file is m1's") };
     assert!(matches!(error, FileError::Foreign { .. }), "{error}");
-    open(&coordinator.membership).unwrap();
+    coordinator.agent();
 }

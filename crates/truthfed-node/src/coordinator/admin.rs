@@ -11,11 +11,9 @@ use axum::routing::get;
 use super::service::Service;
 use crate::error::{Code, Refusal};
 
-/// The content type of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// `/healthz`, `/metrics` and `/openapi.json`.
 pub(super) fn router(service: &Arc<Service>) -> Router {
     let (health, metrics, document) = (service.clone(), service.metrics.clone(), service.document.clone());
     Router::new()

@@ -10,7 +10,6 @@ use tracing_subscriber::fmt::MakeWriter;
 
 pub use tracing::Level;
 
-/// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// For people.
@@ -20,7 +19,6 @@ pub enum Format {
     Json,
 }
 
-/// A subscriber that writes lines of at least this level.
 pub fn subscriber<W>(format: Format, level: Level, writer: W) -> Box<dyn Subscriber + Send + Sync>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -17,24 +17,13 @@ use super::stage::Stage;
 /// Upper ends of the classes of request times, in seconds; long polls wait up to 30.
 const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 31.0];
 
-/// How a request of which route ended.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
-    route: String,
-    code: String,
-}
+/// Names and values.
+type Labels<const N: usize> = [(&'static str, String); N];
 
-/// Which route.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Which {
-    route: String,
-}
-
-/// Everything that is counted.
 pub(super) struct Metrics {
     registry: Registry,
-    requests: Family<Request, Counter>,
-    times: Family<Which, Histogram, fn() -> Histogram>,
+    requests: Family<Labels<2>, Counter>,
+    times: Family<Labels<1>, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     connections: Gauge,
 }
@@ -60,8 +49,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("truthfed");
         let requests = Family::default();
         registry.register("requests", "Requests by route and code", requests.clone());
-        let times: Family<Which, Histogram, fn() -> Histogram> =
-            Family::new_with_constructor(|| Histogram::new(SECONDS));
+        let times = Family::new_with_constructor((|| Histogram::new(SECONDS)) as fn() -> Histogram);
         registry.register("request_seconds", "Time until a request was answered", times.clone());
         let in_flight = Gauge::default();
         registry.register("requests_in_flight", "Requests that are not answered yet", in_flight.clone());
@@ -71,23 +59,20 @@ impl Metrics {
         Metrics { registry, requests, times, in_flight, connections }
     }
 
-    /// A request that is not answered yet.
     pub(super) fn request_under_way(&self) -> UnderWay {
         UnderWay::of(&self.in_flight)
     }
 
-    /// A connection of a member or the operator that is open.
     pub(super) fn open_connection(&self) -> UnderWay {
         UnderWay::of(&self.connections)
     }
 
-    /// A request was answered.
     pub(super) fn request(&self, route: &str, code: &str, took: Duration) {
-        self.requests.get_or_create(&Request { route: route.to_owned(), code: code.to_owned() }).inc();
-        self.times.get_or_create(&Which { route: route.to_owned() }).observe(took.as_secs_f64());
+        let (route, code) = (("route", route.to_owned()), ("code", code.to_owned()));
+        self.requests.get_or_create(&[route.clone(), code]).inc();
+        self.times.get_or_create(&[route]).observe(took.as_secs_f64());
     }
 
-    /// In the text format of Prometheus.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a String takes everything");

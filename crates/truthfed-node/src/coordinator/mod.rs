@@ -35,7 +35,9 @@ use crate::digest::{Digest, PublicKey};
 use crate::engine::{self, Clock, EngineError, Place, Setup};
 use crate::federation::Federation;
 use crate::identity::{Certificate, Identity};
-use crate::net::{Intake, Limits, Listen, Revocations, ServerTls, TlsError, serve, serve_plain};
+use crate::net::{
+    Intake, Limits, Listen, Revocations, ServerTls, TlsError, body_bytes, message_bytes, serve, serve_plain,
+};
 use crate::store::{Store, StoreError};
 use crate::terms::Agreement;
 
@@ -47,54 +49,46 @@ pub const CHECKPOINT: &str = "checkpoint.json";
 /// Longest wait for a view, whatever the settings say: half the 60 s after which common proxies drop an idle connection.
 const MAX_POLL: Duration = Duration::from_secs(30);
 
-/// What a coordinator is started with.
 pub struct Config {
     /// Where members and the operator call.
     pub listen: SocketAddr,
     /// Where health and metrics are shown: on this machine only.
     pub admin: SocketAddr,
-    /// How it runs, wherever it listens.
     pub plan: Plan,
 }
 
-/// How a coordinator runs.
 pub struct Plan {
     /// The server's certificate; its key also signs receipts.
     pub server: Identity,
     /// The certificate that all others are issued by.
     pub authority: Certificate,
-    /// The hash of the operator's certificate.
     pub operator: Digest,
-    /// What the federation agreed on.
     pub agreement: Agreement,
     /// Who takes part from the beginning.
     pub members: Vec<(ClientId, PublicKey, Digest)>,
-    /// Where signed checkpoints are written.
     pub checkpoint: PathBuf,
     /// How long the lease lasts without renewal.
     pub lease_ms: u64,
-    /// Bounds of the listeners.
     pub limits: Limits,
     /// The longest that a request for a view waits for a change, at most 30 s.
     pub poll: Duration,
     pub store: OpenStore,
-    /// Where the engine runs.
     pub place: Place,
 }
 
 impl Config {
     /// As the folder of a federation says, with a lease that lasts so long without renewal.
     pub fn of(federation: &Federation, lease_ms: u64) -> Config {
-        let settings = federation.settings();
+        let settings = &federation.settings;
         let store = federation.store();
-        let members = federation.roster().iter();
+        let members = federation.roster.iter();
         let plan = Plan {
-            server: federation.server().clone(),
-            authority: federation.authority().clone(),
+            server: federation.server.clone(),
+            authority: federation.authority.clone(),
             operator: federation.operator(),
             agreement: settings.agreement.clone(),
             members: members.map(|member| (member.member.clone(), member.key, member.certificate)).collect(),
-            checkpoint: federation.folder().join(CHECKPOINT),
+            checkpoint: federation.folder.join(CHECKPOINT),
             lease_ms,
             limits: settings.limits,
             poll: settings.poll,
@@ -106,7 +100,6 @@ impl Config {
 }
 
 impl Plan {
-    /// What its engine is started with.
     pub fn setup(&self) -> Setup {
         Setup {
             federation: self.authority.digest(),
@@ -121,7 +114,6 @@ impl Plan {
     }
 }
 
-/// Why a coordinator does not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// Operator: the address is taken, or not of this machine.
@@ -130,7 +122,6 @@ pub enum ServerError {
     /// Operator: health and metrics are in plain text, for this machine only.
     #[error("the admin address {0} is not of this machine alone: use 127.0.0.1 or ::1")]
     NotLoopback(SocketAddr),
-    /// Operator: the certificates.
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
@@ -140,9 +131,7 @@ pub enum ServerError {
 /// Where a coordinator listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// For members and the operator.
     pub members: SocketAddr,
-    /// For monitoring.
     pub admin: SocketAddr,
 }
 
@@ -154,8 +143,7 @@ pub struct Running {
     task: JoinHandle<Result<(), ServerError>>,
 }
 
-/// Starts a coordinator. Fails when an address cannot be had, the certificates are not right, or the engine does not
-/// start for another reason than that another coordinator is at work.
+/// Starts a coordinator, which stands by while another one is at work.
 pub async fn start(config: Config) -> Result<Running, ServerError> {
     let Config { listen, admin, plan } = config;
     if !admin.ip().is_loopback() {
@@ -182,7 +170,7 @@ pub async fn start_on(
     let revocations = Revocations::default();
     let tls = ServerTls::new(&plan.server, &plan.authority, revocations.clone())?;
     let dimension = plan.agreement.dimension();
-    let limits = service::bounded(plan.limits, dimension);
+    let limits = Limits { body_bytes: plan.limits.body_bytes.min(body_bytes(dimension)), ..plan.limits };
     let engine = stage::attempt(&plan).await?;
     let (stop, stopped) = watch::channel(false);
     let (stage_sender, stage) = watch::channel(Stage::Standby);
@@ -195,7 +183,7 @@ pub async fn start_on(
         stage: stage.clone(),
         stop: stopped.clone(),
         intake: Intake::new(&limits),
-        small: service::small(dimension),
+        small: message_bytes(dimension),
         within: limits.body,
         poll: plan.poll.min(MAX_POLL),
         started: Instant::now(),
@@ -276,18 +264,13 @@ impl Running {
         self.addresses
     }
 
-    /// Ends it in order.
-    ///
-    /// # Errors
-    /// Why it had ended before.
+    /// Ends it in order. The error says why it had ended before.
     pub async fn stop(self) -> Result<(), ServerError> {
         self.run_until(std::future::ready(())).await
     }
 
-    /// Lets it run until something happens, or it ends by itself; then ends it in order.
-    ///
-    /// # Errors
-    /// Why it ended by itself: another coordinator took over, or the store is damaged.
+    /// Lets it run until something happens, or it ends by itself; then ends it in order. The error says why it ended by
+    /// itself: another coordinator took over, or the store is damaged.
     pub async fn run_until(mut self, event: impl Future<Output = ()>) -> Result<(), ServerError> {
         let ended = tokio::select! {
             ended = &mut self.task => ended,

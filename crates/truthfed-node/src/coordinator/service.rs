@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
-use hyper::body::Bytes;
 use tokio::sync::watch;
 use truthfed::auction::ClientId;
 
@@ -23,15 +21,9 @@ use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
 use crate::engine::{Handle, Published};
 use crate::error::{Code, Refusal};
-use crate::net::{Intake, Limits, Peer, Revocations, read_body};
+use crate::net::{Intake, Peer, Revocations, read_body};
 use crate::wire::Call;
 
-/// Bytes of a small request besides its numbers: an envelope with its context and hashes takes about 700.
-const SMALL: usize = 8192;
-/// Bytes that a number takes at most, with what separates it from the next: 17 digits, sign, point and exponent are 24.
-const NUMBER: usize = 32;
-
-/// What all requests share.
 pub(super) struct Service {
     pub(super) document: String,
     pub(super) operator: Digest,
@@ -40,23 +32,13 @@ pub(super) struct Service {
     pub(super) stage: watch::Receiver<Stage>,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) intake: Intake,
+    /// Largest request without a matrix: a delivery has one number for each dimension.
     pub(super) small: usize,
     pub(super) within: Duration,
     pub(super) poll: Duration,
     pub(super) started: Instant,
 }
 
-/// Largest request without a matrix: a delivery has one number for each dimension.
-pub(super) fn small(dimension: usize) -> usize {
-    SMALL + NUMBER * dimension
-}
-
-/// The bounds of a server whose requests have this dimension.
-pub(super) fn bounded(limits: Limits, dimension: usize) -> Limits {
-    Limits { body_bytes: limits.body_bytes.min(crate::net::body_bytes(dimension)), ..limits }
-}
-
-/// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Caller {
     Member(ClientId),
@@ -64,7 +46,6 @@ enum Caller {
 }
 
 impl Caller {
-    /// Whether it may call what is for these.
     fn check(&self, who: Who) -> Result<(), Refusal> {
         match (who, self) {
             (Who::Member, Caller::Operator) => Err(Caller::no_member()),
@@ -78,14 +59,12 @@ impl Caller {
     }
 }
 
-/// A request that was read.
 pub(super) enum Asked {
     ByMember(Call),
     ByOperator(Order),
     Document,
 }
 
-/// One thing that can be asked of a coordinator.
 pub(super) struct Route {
     pub(super) form: &'static Form,
     read: Read,
@@ -105,17 +84,9 @@ pub(super) fn routes() -> Vec<Route> {
     member.chain(operator).chain([document]).collect()
 }
 
-/// Why no route answers.
-#[derive(Clone, Copy)]
-enum Lost {
-    Path,
-    Method,
-}
+/// What a request is for: a route, with the value in its path; or why no route answers.
+type Target = Result<(Arc<Route>, Option<String>), Code>;
 
-/// What a request is for: a route, with the value in its path.
-type Target = Result<(Arc<Route>, Option<String>), Lost>;
-
-/// All routes, and a refusal for everything else.
 pub(super) fn router(service: &Arc<Service>) -> Router {
     let mut router = Router::new();
     for route in routes() {
@@ -125,29 +96,19 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
             let (service, route) = (service.clone(), route.clone());
             let parameter = |parameters: RawPathParams| parameters.iter().next().map(|(_, value)| value.to_owned());
             // A part of the path that is not text names nothing.
-            let target = parameters.map(|parameters| (route, parameter(parameters))).map_err(|_| Lost::Path);
-            async move { service.respond(target, request).await }
+            let target = parameters.map(|parameters| (route, parameter(parameters))).map_err(|_| Code::NotFound);
+            service.respond(target, request)
         };
         router = router.route(path, on(filter, handler));
     }
-    let lost = |lost: Lost| {
+    let lost = |code: Code| {
         let service = service.clone();
-        move |request: Request| {
-            let service = service.clone();
-            async move { service.respond(Err(lost), request).await }
-        }
+        move |request: Request| service.clone().respond(Err(code), request)
     };
-    router.fallback(lost(Lost::Path)).method_not_allowed_fallback(lost(Lost::Method))
+    router.fallback(lost(Code::NotFound)).method_not_allowed_fallback(lost(Code::MethodNotAllowed))
 }
 
 impl Service {
-    /// Waits until the server stops.
-    async fn stopping(&self) {
-        // A sender that is gone means stop as well.
-        let _ = self.stop.clone().wait_for(|stop| *stop).await;
-    }
-
-    /// Answers a request, and logs and counts the outcome.
     async fn respond(self: Arc<Self>, target: Target, request: Request) -> Response {
         let started = Instant::now();
         let _under_way = self.metrics.request_under_way();
@@ -174,13 +135,13 @@ impl Service {
         let engine = self.stage.borrow().engine()?;
         let caller = self.identify(request.extensions().get(), &engine.published())?;
         *known = Some(caller.clone());
-        let (route, parameter) = target.map_err(|lost| match lost {
-            Lost::Path => Refusal::from(Code::NotFound),
-            Lost::Method => Refusal::from(Code::MethodNotAllowed),
-        })?;
+        let (route, parameter) = target?;
         caller.check(route.form.who)?;
         let (head, body) = request.into_parts();
-        let body = self.read(route.form.is_large, body).await?;
+        let body = match route.form.is_large {
+            true => self.intake.read(body).await?,
+            false => read_body(body, self.small, self.within).await?,
+        };
         let query = head.uri.query().map(str::to_owned);
         match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
@@ -197,13 +158,14 @@ impl Service {
     async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Result<String, Refusal> {
         let Call::View(seen) = &mut call else { return engine.call(member, call).await };
         seen.wait_ms = seen.wait_ms.min(self.poll.as_millis() as u64);
+        let mut stop = self.stop.clone();
         tokio::select! {
             answer = engine.call(member, call) => answer,
-            () = self.stopping() => Err(Code::ShuttingDown.into()),
+            // A sender that is gone means stop as well.
+            _ = stop.wait_for(|stop| *stop) => Err(Code::ShuttingDown.into()),
         }
     }
 
-    /// Who a certificate belongs to.
     fn identify(&self, peer: Option<&Peer>, published: &Published) -> Result<Caller, Refusal> {
         let stranger = || Refusal::from(Code::NotAMember);
         let Peer { certificate, .. } = peer.ok_or_else(stranger)?;
@@ -214,21 +176,11 @@ impl Service {
         published.check_member(member)?;
         Ok(Caller::Member(member.clone()))
     }
-
-    async fn read(&self, is_large: bool, body: Body) -> Result<Bytes, Refusal> {
-        match is_large {
-            true => self.intake.read(body).await,
-            false => read_body(body, self.small, self.within).await,
-        }
-    }
 }
 
 fn response(answer: Result<String, Refusal>) -> Response {
     let refusal = match answer {
-        Ok(body) => {
-            let json = HeaderValue::from_static("application/json");
-            return ([(header::CONTENT_TYPE, json)], body).into_response();
-        }
+        Ok(body) => return ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         Err(refusal) => refusal,
     };
     let code = refusal.code;

@@ -9,19 +9,16 @@ use crate::engine::{self, EngineError, Handle, Place};
 use crate::error::{Code, Refusal};
 use crate::store::StoreError;
 
-/// What a coordinator is doing.
 #[derive(Clone)]
 pub(super) enum Stage {
     /// Another coordinator holds the lease.
     Standby,
-    /// The engine runs.
     Active(Handle),
     /// The engine has ended, or is about to.
     Ended,
 }
 
 impl Stage {
-    /// The engine, if it runs.
     pub(super) fn engine(&self) -> Result<Handle, Refusal> {
         match self {
             Stage::Standby => Err(Code::NotLeader.into()),

@@ -22,11 +22,9 @@ const HEADER: &str = "\
 
 ";
 
-/// What `member.toml` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleFile {
-    /// The member's name.
     pub member: String,
     /// Where the coordinator is reached, `host:port`.
     pub coordinator: String,
@@ -40,37 +38,30 @@ pub struct BundleFile {
     pub terms: Digest,
 }
 
-/// An open bundle.
+/// An open bundle: what [`BundleFile`] says, and the files beside it.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     pub folder: PathBuf,
-    /// The member's name.
     pub member: ClientId,
-    /// Where the coordinator is reached, `host:port`.
     pub coordinator: String,
-    /// The name its certificate is checked against.
     pub server_name: String,
     pub federation: Digest,
-    /// The key that signs receipts.
     pub coordinator_key: PublicKey,
-    /// What the federation agreed on.
     pub agreement: Agreement,
-    /// Whom the member trusts.
     pub authority: Certificate,
     /// The member's certificate, and the key that signs offers and deliveries.
     pub identity: Identity,
 }
 
-/// Opens the bundle of a member. The error names the first file that is missing, open to others, or not what was
-/// issued.
+/// Opens the bundle of a member. The error names the first file that is not as it was issued.
 pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
     let path = folder.join(FILE);
-    let content = |path: &Path, problem: String| OpenError::Content { path: path.to_owned(), problem };
-    let file: BundleFile = toml::from_str(&read_text(&path)?).map_err(|error| content(&path, error.to_string()))?;
-    let member = check_name(&file.member).map_err(|error| content(&path, error.to_string()))?;
+    let file: BundleFile = toml::from_str(&read_text(&path)?).map_err(|error| OpenError::content(&path, &error))?;
+    let member = check_name(&file.member).map_err(|error| OpenError::content(&path, &error))?;
     let authority = read_certificate(&self::file(folder, AUTHORITY, "pem"))?;
     if authority.digest() != file.federation {
-        return Err(content(&path, "federation is not the hash of authority.pem: take the issued files".to_owned()));
+        let problem = "federation is not the hash of authority.pem: take the issued files";
+        return Err(OpenError::content(&path, problem));
     }
     let identity = read_identity(folder, MEMBER)?;
     check_issued(identity.certificate(), &authority, Purpose::Client, &self::file(folder, MEMBER, "pem"))?;
@@ -88,35 +79,30 @@ pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
 }
 
 fn read_terms(path: &Path, hash: Digest) -> Result<Agreement, OpenError> {
-    let refused = |problem: String| OpenError::Content { path: path.to_owned(), problem };
     let text = read_text(path)?;
-    let document: RawTerms = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
-    let agreement = Agreement::try_from(document).map_err(|error| refused(error.to_string()))?;
+    let document: RawTerms = serde_json::from_str(&text).map_err(|error| OpenError::content(path, &error))?;
+    let agreement = Agreement::try_from(document).map_err(|error| OpenError::content(path, &error))?;
     match Digest::of(text.as_bytes()) == hash && agreement.hash() == hash {
         true => Ok(agreement),
-        false => Err(refused("has another hash than member.toml says: take the issued file".to_owned())),
+        false => Err(OpenError::content(path, "has another hash than member.toml says: take the issued file")),
     }
 }
 
-/// What a bundle is made of.
-pub(super) struct Contents<'a> {
-    pub(super) file: BundleFile,
-    pub(super) agreement: &'a Agreement,
-    pub(super) authority: &'a Certificate,
-    pub(super) identity: &'a Identity,
-}
-
-/// Writes a bundle into a new folder.
-pub(super) fn write_bundle(folder: &Path, contents: &Contents<'_>) -> io::Result<()> {
+pub(super) fn write_bundle(
+    folder: &Path,
+    content: &BundleFile,
+    agreement: &Agreement,
+    authority: &Certificate,
+    identity: &Identity,
+) -> io::Result<()> {
     create_private_folder(folder)?;
-    let text = toml::to_string(&contents.file).map_err(io::Error::other)?;
+    let text = toml::to_string(content).map_err(io::Error::other)?;
     write_public(&folder.join(FILE), &format!("{HEADER}{text}"))?;
-    write_public(&folder.join(TERMS), contents.agreement.text())?;
-    write_public(&file(folder, AUTHORITY, "pem"), contents.authority.pem())?;
-    write_identity(folder, MEMBER, contents.identity)
+    write_public(&folder.join(TERMS), agreement.text())?;
+    write_public(&file(folder, AUTHORITY, "pem"), authority.pem())?;
+    write_identity(folder, MEMBER, identity)
 }
 
-/// Writes a certificate and its key into a folder.
 pub(super) fn write_identity(folder: &Path, stem: &str, identity: &Identity) -> io::Result<()> {
     write_public(&file(folder, stem, "pem"), identity.certificate().pem())?;
     write_private(&file(folder, stem, "key"), &identity.key_pem())

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use truthfed::auction::catalog;
 use truthfed::auction::{ClientId, Kind};
 
-use super::bundle::{BundleFile, Contents, MEMBER, write_bundle, write_identity};
+use super::bundle::{BundleFile, MEMBER, write_bundle, write_identity};
 use super::open::{
     AUTHORITY, Enrolment, MEMBERS, OPERATOR, OpenError, ROSTER, SERVER, SETTINGS, file, read_authority,
     read_certificate, read_identity, read_settings,
@@ -29,25 +29,21 @@ const MAX_MEMBERS: usize = 10_000;
 /// Files that are synced at the same time.
 const SYNCED_AT_ONCE: usize = 32;
 
-/// What to make.
 #[derive(Debug, Clone, Default)]
 pub struct InitOptions {
     /// The name of the federation; by default that of the folder.
     pub name: Option<String>,
-    /// Names of the first members.
     pub members: Vec<String>,
     /// Settings that differ from [`DEFAULT_TOML`], as `key=value`, such as `terms.reserve=500`.
     pub changes: Vec<String>,
 }
 
 impl InitOptions {
-    /// Members `m1` to `mN`.
     pub fn with_members(count: usize) -> InitOptions {
         InitOptions { members: (1..=count).map(|number| format!("m{number}")).collect(), ..InitOptions::default() }
     }
 }
 
-/// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
     pub folder: PathBuf,
@@ -59,31 +55,23 @@ pub struct Created {
 /// Why no federation is made. All are the operator's to mend; nothing was left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// There is something already: choose another place.
     #[error("{} exists already and is not an empty folder: choose another name, or remove it", .0.display())]
     Exists(PathBuf),
-    /// A folder without a name of its own.
     #[error("{} does not name a new folder: give it a name, such as `fed`", .0.display())]
     Unnamed(PathBuf),
-    /// A name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// Two members of the same name; folders may not tell capitals apart.
     #[error("two members are named {0}, if capitals do not count: give each its own name")]
     Twice(String),
-    /// Too many at once.
     #[error("{0} members are too many at once: at most {MAX_MEMBERS}, add the others later")]
     TooMany(usize),
-    /// A change to the settings is not one.
     #[error("`{0}` changes no setting: write key=value with a key of federation.toml, such as terms.reserve=500")]
     Change(String),
-    /// The settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// A certificate.
     #[error(transparent)]
     Issue(#[from] IssueError),
-    /// The file system refuses.
     #[error("cannot make {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
@@ -91,25 +79,19 @@ pub enum InitError {
 /// Why a member is not added. All are the operator's to mend.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
-    /// The folder.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The certificate.
     #[error(transparent)]
     Issue(#[from] IssueError),
-    /// There is one already.
     #[error("{0} was added already: choose another name")]
     Exists(ClientId),
-    /// The file system refuses.
     #[error("cannot write {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Makes the folder of a new federation. Fails when the place is taken, a name or a setting is wrong, or the file
-/// system refuses. Nothing is left behind then.
+/// Makes the folder of a new federation; if it fails, nothing is left behind.
 pub fn init(folder: &Path, options: &InitOptions) -> Result<Created, InitError> {
     let place = folder.file_name().and_then(|name| name.to_str());
     let place = place.ok_or_else(|| InitError::Unnamed(folder.to_owned()))?;
@@ -132,8 +114,7 @@ pub fn init(folder: &Path, options: &InitOptions) -> Result<Created, InitError> 
     Ok(Created { folder: folder.to_owned(), federation: authority.federation(), members })
 }
 
-/// Issues the bundle of another member. The coordinator must still be told to enrol it. Fails when the name is taken or
-/// unusable, or the authority's key is not here.
+/// Issues the bundle of another member. The coordinator must still be told to enrol it.
 pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
     let member = check_name(name)?;
     let on_roster = folder.join(ROSTER).join(format!("{member}.pem"));
@@ -155,27 +136,27 @@ pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
         scratch.move_to(&bundle).map_err(io(&bundle))?;
     }
     let certificate = read_certificate(&file(&bundle, MEMBER, "pem"))?;
-    let scratch = Scratch::beside(&on_roster).map_err(io(&on_roster))?;
-    write_public(&scratch.path, certificate.pem()).map_err(io(&on_roster))?;
-    scratch.move_to(&on_roster).map_err(io(&on_roster))?;
+    replace(&on_roster, certificate.pem()).map_err(io(&on_roster))?;
     Ok(Enrolment::new(member, &certificate))
 }
 
-/// Certifies the coordinator anew, under the names of the present settings and with the key it has. Fails when a key is
-/// not here, or a file cannot be written.
+/// Certifies the coordinator anew, under the names of the present settings and with the key it has.
 pub fn renew_server(folder: &Path) -> Result<Certificate, AddError> {
     let (settings, authority) = (read_settings(folder)?, read_authority(folder)?);
     let key = read_identity(folder, SERVER)?.signer().clone();
     let renewed = authority.renew_server(key, &settings.names, Validity::leaf())?;
     let path = file(folder, SERVER, "pem");
-    let io = |error| AddError::Io { path: path.clone(), error };
-    let scratch = Scratch::beside(&path).map_err(io)?;
-    write_public(&scratch.path, renewed.certificate().pem()).map_err(io)?;
-    scratch.move_to(&path).map_err(io)?;
+    replace(&path, renewed.certificate().pem()).map_err(|error| AddError::Io { path, error })?;
     Ok(renewed.certificate().clone())
 }
 
-/// Whether a new folder cannot be put there.
+/// Writes a public file in one step, over what is there.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let scratch = Scratch::beside(path)?;
+    write_public(&scratch.path, text)?;
+    scratch.move_to(path)
+}
+
 fn is_taken(folder: &Path) -> bool {
     let empty = |mut entries: fs::ReadDir| entries.next().is_none();
     folder.symlink_metadata().is_ok() && !fs::read_dir(folder).is_ok_and(empty)
@@ -244,7 +225,6 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// Writes everything into an empty folder.
 fn fill(
     folder: &Path,
     text: &str,
@@ -275,8 +255,7 @@ fn fill(
     Ok(enrolments)
 }
 
-/// Issues a certificate and writes a bundle into a new folder. The outer error is about the name, the inner one of the
-/// file system.
+/// Issues a certificate and writes a bundle into a new folder. The outer error is about the name.
 fn issue_bundle(
     folder: &Path,
     member: &ClientId,
@@ -293,9 +272,8 @@ fn issue_bundle(
         coordinator_key,
         terms: settings.agreement.hash(),
     };
-    let authority = authority.identity().certificate();
-    let contents = Contents { file, agreement: &settings.agreement, authority, identity: &identity };
-    Ok(write_bundle(folder, &contents).map(|()| identity.certificate().clone()))
+    let written = write_bundle(folder, &file, &settings.agreement, authority.identity().certificate(), &identity);
+    Ok(written.map(|()| identity.certificate().clone()))
 }
 
 /// A file or folder that is being made beside its place. It is removed unless it is moved there.
@@ -328,8 +306,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Waits until a file, or a folder with all that is in it, is on disk. Many wait at the same time: the disk takes what waits
-/// together.
+/// Waits until all of it is on disk. Many wait at the same time: the disk takes what waits together.
 fn sync(path: &Path) -> io::Result<()> {
     let mut all = Vec::new();
     list(path, &mut all)?;
@@ -341,7 +318,6 @@ fn sync(path: &Path) -> io::Result<()> {
     })
 }
 
-/// A file, or a folder and all that is in it.
 fn list(path: &Path, all: &mut Vec<PathBuf>) -> io::Result<()> {
     if path.is_dir() {
         for entry in fs::read_dir(path)? {

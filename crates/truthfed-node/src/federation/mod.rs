@@ -19,7 +19,6 @@ mod bundle;
 mod create;
 mod lines;
 mod open;
-mod raw;
 mod settings;
 
 #[cfg(test)]
@@ -28,8 +27,7 @@ mod tests;
 pub use bundle::{Bundle, BundleFile, open_bundle};
 pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew_server};
 pub use open::{Enrolment, Federation, OpenError, open};
-pub use raw::{RawFederation, RawLimits};
-pub use settings::{Settings, SettingsError};
+pub use settings::{RawFederation, RawLimits, Settings, SettingsError};
 
 /// Commented settings: the defaults.
 pub const DEFAULT_TOML: &str = include_str!("federation.toml");

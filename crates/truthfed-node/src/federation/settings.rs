@@ -4,34 +4,57 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use serde::{Deserialize, Serialize};
 
 use super::lines;
-use super::raw::{RawFederation, RawLimits};
 use crate::identity::check_name;
 use crate::net::{Limits, body_bytes};
 use crate::store::{Location, LocationError};
-use crate::terms::{Agreement, TermsError};
+use crate::terms::{Agreement, RawTerms, TermsError};
 
-/// Valid settings.
+/// What `federation.toml` says; all keys are needed. Their meaning stands in the commented file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawFederation {
+    pub name: String,
+    pub listen: String,
+    pub address: String,
+    pub names: Vec<String>,
+    pub admin: String,
+    pub store: String,
+    pub terms: RawTerms,
+    pub limits: RawLimits,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawLimits {
+    pub connections: usize,
+    pub connections_per_address: usize,
+    pub connections_per_member: usize,
+    pub requests_per_second: u32,
+    pub burst: u32,
+    pub handshake_ms: u64,
+    pub header_ms: u64,
+    pub body_ms: u64,
+    pub stall_ms: u64,
+    pub poll_ms: u64,
+    pub grace_ms: u64,
+}
+
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The name of the federation.
     pub name: String,
-    /// Where the coordinator listens.
     pub listen: SocketAddr,
     /// Where members reach it, `host:port`.
     pub address: String,
     /// The host of that address: what its certificate is checked against.
     pub server_name: String,
-    /// What its certificate is issued for.
     pub names: Vec<String>,
     /// Where it answers in plain text: on this machine.
     pub admin: SocketAddr,
-    /// Where the ledger is kept.
     pub store: Location,
-    /// What the federation agrees on.
     pub agreement: Agreement,
-    /// How much the coordinator gives.
     pub limits: Limits,
     /// The longest that a request for news waits for some.
     pub poll: Duration,
@@ -43,7 +66,6 @@ pub enum SettingsError {
     /// Not TOML, an unknown or missing key, or a wrong type; the message points at the place.
     #[error("{0}")]
     Toml(String),
-    /// A value is not allowed.
     #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
     Value {
         /// The key, such as `terms.reserve`.
@@ -73,10 +95,8 @@ impl TryFrom<RawFederation> for Settings {
         check_name(&raw.name).map_err(|error| wrong("name", format!("is unusable: {error}")))?;
         let admin = socket("admin", &raw.admin)?;
         if !admin.ip().is_loopback() {
-            return Err(wrong(
-                "admin",
-                format!("is {admin}: plain text is for this machine only, such as 127.0.0.1:7480"),
-            ));
+            let problem = format!("is {admin}: plain text is for this machine only, such as 127.0.0.1:7480");
+            return Err(wrong("admin", problem));
         }
         check_names(&raw.names)?;
         let server_name = host(&raw.address, &raw.names)?;
@@ -121,13 +141,10 @@ fn host(address: &str, names: &[String]) -> Result<String, SettingsError> {
         (Ok(name), Ok(host)) => name == host,
         _ => name.eq_ignore_ascii_case(host),
     };
-    let certified = names.iter().find(same);
-    certified
-        .cloned()
-        .ok_or_else(|| wrong("address", format!("is at `{host}`, which is not among names: add it there")))
+    let unknown = || wrong("address", format!("is at `{host}`, which is not among names: add it there"));
+    names.iter().find(same).cloned().ok_or_else(unknown)
 }
 
-/// Puts the key in front of what is wrong with it.
 fn refused_terms(error: &TermsError) -> SettingsError {
     let message = error.to_string();
     // The message names the key in its own way: what follows it is the same everywhere.
@@ -136,12 +153,12 @@ fn refused_terms(error: &TermsError) -> SettingsError {
 }
 
 fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
-    let count = |key, value: usize, most| whole(key, value as u64, 1, most).map(|()| value);
-    let rate = |key, value: u32| whole(key, u64::from(value), 1, 1_000_000).map(|()| value);
+    let count = |key, value: usize| whole(key, value as u64, 1_000_000).map(|()| value);
+    let rate = |key, value: u32| whole(key, u64::from(value), 1_000_000).map(|()| value);
     Ok(Limits {
-        connections: count("limits.connections", raw.connections, 1_000_000)?,
-        connections_per_address: count("limits.connections_per_address", raw.connections_per_address, 1_000_000)?,
-        connections_per_member: count("limits.connections_per_member", raw.connections_per_member, 1_000_000)?,
+        connections: count("limits.connections", raw.connections)?,
+        connections_per_address: count("limits.connections_per_address", raw.connections_per_address)?,
+        connections_per_member: count("limits.connections_per_member", raw.connections_per_member)?,
         requests_per_second: rate("limits.requests_per_second", raw.requests_per_second)?,
         burst: rate("limits.burst", raw.burst)?,
         handshake: milliseconds("limits.handshake_ms", raw.handshake_ms)?,
@@ -155,13 +172,13 @@ fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
 }
 
 fn milliseconds(key: &'static str, value: u64) -> Result<Duration, SettingsError> {
-    whole(key, value, 1, 3_600_000).map(|()| Duration::from_millis(value))
+    whole(key, value, 3_600_000).map(|()| Duration::from_millis(value))
 }
 
-fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), SettingsError> {
-    match (low..=high).contains(&value) {
+fn whole(key: &'static str, value: u64, most: u64) -> Result<(), SettingsError> {
+    match (1..=most).contains(&value) {
         true => Ok(()),
-        false => Err(wrong(key, format!("is {value}: it must lie between {low} and {high}"))),
+        false => Err(wrong(key, format!("is {value}: it must lie between 1 and {most}"))),
     }
 }
 

@@ -36,17 +36,17 @@ fn listing(folder: &Path) -> Vec<(String, u32, Vec<u8>)> {
 fn a_new_folder_has_a_bundle_for_each_member_and_opens() {
     let (_outer, folder) = made(3);
     let federation = open(&folder).unwrap();
-    assert_eq!(federation.settings().name, "fed");
-    assert_eq!(federation.roster().iter().map(|m| m.member.as_str()).collect::<Vec<_>>(), ["m1", "m2", "m3"]);
+    assert_eq!(federation.settings.name, "fed");
+    assert_eq!(federation.roster.iter().map(|m| m.member.as_str()).collect::<Vec<_>>(), ["m1", "m2", "m3"]);
     assert_eq!(federation.operator(), federation.operator_identity().unwrap().certificate().digest());
     assert_eq!(federation.store(), Location::file(folder.join("ledger.db")));
-    for enrolment in federation.roster() {
+    for enrolment in &federation.roster {
         let bundle = open_bundle(&folder.join("members").join(enrolment.member.as_str())).unwrap();
         let certificate = bundle.identity.certificate();
         assert_eq!((certificate.digest(), certificate.key()), (enrolment.certificate, enrolment.key));
         assert_eq!((&bundle.member, bundle.federation), (&enrolment.member, federation.id()));
-        assert_eq!(bundle.coordinator_key, federation.server().signer().public());
-        assert_eq!(bundle.agreement.hash(), federation.settings().agreement.hash());
+        assert_eq!(bundle.coordinator_key, federation.server.signer().public());
+        assert_eq!(bundle.agreement.hash(), federation.settings.agreement.hash());
         assert_eq!((bundle.coordinator.as_str(), bundle.server_name.as_str()), ("127.0.0.1:7443", "127.0.0.1"));
     }
 }
@@ -149,7 +149,7 @@ fn changes_are_put_into_the_commented_settings() {
         InitOptions { name: Some("other".to_owned()), members: Vec::new(), changes: changes.map(String::from).into() };
     init(&outer.path().join("fed"), &options).unwrap();
     let federation = open(&outer.path().join("fed")).unwrap();
-    let settings = federation.settings();
+    let settings = &federation.settings;
     assert_eq!((settings.name.as_str(), settings.listen.port()), ("other", 0));
     assert_eq!(settings.agreement.raw().reserve, truthfed::Amount::from_units(500));
     assert_eq!(settings.agreement.dimension(), 3);
@@ -167,7 +167,7 @@ fn a_member_is_added_once_and_its_bundle_can_be_moved() {
     let elsewhere = outer.path().join("elsewhere");
     fs::rename(folder.join("members/shop-7"), &elsewhere).unwrap();
     assert_eq!(open_bundle(&elsewhere).unwrap().identity.certificate().digest(), added.certificate);
-    assert!(open(&folder).unwrap().roster().contains(&added), "also when its bundle is gone");
+    assert!(open(&folder).unwrap().roster.contains(&added), "also when its bundle is gone");
     assert!(matches!(add_member(&folder, "shop-7"), Err(AddError::Exists(_))));
 }
 
@@ -177,9 +177,9 @@ fn an_addition_that_was_cut_short_is_finished_with_the_same_certificate() {
     let added = add_member(&folder, "m2").unwrap();
     fs::remove_file(folder.join("roster/m2.pem")).unwrap();
     fs::write(folder.join("roster/.m3.pem.0123"), "half").unwrap();
-    assert_eq!(open(&folder).unwrap().roster().len(), 1);
+    assert_eq!(open(&folder).unwrap().roster.len(), 1);
     assert_eq!(add_member(&folder, "m2").unwrap(), added);
-    assert_eq!(open(&folder).unwrap().roster().len(), 2);
+    assert_eq!(open(&folder).unwrap().roster.len(), 2);
 }
 
 #[test]
@@ -191,10 +191,10 @@ fn a_renewed_server_has_the_same_key_under_other_names() {
     fs::write(&path, text).unwrap();
     let renewed = renew_server(&folder).unwrap();
     let after = open(&folder).unwrap();
-    assert_eq!(after.server().certificate(), &renewed);
-    assert_ne!(renewed.digest(), before.server().certificate().digest());
+    assert_eq!(after.server.certificate(), &renewed);
+    assert_ne!(renewed.digest(), before.server.certificate().digest());
     assert!(renewed.der().windows(13).any(|part| part == b"a.example.org"));
-    assert_eq!(renewed.key(), before.server().signer().public());
+    assert_eq!(renewed.key(), before.server.signer().public());
 }
 
 fn check_open_refused(path: &str, change: impl FnOnce(&str) -> Option<String>, expected: &str) {

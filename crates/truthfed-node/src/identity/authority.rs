@@ -6,11 +6,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use ed25519_dalek::pkcs8::DecodePrivateKey;
-use ed25519_dalek::{Signer as _, SigningKey};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyUsagePurpose, PKCS_ED25519,
-    PublicKeyData, SerialNumber, SignatureAlgorithm,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyUsagePurpose, SerialNumber,
 };
 use rustls::RootCertStore;
 use truthfed::auction::ClientId;
@@ -25,7 +22,6 @@ const YEAR: Duration = Duration::from_secs(31_556_952);
 /// Common name of the operator. No member has it: it has a space.
 const OPERATOR: &str = "truthfed operator";
 
-/// When a certificate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     pub from: SystemTime,
@@ -42,26 +38,12 @@ pub struct Authority {
 /// Why no certificate is issued. Operator: mend the name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IssueError {
-    /// Not a name of a federation or a member.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Not a name of a server.
     #[error("`{0}` is neither a DNS name nor an IP address")]
     ServerName(String),
-    /// A server without names is never found.
     #[error("a server needs at least one DNS name or IP address")]
     NoNames,
-}
-
-/// Why files are not an authority. Operator: take those that were made with the federation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AuthorityError {
-    /// Certificate or key.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// A certificate that this program did not make.
-    #[error("the certificate is not one of a federation's authority")]
-    Foreign,
 }
 
 impl Validity {
@@ -87,22 +69,20 @@ impl Authority {
     pub fn create(name: &str, validity: Validity) -> Result<Authority, IssueError> {
         check_name(name)?;
         let signer = Signer::random();
-        let key = IssuingKey::of(&signer);
         let mut params = within(validity, parameters(name));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        let issued = params.self_signed(&key).expect("a checked name can be certified");
+        let issued = params.self_signed(&signer).expect("a checked name can be certified");
         Ok(Authority { name: name.to_owned(), identity: identity(&issued, signer) })
     }
 
     /// Reads an authority in PEM form. Fails when it is not one that [`Authority::create`] made.
-    pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, AuthorityError> {
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, IdentityError> {
         let identity = Identity::from_pem(certificate, key)?;
-        let name = subject(identity.certificate()).ok_or(AuthorityError::Foreign)?;
+        let name = subject(identity.certificate()).ok_or(IdentityError::Foreign)?;
         Ok(Authority { name, identity })
     }
 
-    /// The name it was created with.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -112,21 +92,16 @@ impl Authority {
         &self.identity
     }
 
-    /// The federation: the hash of the authority's certificate.
     pub fn federation(&self) -> Digest {
         self.identity.certificate().digest()
     }
 
-    /// A certificate for the coordinator under DNS names and IP addresses. Fails when one is neither, or there are
-    /// none.
+    /// A certificate for the coordinator under DNS names and IP addresses, at least one.
     pub fn issue_server(&self, names: &[String], validity: Validity) -> Result<Identity, IssueError> {
         self.renew_server(Signer::random(), names, validity)
     }
 
     /// Another certificate for a coordinator that keeps its key: receipts it signed before stay valid.
-    ///
-    /// # Errors
-    /// Those of [`Authority::issue_server`].
     pub fn renew_server(&self, key: Signer, names: &[String], validity: Validity) -> Result<Identity, IssueError> {
         let first = names.first().ok_or(IssueError::NoNames)?;
         for name in names {
@@ -147,7 +122,6 @@ impl Authority {
         Ok(self.issue(Signer::random(), parameters(member.as_str()), validity, ExtendedKeyUsagePurpose::ClientAuth))
     }
 
-    /// A certificate for the operator.
     pub fn issue_operator(&self, validity: Validity) -> Identity {
         self.issue(Signer::random(), parameters(OPERATOR), validity, ExtendedKeyUsagePurpose::ClientAuth)
     }
@@ -165,8 +139,8 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![purpose];
         params.use_authority_key_identifier_extension = true;
-        let issuer = Issuer::new(parameters(&self.name), IssuingKey::of(self.identity.signer()));
-        let issued = params.signed_by(&IssuingKey::of(&signer), &issuer).expect("a checked name can be certified");
+        let issuer = Issuer::new(parameters(&self.name), self.identity.signer());
+        let issued = params.signed_by(&signer, &issuer).expect("a checked name can be certified");
         identity(&issued, signer)
     }
 }
@@ -210,35 +184,6 @@ fn subject(certificate: &Certificate) -> Option<String> {
     check_name(name).ok().map(String::from)
 }
 
-/// A key as certificates are signed with.
-struct IssuingKey {
-    secret: SigningKey,
-    public: [u8; 32],
-}
-
-impl IssuingKey {
-    fn of(signer: &Signer) -> IssuingKey {
-        let secret = SigningKey::from_pkcs8_pem(&signer.to_pem()).expect("a key that we wrote is a key");
-        IssuingKey { public: secret.verifying_key().to_bytes(), secret }
-    }
-}
-
-impl PublicKeyData for IssuingKey {
-    fn der_bytes(&self) -> &[u8] {
-        &self.public
-    }
-
-    fn algorithm(&self) -> &'static SignatureAlgorithm {
-        &PKCS_ED25519
-    }
-}
-
-impl rcgen::SigningKey for IssuingKey {
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
-        Ok(self.secret.sign(message).to_bytes().to_vec())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,15 +205,10 @@ mod tests {
         let read = Authority::from_pem(identity.certificate().pem(), &identity.signer().to_pem()).unwrap();
         assert_eq!((read.name(), read.federation()), ("test", authority.federation()));
         assert_eq!(read.federation(), Digest::of(identity.certificate().der()));
-        for issuing in [&authority, &read] {
-            check_genuine(&member(issuing), &authority);
+        for issued in [member(&authority), member(&read)] {
+            let is_foreign = |purpose| issued.certificate().is_foreign_to(identity.certificate(), purpose);
+            assert!(!is_foreign(Purpose::Client) && is_foreign(Purpose::Server));
         }
-    }
-
-    fn check_genuine(identity: &Identity, authority: &Authority) {
-        let (leaf, root) = (identity.certificate(), authority.identity().certificate());
-        assert!(!leaf.is_foreign_to(root, Purpose::Client));
-        assert!(leaf.is_foreign_to(root, Purpose::Server));
     }
 
     #[test]
@@ -294,18 +234,14 @@ mod tests {
         let read = |identity: &Identity, key: &Identity| {
             Authority::from_pem(identity.certificate().pem(), &key.signer().to_pem()).unwrap_err()
         };
-        assert_eq!(read(own, foreign), AuthorityError::Identity(IdentityError::Mismatch));
-        assert_eq!(read(&operator, &operator), AuthorityError::Foreign);
+        assert_eq!(read(own, foreign), IdentityError::Mismatch);
+        assert_eq!(read(&operator, &operator), IdentityError::Foreign);
     }
 
     #[test]
     fn one_key_serves_tls_and_signatures() {
         let member = member(&authority());
-        let key = rustls::crypto::ring::sign::any_eddsa_type(&match member.tls_key() {
-            rustls::pki_types::PrivateKeyDer::Pkcs8(key) => key,
-            other => panic!("{other:?}"),
-        })
-        .unwrap();
+        let key = rustls::crypto::ring::sign::any_supported_type(&member.tls_key()).unwrap();
         let signer = key.choose_scheme(&[rustls::SignatureScheme::ED25519]).unwrap();
         let signature = signer.sign(b"schema/1\ncontent").unwrap();
         let signature = crate::digest::Hex(signature.try_into().unwrap());

@@ -23,34 +23,20 @@ pub struct Certificate {
     key: PublicKey,
 }
 
-/// Why a text is not a certificate. Operator or member: take the file that was issued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CertificateError {
-    /// Not PEM, truncated, or several certificates.
-    #[error("not one certificate in PEM form")]
-    Pem,
-    /// Not X.509, or not with an Ed25519 key.
-    #[error("not a certificate with an Ed25519 key")]
-    Content,
-}
-
 impl Certificate {
     /// Reads a certificate in PEM form: exactly one, and nothing else. Fails when it is not one.
-    pub fn from_pem(pem: &str) -> Result<Certificate, CertificateError> {
-        let sections: Result<Vec<CertificateDer<'static>>, _> =
-            CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
-        let [der] =
-            <[_; 1]>::try_from(sections.map_err(|_| CertificateError::Pem)?).map_err(|_| CertificateError::Pem)?;
-        let key = public_key(&der).ok_or(CertificateError::Content)?;
+    pub fn from_pem(pem: &str) -> Result<Certificate, IdentityError> {
+        let sections: Option<Vec<_>> = CertificateDer::pem_slice_iter(pem.as_bytes()).map(Result::ok).collect();
+        let only = sections.and_then(|sections| <[CertificateDer<'static>; 1]>::try_from(sections).ok());
+        let [der] = only.ok_or(IdentityError::Pem)?;
+        let key = public_key(&der).ok_or(IdentityError::Content)?;
         Ok(Certificate { pem: pem.to_owned(), der, key })
     }
 
-    /// In PEM form.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// In DER form.
     pub fn der(&self) -> &CertificateDer<'static> {
         &self.der
     }
@@ -88,12 +74,9 @@ impl Certificate {
     }
 }
 
-/// What a certificate is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
-    /// To be called.
     Server,
-    /// To call.
     Client,
 }
 
@@ -109,25 +92,27 @@ fn public_key(der: &CertificateDer<'static>) -> Option<PublicKey> {
     key.try_into().ok().map(Hex)
 }
 
-/// A certificate and the private key that belongs to it.
 #[derive(Debug, Clone)]
 pub struct Identity {
     certificate: Certificate,
     signer: Signer,
 }
 
-/// Why a certificate and a key are not an identity. Operator or member: take the files that were issued together.
+/// Why texts are not a certificate, an identity or an authority. Operator or member: take the files that were issued together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// The certificate.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// The key.
+    /// Not PEM, truncated, or several certificates.
+    #[error("not one certificate in PEM form")]
+    Pem,
+    /// Not X.509, or not with an Ed25519 key.
+    #[error("not a certificate with an Ed25519 key")]
+    Content,
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Both are right, and of different parties.
     #[error("the private key belongs to another certificate")]
     Mismatch,
+    #[error("the certificate is not one of a federation's authority")]
+    Foreign,
 }
 
 impl Identity {
@@ -144,12 +129,10 @@ impl Identity {
         Identity::new(Certificate::from_pem(certificate)?, Signer::from_pem(key)?)
     }
 
-    /// The public half.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }
 
-    /// The private half.
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
@@ -161,7 +144,6 @@ impl Identity {
         pair.to_pkcs8_pem(LineEnding::LF).expect("an Ed25519 key has a PEM form")
     }
 
-    /// The private half as TLS wants it.
     pub(crate) fn tls_key(&self) -> PrivateKeyDer<'static> {
         let pem = self.key_pem();
         PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a key that we wrote is a key")

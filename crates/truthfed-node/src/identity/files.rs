@@ -18,7 +18,6 @@ pub enum PrivateFileError {
     /// Others can read or change it: close it, and issue a new key if they may have read it.
     #[error("{} can be read by others (mode {mode:03o}): chmod 600 {}", path.display(), path.display())]
     Exposed { path: PathBuf, mode: u32 },
-    /// It is not there, or not readable.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     /// It is no key: take the file that was issued.
@@ -44,13 +43,12 @@ pub fn read_private(path: &Path) -> Result<Zeroizing<String>, PrivateFileError> 
     Ok(text)
 }
 
-/// Writes a new file that only its owner can read, and waits until it is on disk. Fails when it exists or cannot be
-/// written.
+/// Writes a new file that only its owner can read, and waits until it is on disk.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     write_new(path, text, 0o600)
 }
 
-/// Writes a new file that everybody can read, and waits until it is on disk. Fails when it exists or cannot be written.
+/// Writes a new file that everybody can read, and waits until it is on disk.
 pub fn write_public(path: &Path, text: &str) -> io::Result<()> {
     write_new(path, text, 0o644)
 }

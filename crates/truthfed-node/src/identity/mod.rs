@@ -13,8 +13,8 @@ mod certificate;
 mod files;
 mod name;
 
-pub use authority::{Authority, AuthorityError, IssueError, Validity};
+pub use authority::{Authority, IssueError, Validity};
 pub(crate) use certificate::Purpose;
-pub use certificate::{Certificate, CertificateError, Identity, IdentityError};
+pub use certificate::{Certificate, Identity, IdentityError};
 pub use files::{PrivateFileError, create_private_folder, read_private, write_private, write_public};
 pub use name::{NameError, check_name};

@@ -11,9 +11,6 @@ use super::Limits;
 use crate::error::{Code, Refusal};
 
 /// Reads a whole body. A body that announces too many bytes is refused before anything is read, any other at the limit.
-///
-/// # Errors
-/// `too-large`, `too-slow`, or `truncated` when the connection ends before the body does.
 pub async fn read_body(body: Body, most: usize, within: Duration) -> Result<Bytes, Refusal> {
     let too_large = || Refusal::new(Code::TooLarge, format!("the body has more than {most} bytes"));
     if body.size_hint().lower() > most as u64 {
@@ -37,16 +34,12 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// By the limits of a server.
     pub fn new(limits: &Limits) -> Intake {
         let budget = kib(limits.body_bytes_in_all.max(limits.body_bytes)) as usize;
         Intake { most: limits.body_bytes, within: limits.body, budget: Arc::new(Semaphore::new(budget)) }
     }
 
-    /// Reads a whole body.
-    ///
-    /// # Errors
-    /// Those of [`read_body`], and `busy` when the budget is used up.
+    /// Fails as [`read_body`], and with `busy` when the budget is used up.
     pub async fn read(&self, body: Body) -> Result<Bytes, Refusal> {
         // A body that announces no size may take up to the limit.
         let announced = body.size_hint().upper().unwrap_or(u64::MAX).min(self.most as u64);
@@ -65,10 +58,6 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);
-
-    fn limits() -> Limits {
-        Limits { body_bytes: 4096, body_bytes_in_all: 8192, body: SOON, ..Limits::default() }
-    }
 
     /// A body of unknown length that never comes.
     fn endless() -> Body {
@@ -98,12 +87,12 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_together_stay_within_the_budget_and_give_it_back() {
-        let intake = Intake::new(&limits());
+        let limits = Limits { body_bytes: 4096, body_bytes_in_all: 8192, body: SOON, ..Limits::default() };
+        let intake = Intake::new(&limits);
         let (first, second, third) =
             tokio::join!(intake.read(endless()), intake.read(endless()), intake.read(Body::from("x")));
-        assert_eq!(first.unwrap_err().code, Code::TooSlow);
-        assert_eq!(second.unwrap_err().code, Code::TooSlow);
-        assert_eq!(third.unwrap_err().code, Code::Busy);
+        let codes = [first, second, third].map(|read| read.unwrap_err().code);
+        assert_eq!(codes, [Code::TooSlow, Code::TooSlow, Code::Busy]);
         assert_eq!(intake.read(Body::from("x")).await.unwrap(), "x");
     }
 }

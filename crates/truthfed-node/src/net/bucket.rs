@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::digest::Digest;
 
-/// Nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;
 /// From this many buckets on, full ones are dropped: a full one is the same as a new one.
 const MANY: usize = 1024;
@@ -28,25 +27,17 @@ impl TokenBucket {
         TokenBucket { per_second, burst, level: u128::from(burst) * SECOND, at: now }
     }
 
-    /// Takes a token.
-    ///
-    /// # Errors
-    /// How long to wait until there is one.
+    /// Takes a token. The error says how long to wait until there is one.
     pub fn take(&mut self, now: Duration) -> Result<(), Duration> {
         self.fill(now);
-        match self.level.checked_sub(SECOND) {
-            Some(rest) => {
-                self.level = rest;
-                Ok(())
-            }
-            None => {
-                let nanos = (SECOND - self.level).div_ceil(u128::from(self.per_second));
-                Err(Duration::from_nanos(nanos as u64))
-            }
+        if self.level < SECOND {
+            let nanos = (SECOND - self.level).div_ceil(u128::from(self.per_second));
+            return Err(Duration::from_nanos(nanos as u64));
         }
+        self.level -= SECOND;
+        Ok(())
     }
 
-    /// Whether it is as good as new.
     pub fn is_full(&mut self, now: Duration) -> bool {
         self.fill(now);
         self.level == self.size()
@@ -63,7 +54,6 @@ impl TokenBucket {
     }
 }
 
-/// One bucket for each certificate.
 #[derive(Debug)]
 pub(super) struct Buckets {
     per_second: u32,

@@ -40,7 +40,6 @@ pub trait Connect: Send + Sync + 'static {
     fn connect(&self, address: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
-/// Real connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tcp;
 
@@ -54,7 +53,6 @@ impl Connect for Tcp {
     }
 }
 
-/// Bounds of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Time to connect, with the handshake; default 10 s.
@@ -78,7 +76,6 @@ impl Default for ClientLimits {
     }
 }
 
-/// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     pub status: StatusCode,
@@ -95,7 +92,6 @@ impl Reply {
     }
 }
 
-/// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// Member: the name is neither a DNS name nor an IP address.
@@ -118,7 +114,6 @@ pub enum NetError {
     Closed(String),
 }
 
-/// Sends requests to one server.
 #[derive(Debug)]
 pub struct Client<C = Tcp> {
     address: String,
@@ -140,8 +135,7 @@ struct Connection {
 }
 
 impl Client {
-    /// A client of the server at `address` (`host:port`), which must be certified for `server_name`. Fails when the
-    /// name is none.
+    /// A client of the server at `address` (`host:port`), which must be certified for `server_name`.
     pub fn new(address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client, NetError> {
         Client::over(Tcp, address, server_name, tls)
     }
@@ -153,7 +147,7 @@ impl Client {
 }
 
 impl<C: Connect> Client<C> {
-    /// A client over another network. Fails when the name is none.
+    /// The same over another network.
     pub fn over(connector: C, address: &str, server_name: &str, tls: Arc<ClientConfig>) -> Result<Client<C>, NetError> {
         let name = ServerName::try_from(server_name).map_err(|_| NetError::ServerName(server_name.to_owned()))?;
         Ok(Client::with(connector, address.to_owned(), Some((tls, name.to_owned()))))
@@ -163,14 +157,12 @@ impl<C: Connect> Client<C> {
         Client { address, tls, limits: ClientLimits::default(), connector, kept: Mutex::new(None) }
     }
 
-    /// The same with other bounds.
     #[must_use]
     pub fn with_limits(self, limits: ClientLimits) -> Client<C> {
         Client { limits, ..self }
     }
 
-    /// Sends a request, which may take longer, or less, than others: a long poll. Fails when there is no reply; a
-    /// refusal is a reply.
+    /// Sends a request, which may take longer, or less, than others: a long poll. A refusal is a reply.
     pub async fn send(&self, message: Message, within: Option<Duration>) -> Result<Reply, NetError> {
         let Message { method, path, body } = message;
         let mut request = Request::builder().method(method).uri(path).header(header::HOST, &self.address);
@@ -181,8 +173,7 @@ impl<C: Connect> Client<C> {
         self.exchange(request.expect("paths are ours and valid"), within.unwrap_or(self.limits.request)).await
     }
 
-    /// Opens the connection of the first request ahead of it. Fails when nobody answers, or one side does not take the
-    /// other's certificate.
+    /// Opens the connection of the first request ahead of it.
     pub async fn connect(&self) -> Result<(), NetError> {
         let mut kept = self.kept.lock().await;
         *kept = Some(self.open().await?);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// Bounds of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections in all; default 1024. Further ones are closed unheard.
@@ -52,8 +51,13 @@ impl Default for Limits {
     }
 }
 
-/// The largest body an honest member sends: a packed triangle of numbers of at most 32 characters each, and 8 KiB for the
-/// rest.
+/// The largest body of an honest member: it has a packed triangle.
 pub const fn body_bytes(dimension: usize) -> usize {
-    32 * (dimension * (dimension + 1) / 2) + 8192
+    message_bytes(dimension * (dimension + 1) / 2)
+}
+
+/// The largest message of so many numbers: of 32 bytes (17 digits, sign, point and exponent are 24), and 8 KiB for the rest,
+/// of which an envelope with its context and hashes takes about 700 bytes.
+pub const fn message_bytes(numbers: usize) -> usize {
+    32 * numbers + 8192
 }

@@ -21,7 +21,7 @@ mod tls;
 pub use body::{Intake, read_body};
 pub use bucket::TokenBucket;
 pub use client::{Client, ClientLimits, Connect, NetError, Reply, Tcp};
-pub use limits::{Limits, body_bytes};
+pub use limits::{Limits, body_bytes, message_bytes};
 pub use revocation::Revocations;
 pub use serve::{Listen, Peer, serve, serve_plain};
 pub use tls::{ServerTls, TlsError, client_tls};

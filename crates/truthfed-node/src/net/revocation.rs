@@ -8,14 +8,8 @@ use tokio::sync::watch;
 use crate::digest::Digest;
 
 /// The certificates that are revoked. Clones share one set.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Revocations(Arc<watch::Sender<BTreeSet<Digest>>>);
-
-impl Default for Revocations {
-    fn default() -> Revocations {
-        Revocations(Arc::new(watch::Sender::new(BTreeSet::new())))
-    }
-}
 
 impl Revocations {
     /// Revokes a certificate: handshakes refuse it from now on, and its open connections end.
@@ -25,12 +19,10 @@ impl Revocations {
         });
     }
 
-    /// Whether it is revoked.
     pub fn contains(&self, certificate: &Digest) -> bool {
         self.0.borrow().contains(certificate)
     }
 
-    /// Waits until it is revoked.
     pub(super) async fn wait_for(&self, certificate: &Digest) {
         let mut revoked = self.0.subscribe();
         let waited = revoked.wait_for(|revoked| revoked.contains(certificate)).await;

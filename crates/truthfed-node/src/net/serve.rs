@@ -45,9 +45,7 @@ const BREATHER: Duration = Duration::from_millis(100);
 /// Who sent a request: an extension of every request that came over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// The hash of its certificate.
     pub certificate: Digest,
-    /// Where it called from.
     pub address: SocketAddr,
 }
 
@@ -55,7 +53,6 @@ pub struct Peer {
 pub trait Listen: Send + 'static {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next connection.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Stream, SocketAddr)>> + Send;
 }
 
@@ -153,7 +150,6 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// What all connections share.
 struct Server {
     router: TowerToHyperService<Router>,
     acceptor: TlsAcceptor,
@@ -194,19 +190,16 @@ impl Server {
         match tokio::time::timeout(self.limits.handshake, accepted).await {
             Ok(Ok(stream)) => {
                 let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-                let digest = certificate.map(|certificate| Digest::of(certificate));
-                Some((stream, digest.expect("a handshake without certificate fails")))
+                let digest = Digest::of(certificate.expect("a handshake without certificate fails"));
+                return Some((stream, digest));
             }
             Ok(Err((error, stream))) => {
                 debug!(%address, %error, "handshake refused");
                 hear_out(stream).await;
-                None
             }
-            Err(_) => {
-                debug!(%address, "handshake took too long");
-                None
-            }
+            Err(_) => debug!(%address, "handshake took too long"),
         }
+        None
     }
 
     async fn answer(

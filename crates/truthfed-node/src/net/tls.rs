@@ -21,7 +21,6 @@ use super::Revocations;
 use crate::digest::Digest;
 use crate::identity::{Certificate, Identity};
 
-/// The protocol spoken inside.
 const HTTP: &[u8] = b"http/1.1";
 
 /// The certificates or the key cannot be used. Operator or member: use the files that were issued.
@@ -57,8 +56,7 @@ impl ServerTls {
     }
 }
 
-/// How a member or the operator connects: to a server that the authority certified. Fails when the certificates cannot
-/// be used.
+/// How a member or the operator connects: to a server that the authority certified.
 pub fn client_tls(client: &Identity, authority: &Certificate) -> Result<Arc<ClientConfig>, TlsError> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -85,7 +83,6 @@ fn tls_error(error: impl std::fmt::Display) -> TlsError {
     TlsError(error.to_string())
 }
 
-/// Takes what is genuine and not revoked.
 #[derive(Debug)]
 struct NotRevoked {
     genuine: Arc<dyn ClientCertVerifier>,

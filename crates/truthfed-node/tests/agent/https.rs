@@ -57,7 +57,7 @@ async fn agents_with_issued_bundles_play_a_round_over_tls() {
     assert_eq!(refusal.code, Code::ConflictingRetry);
     // Revoked, it is told so at once, and later at the door.
     let operator = federation::open(&folder).unwrap();
-    let tls = client_tls(&operator.operator_identity().unwrap(), operator.authority()).unwrap();
+    let tls = client_tls(&operator.operator_identity().unwrap(), &operator.authority).unwrap();
     let client = Client::new(&address.to_string(), "127.0.0.1", tls).unwrap();
     let revoke = Order::Revoke("m1".parse().unwrap());
     assert!(client.send(revoke.message(), None).await.unwrap().status.is_success());

@@ -55,7 +55,7 @@ impl Seat {
 
     /// Everything on the host, until it crashes.
     pub(crate) async fn live(&self) -> turmoil::Result {
-        let agent = Handle::in_task(self.open());
+        let agent = Handle::at(truthfed_node::engine::Place::Task, self.open());
         // No two members ask for the same.
         let price = format!("kind = 'per-sample'\nprice = 0.0{}", self.number + 1);
         let link = Https::over(|| Road, &self.bundle)?;

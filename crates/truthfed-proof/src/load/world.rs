@@ -82,7 +82,7 @@ impl World {
         let federation = self.federation()?;
         let trust = Trust {
             federation: Some(federation.id()),
-            coordinator: Some(federation.server().signer().public()),
+            coordinator: Some(federation.server.signer().public()),
             checkpoint: read_checkpoint(&self.folder.join(CHECKPOINT))?,
         };
         verify(self.store()?.as_mut(), &trust).context("the ledger")

@@ -49,6 +49,14 @@ fn begin() -> Conversation {
     Conversation::new(&"m1".parse().unwrap())
 }
 
+/// How long it pauses after a failure.
+fn pause(conversation: &mut Conversation, speaker: &mut Script) -> Duration {
+    conversation.next(speaker).unwrap_err();
+    assert!(conversation.view().is_none());
+    let Output::Wait(pause) = output(conversation, speaker) else { panic!("it pauses") };
+    pause
+}
+
 /// Goes on to the next output.
 fn output(conversation: &mut Conversation, speaker: &mut Script) -> Output {
     std::iter::repeat_with(|| conversation.next(speaker).unwrap()).flatten().next().unwrap()
@@ -129,10 +137,7 @@ fn after_a_failure_it_pauses_ever_longer_and_looks_again() {
         conversation.reply(view(7));
         assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)));
         conversation.reply(reply);
-        conversation.next(&mut speaker).unwrap_err();
-        assert!(conversation.view().is_none());
-        let Output::Wait(pause) = output(&mut conversation, &mut speaker) else { panic!("it pauses") };
-        waited.push(pause);
+        waited.push(pause(&mut conversation, &mut speaker));
     }
     assert!(waited[0] < Duration::from_millis(101) && waited[19] >= Duration::from_secs(5), "{waited:?}");
     // A view that is worked off ends that.
@@ -141,9 +146,8 @@ fn after_a_failure_it_pauses_ever_longer_and_looks_again() {
     conversation.reply(view(7));
     assert!(is_poll(&output(&mut conversation, &mut speaker)));
     conversation.reply(refused(Code::ShuttingDown));
-    conversation.next(&mut speaker).unwrap_err();
-    let Output::Wait(pause) = output(&mut conversation, &mut speaker) else { panic!("it pauses") };
-    assert!(pause < Duration::from_millis(101), "{pause:?}");
+    let first = pause(&mut conversation, &mut speaker);
+    assert!(first < Duration::from_millis(101), "{first:?}");
 }
 
 #[test]
@@ -199,13 +203,20 @@ fn one_view_gives_rise_to_a_bounded_number_of_steps() {
 fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
     let offer = Call::Offer(ROUND, envelope());
     for (call, code, expected) in [
-        (&offer, Code::Busy, Refused::TryAgain),
-        (&offer, Code::WrongPhase, Refused::Finish(ROUND)),
-        (&offer, Code::NotPositive, Refused::Decline(ROUND)),
-        (&Call::Deliver(ROUND, envelope()), Code::NotPositive, Refused::Finish(ROUND)),
-        (&Call::Decline(ROUND), Code::ConflictingRetry, Refused::Finish(ROUND)),
-        (&Call::Ask, Code::WrongPhase, Refused::TryAgain),
+        (&offer, Code::Busy, "try again"),
+        (&offer, Code::WrongPhase, "finished 3"),
+        (&offer, Code::NotPositive, "finished 3, decline 3"),
+        (&Call::Deliver(ROUND, envelope()), Code::NotPositive, "finished 3"),
+        (&Call::Decline(ROUND), Code::ConflictingRetry, "finished 3"),
+        (&Call::Ask, Code::WrongPhase, "try again"),
     ] {
-        assert_eq!(Refused::of(call, code), expected, "{call:?} {code}");
+        let mut speaker = Script::default();
+        let next = super::refused(&mut speaker, call, code.into());
+        speaker.heard.extend(match next {
+            Ok(State::Parting(round)) => Some(format!("decline {round}")),
+            Ok(_) => None,
+            Err(_) => Some("try again".to_owned()),
+        });
+        assert_eq!(speaker.heard.join(", "), expected, "{call:?} {code}");
     }
 }

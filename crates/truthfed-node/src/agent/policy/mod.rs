@@ -19,10 +19,7 @@ const MAX_TIMEOUT_MS: u64 = 600_000;
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RawPolicy {
     /// Always the same.
-    Constant {
-        /// The ask, in units.
-        ask: Price,
-    },
+    Constant { ask: Price },
     /// `base + price * samples`.
     PerSample {
         /// For each sample, in units.
@@ -40,7 +37,6 @@ pub enum RawPolicy {
     },
     /// What a command prints. It gets a summary of the data as JSON on its standard input.
     Command {
-        /// The program and its arguments.
         command: Vec<String>,
         /// How long it may take; default 2000.
         #[serde(default = "default_timeout_ms")]
@@ -96,21 +92,16 @@ impl From<Price> for String {
 /// Why a policy is refused. The member fixes all of them.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PolicyError {
-    /// Not TOML, or not a policy.
     #[error("{0}")]
     Unreadable(String),
-    /// A number that makes no price.
     #[error("{what} is {value}: it must be finite and at least 0")]
     Number { what: &'static str, value: f64 },
-    /// Nothing to run.
     #[error("command is empty: it needs at least the name of a program")]
     NoCommand,
-    /// Time that never ends, or none.
     #[error("timeout_ms is {0}: it must lie in 1..=600000")]
     Timeout(u64),
 }
 
-/// A checked policy.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy(RawPolicy);
 
@@ -140,7 +131,6 @@ impl TryFrom<RawPolicy> for Policy {
 }
 
 impl Policy {
-    /// Reads a policy. The error says what is wrong with it.
     pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
         let raw: RawPolicy = toml::from_str(text).map_err(|error| PolicyError::Unreadable(error.to_string()))?;
         raw.try_into()

@@ -30,22 +30,17 @@ const DECISION_BYTES: u64 = 256 << 20;
 /// Rounds whose offers are kept, far more than can be open or in dispute; their receipts are kept for ever.
 const OFFER_ROUNDS: u64 = 1024;
 
-/// A decision that was made.
 #[derive(Debug, PartialEq)]
 pub(super) enum Decision {
     /// It waits for the reward of this arm.
-    Open {
-        arm: Vec<f64>,
-    },
-    Learned {
-        reward: f64,
-    },
+    Open { arm: Vec<f64> },
+    /// Its reward came.
+    Learned { reward: f64 },
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct SignedOffer {
     pub(super) envelope: Envelope,
-    /// The salt of its commitment.
     pub(super) salt: Nonce,
 }
 
@@ -67,31 +62,26 @@ pub(super) struct Beside {
     pub(super) receipts: Vec<Receipt>,
 }
 
-/// An open file.
 pub(super) struct AgentStore {
     connection: Connection,
     /// Decisions that are kept.
     decisions: u64,
-    /// The number of the last event.
     last_event: u64,
     /// How many of them are not in the checkpoint.
-    since_checkpoint: u64,
+    pub(super) since_checkpoint: u64,
 }
 
 impl AgentStore {
-    /// Opens an agent's file, or makes a new one that only its owner can read.
-    pub(super) fn open(path: &Path, owner: &Owner, dimension: usize) -> Result<AgentStore, FileError> {
-        Ok(AgentStore::of(schema::connect(path, owner)?, dimension))
-    }
-
-    /// As [`AgentStore::open`], on a file system (VFS) that is registered with SQLite under that name.
-    pub(super) fn open_on(path: &Path, vfs: &str, owner: &Owner, dimension: usize) -> Result<AgentStore, FileError> {
-        Ok(AgentStore::of(schema::connect_on(path, vfs, owner)?, dimension))
-    }
-
-    fn of(connection: Connection, dimension: usize) -> AgentStore {
+    /// Opens an agent's file, or makes a new one that only its owner can read. `vfs` names a file system of SQLite.
+    pub(super) fn open(
+        path: &Path,
+        vfs: Option<&str>,
+        owner: &Owner,
+        dimension: usize,
+    ) -> Result<AgentStore, FileError> {
+        let connection = schema::connect(path, vfs, owner)?;
         let decisions = (DECISION_BYTES / (8 * dimension as u64 + 64)).max(1024);
-        AgentStore { connection, decisions, last_event: 0, since_checkpoint: 0 }
+        Ok(AgentStore { connection, decisions, last_event: 0, since_checkpoint: 0 })
     }
 
     /// The last checkpoint, if there is one, and the events after it.
@@ -117,11 +107,6 @@ impl AgentStore {
         }
         (self.last_event, self.since_checkpoint) = (last, events.len() as u64);
         Ok((checkpoint, events))
-    }
-
-    /// How many events are not in the checkpoint.
-    pub(super) fn since_checkpoint(&self) -> u64 {
-        self.since_checkpoint
     }
 
     /// Writes the whole state, and forgets the events that led to it.
@@ -199,7 +184,6 @@ impl AgentStore {
         Ok(())
     }
 
-    /// The offer that was signed for a round.
     pub(super) fn offer(&self, round: RoundId) -> Result<Option<SignedOffer>, FileError> {
         let sql = "SELECT envelope, salt FROM offers WHERE round = ?1";
         let columns = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, [u8; 16]>(1)?));
@@ -230,7 +214,6 @@ impl AgentStore {
             .collect()
     }
 
-    /// What was paid so far, by the receipts.
     pub(super) fn earned(&self) -> Result<Total, FileError> {
         let mut statement = self.connection.prepare_cached("SELECT payment FROM receipts WHERE kind = ?1")?;
         let rows = statement.query_map([name(ReceiptKind::Paid)], |row| row.get::<_, i64>(0))?;
@@ -293,7 +276,6 @@ fn json(envelope: &Envelope) -> String {
     serde_json::to_string(envelope).expect("an envelope is JSON")
 }
 
-/// A kind of receipt as it is kept.
 fn name(kind: ReceiptKind) -> &'static str {
     match kind {
         ReceiptKind::OfferTaken => "offer-taken",

@@ -37,17 +37,10 @@ pub(in crate::agent) struct Owner {
 }
 
 /// Opens an agent's file, or makes a new one that only its owner can read.
-pub(super) fn connect(path: &Path, owner: &Owner) -> Result<Connection, FileError> {
-    sqlite_file::create(path).map_err(FileError::Unusable)?;
-    start(path, None, owner)
-}
-
-/// As [`connect`], on a file system (VFS) that is registered with SQLite under that name.
-pub(super) fn connect_on(path: &Path, vfs: &str, owner: &Owner) -> Result<Connection, FileError> {
-    start(path, Some(vfs), owner)
-}
-
-fn start(path: &Path, vfs: Option<&str>, owner: &Owner) -> Result<Connection, FileError> {
+pub(super) fn connect(path: &Path, vfs: Option<&str>, owner: &Owner) -> Result<Connection, FileError> {
+    if vfs.is_none() {
+        sqlite_file::create(path).map_err(FileError::Unusable)?;
+    }
     // Held until the connection ends: what is in memory is what is in the file.
     let mut connection = sqlite_file::connect(path, vfs, BUSY, &[("locking_mode", "exclusive")])?;
     if !sqlite_file::use_write_ahead_log(&connection, BUSY)? {

@@ -1,21 +1,16 @@
-use std::path::Path;
-
 use super::*;
 use crate::agent::testing::{Coordinator, play};
 use crate::testing::Numbers;
 
 /// An agent's file with a few events and a checkpoint, changed by hand, and what opening it says.
 fn check_refused(change: &str, expected: fn(&FileError) -> bool) {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
-    let mut numbers = Numbers(1);
-    (0..3).for_each(|_| play(&mut agent, &mut numbers));
+    let (coordinator, mut numbers) = (Coordinator::new(), Numbers(1));
+    let mut agent = coordinator.taught(&mut numbers, 3);
     agent.checkpoint();
     (0..3).for_each(|_| play(&mut agent, &mut numbers));
     drop(agent);
-    Connection::open(&path).unwrap().execute_batch(change).unwrap();
-    let error = crate::agent::Agent::open(coordinator.membership, &path).err().expect(change);
+    Connection::open(coordinator.path()).unwrap().execute_batch(change).unwrap();
+    let error = coordinator.open(&coordinator.path()).err().expect(change);
     assert!(expected(&error), "{change}: {error}");
 }
 
@@ -32,29 +27,25 @@ fn a_file_that_was_changed_is_not_believed() {
     check_refused("PRAGMA application_id = 7", |error| matches!(error, FileError::Unusable(_)));
 }
 
-fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
-    let mut file = std::fs::read(path).unwrap();
-    file[at..at + bytes.len()].copy_from_slice(bytes);
-    std::fs::write(path, file).unwrap();
-}
-
 #[test]
 fn a_file_whose_pages_are_broken_is_damaged() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    play(&mut coordinator.agent(&path), &mut Numbers(1));
-    overwrite(&path, 4096, &[0xff; 4096]);
-    let error = crate::agent::Agent::open(coordinator.membership.clone(), &path).err().unwrap();
-    assert!(matches!(error, FileError::Damaged(_)), "{error}");
-    std::fs::write(&path, b"something else altogether, and longer than a hundred bytes".repeat(100)).unwrap();
-    let error = crate::agent::Agent::open(coordinator.membership, &path).err().unwrap();
-    assert!(matches!(error, FileError::Damaged(_)), "{error}");
+    let coordinator = Coordinator::new();
+    let path = coordinator.path();
+    drop(coordinator.taught(&mut Numbers(1), 1));
+    let mut broken = std::fs::read(&path).unwrap();
+    broken[4096..8192].fill(0xff);
+    let other = b"something else altogether, and longer than a hundred bytes".repeat(100);
+    for content in [broken, other] {
+        std::fs::write(&path, content).unwrap();
+        let error = coordinator.open(&path).err().unwrap();
+        assert!(matches!(error, FileError::Damaged(_)), "{error}");
+    }
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_said_so() {
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let error = crate::agent::Agent::open(coordinator.membership, &folder.path().join("none/agent.db")).err().unwrap();
+    let coordinator = Coordinator::new();
+    let error = coordinator.open(&coordinator.folder.path().join("none/agent.db")).err().unwrap();
     assert!(matches!(&error, FileError::Unusable(problem) if problem.contains("none/agent.db")), "{error}");
 }
 
@@ -62,28 +53,20 @@ fn a_folder_that_is_not_there_is_said_so() {
 #[test]
 fn only_its_owner_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
-    let (coordinator, folder) = (Coordinator::new(), crate::testing::folder());
-    let path = folder.path().join("agent.db");
-    let mut agent = coordinator.agent(&path);
-    play(&mut agent, &mut Numbers(1));
+    let coordinator = Coordinator::new();
+    let _agent = coordinator.taught(&mut Numbers(1), 1);
     for end in ["", "-wal"] {
-        let mode = std::fs::metadata(format!("{}{end}", path.display())).unwrap().permissions().mode();
+        let mode = std::fs::metadata(format!("{}{end}", coordinator.path().display())).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "agent.db{end}");
     }
-}
-
-fn store(path: &Path, decisions: u64) -> AgentStore {
-    let member = "m1".parse().unwrap();
-    let owner = Owner { federation: Digest::of(b"f"), member, terms: Digest::of(b"t") };
-    let mut store = AgentStore::open(path, &owner, 2).unwrap();
-    store.decisions = decisions;
-    store
 }
 
 #[test]
 fn arms_keep_all_their_bits_and_the_oldest_decisions_are_forgotten() {
     let folder = crate::testing::folder();
-    let mut store = store(&folder.path().join("agent.db"), 2);
+    let owner = Owner { federation: Digest::of(b"f"), member: "m1".parse().unwrap(), terms: Digest::of(b"t") };
+    let mut store = AgentStore::open(&folder.path().join("agent.db"), None, &owner, 2).unwrap();
+    store.decisions = 2;
     let arms = [[0.1 + 0.2, -0.0], [f64::MIN_POSITIVE / 3.0, 1e-300], [1.0, 2.0]];
     let ids: Vec<DecisionId> = arms.iter().map(|arm| store.decide(arm).unwrap()).collect();
     assert_eq!(store.decision(ids[0]).unwrap(), None);

@@ -1,7 +1,5 @@
 //! Rounds as the journal has them. The journal is read in chunks, so that no request holds the engine up for long.
 
-use std::collections::VecDeque;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
@@ -152,101 +150,72 @@ pub struct DeliveryLine {
 }
 
 pub(super) async fn rounds(engine: &Handle, after: u64) -> Result<RoundsReply, Refusal> {
-    let mut journal = Reader::at(engine, RoundId(after.saturating_add(1))).await?;
-    let (mut rounds, mut next): (Vec<RoundSummary>, Option<RoundId>) = (Vec::new(), None);
-    while let Some(round) = journal.next_round().await? {
-        if rounds.len() == MAX_ROUNDS || (journal.rows_read > MAX_ROWS && !rounds.is_empty()) {
-            next = rounds.last().map(|last| last.round);
-            break;
-        }
-        rounds.push(round.summary);
-    }
+    let (found, is_all) = read_from(engine, RoundId(after.saturating_add(1)), MAX_ROUNDS).await?;
+    let rounds: Vec<RoundSummary> = found.into_iter().map(|round| round.summary).collect();
+    let next = if is_all { None } else { rounds.last().map(|last| last.round) };
     Ok(RoundsReply { rounds, next })
 }
 
 pub(super) async fn round(engine: &Handle, round: RoundId) -> Result<RoundReply, Refusal> {
-    let found = Reader::at(engine, round).await?.next_round().await?;
-    let found = found.filter(|found| found.summary.round == round);
+    let (mut found, _) = read_from(engine, round, 1).await?;
+    let found = found.pop().filter(|found| found.summary.round == round);
     found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no round {round}")))
 }
 
 /// All rounds of a store, read without its coordinator. Fails when the store does not answer, or an entry cannot be
 /// read.
 pub fn read_rounds(store: &mut dyn Store) -> Result<Vec<RoundReply>, StoreError> {
-    let mut found: Vec<RoundReply> = Vec::new();
-    let mut last = 0;
+    let (mut found, mut last) = (Vec::new(), 0);
     loop {
         let rows = store.rows(last, CHUNK)?;
-        if rows.is_empty() {
-            return Ok(found);
-        }
-        for row in rows {
-            last = row.number;
+        let Some(end) = rows.last() else { return Ok(found) };
+        last = end.number;
+        for row in &rows {
             let damaged = |refusal: Refusal| StoreError::Damaged(refusal.message);
-            match (found.last_mut(), row.entry()?) {
-                (_, Entry::Opened { round, asked_by, .. }) => found.push(begin(row.number, round, asked_by)),
-                (Some(round), entry) => follow(round, row.number, entry).map_err(damaged)?,
-                (None, _) => {}
-            }
+            add(&mut found, row.number, row.entry()?).map_err(damaged)?;
         }
     }
 }
 
-/// Reads the journal from some round on.
-struct Reader<'a> {
-    engine: &'a Handle,
-    from: RoundId,
-    ahead: VecDeque<(u64, Entry)>,
-    /// The last row read.
-    last: u64,
-    rows_read: usize,
+/// So many rounds from this one on, whole, and whether these are all. Reads no further than a bound once it has a round.
+async fn read_from(engine: &Handle, from: RoundId, most: usize) -> Result<(Vec<RoundReply>, bool), Refusal> {
+    let (mut found, mut rows_read, mut last) = (Vec::new(), 0, last_before(engine, from).await?);
+    let is_all = 'reading: loop {
+        let rows = engine.rows(last, CHUNK).await?;
+        let Some(end) = rows.last() else { break true };
+        last = end.number;
+        rows_read += rows.len();
+        for row in &rows {
+            let entry = read(row)?;
+            if let Entry::Opened { round, .. } = entry {
+                if found.len() == most || (rows_read > MAX_ROWS && found.len() > 1) {
+                    break 'reading false;
+                }
+                if round < from {
+                    continue;
+                }
+            }
+            add(&mut found, row.number, entry)?;
+        }
+    };
+    if rows_read > MAX_ROWS && found.len() > 1 {
+        found.pop();
+        return Ok((found, false));
+    }
+    Ok((found, is_all))
 }
 
-impl Reader<'_> {
-    /// From this round on, or the first one after it.
-    async fn at(engine: &Handle, from: RoundId) -> Result<Reader<'_>, Refusal> {
-        // Rounds follow each other in the journal: no entry up to `low` is of `from` or later.
-        let (mut low, mut high) = (0, engine.published().entries());
-        while high > low + CHUNK as u64 {
-            let middle = low + (high - low) / 2;
-            match first_after(engine, middle).await? {
-                Some((number, round)) if round < from => low = number,
-                _ => high = middle,
-            }
+/// An entry before this round, and hardly more than a chunk before its first. Rounds follow each other in the journal.
+async fn last_before(engine: &Handle, from: RoundId) -> Result<u64, Refusal> {
+    let (mut low, mut high) = (0, engine.published().entries());
+    while high > low + CHUNK as u64 {
+        let middle = low + (high - low) / 2;
+        match first_after(engine, middle).await? {
+            Some((number, round)) if round < from => low = number,
+            _ => high = middle,
         }
-        Ok(Reader { engine, from, ahead: VecDeque::new(), last: low, rows_read: 0 })
     }
-
-    /// The next round, whole.
-    async fn next_round(&mut self) -> Result<Option<RoundReply>, Refusal> {
-        let mut found: Option<RoundReply> = None;
-        while let Some((number, entry)) = self.ahead().await? {
-            match (&mut found, entry) {
-                (Some(_), opened @ Entry::Opened { .. }) => {
-                    self.ahead.push_front((number, opened));
-                    break;
-                }
-                (None, Entry::Opened { round, asked_by, .. }) if round >= self.from => {
-                    found = Some(begin(number, round, asked_by));
-                }
-                (None, _) => {}
-                (Some(found), entry) => follow(found, number, entry)?,
-            }
-        }
-        Ok(found)
-    }
-
-    async fn ahead(&mut self) -> Result<Option<(u64, Entry)>, Refusal> {
-        if self.ahead.is_empty() {
-            let rows = self.engine.rows(self.last, CHUNK).await?;
-            self.rows_read += rows.len();
-            for row in &rows {
-                self.ahead.push_back((row.number, read(row)?));
-                self.last = row.number;
-            }
-        }
-        Ok(self.ahead.pop_front())
-    }
+    Ok(low)
 }
 
 /// The first entry after some number that is of a round.
@@ -265,6 +234,16 @@ async fn first_after(engine: &Handle, mut number: u64) -> Result<Option<(u64, Ro
 
 fn read(row: &Row) -> Result<Entry, Refusal> {
     row.entry().map_err(|error| Refusal::new(Code::Internal, error.to_string()))
+}
+
+/// Opens a round, or adds to the one that is open.
+fn add(found: &mut Vec<RoundReply>, number: u64, entry: Entry) -> Result<(), Refusal> {
+    match (found.last_mut(), entry) {
+        (_, Entry::Opened { round, asked_by, .. }) => found.push(begin(number, round, asked_by)),
+        (Some(round), entry) => follow(round, number, entry)?,
+        (None, _) => {}
+    }
+    Ok(())
 }
 
 fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
