@@ -11,16 +11,21 @@ fn batch(head: &mut Head, size: usize) -> Batch {
     Batch { rows: vec![row], ..Batch::default() }
 }
 
-/// A closed file with some rows in it.
 fn written() -> File {
-    let file = File::create();
-    let mut store = file.open();
-    let lease = store.acquire(0).unwrap();
+    let (file, mut store, lease) = leased();
     let mut head = Head::START;
     for _ in 0..20 {
         store.commit(lease, &batch(&mut head, 5_000)).unwrap();
     }
     file
+}
+
+/// A store of a new file, with a lease.
+fn leased() -> (File, Sqlite, Lease) {
+    let file = File::create();
+    let mut store = Sqlite::open(Path::new(file.address())).unwrap();
+    let lease = store.acquire(0).unwrap();
+    (file, store, lease)
 }
 
 /// Opens a file that was tampered with, and follows all of its journal.
@@ -51,11 +56,7 @@ fn check_damaged(change: impl FnOnce(&mut Vec<u8>)) {
 #[test]
 fn those_that_make_files_at_once_all_can() {
     for _ in 0..100 {
-        let file = File::create();
-        std::thread::scope(|scope| {
-            let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| file.open().head().unwrap())).collect();
-            openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
-        });
+        crate::store::suite::two_that_open_a_new_store_at_once_both_can(&File::create());
     }
 }
 
@@ -120,9 +121,7 @@ fn every_commit_is_synced() {
 
 #[test]
 fn a_full_store_takes_nothing_of_a_batch_and_goes_on_when_there_is_room() {
-    let file = File::create();
-    let mut store = Sqlite::open(Path::new(file.address())).unwrap();
-    let lease = store.acquire(0).unwrap();
+    let (_file, mut store, lease) = leased();
     let mut head = Head::START;
     store.commit(lease, &batch(&mut head, 10)).unwrap();
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
@@ -143,9 +142,7 @@ fn a_full_store_takes_nothing_of_a_batch_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_batch_in_doubt_that_was_written_is_not_written_again() {
-    let file = File::create();
-    let mut store = Sqlite::open(Path::new(file.address())).unwrap();
-    let lease = store.acquire(0).unwrap();
+    let (_file, mut store, lease) = leased();
     let mut head = Head::START;
     let first = batch(&mut head, 10);
     store.commit(lease, &first).unwrap();
