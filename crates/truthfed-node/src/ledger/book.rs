@@ -29,7 +29,6 @@ struct Pending {
 /// Why an entry moves no money. The coordinator's bug, or an altered journal; nothing is changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    /// Something else ended, or was awarded, before a round was settled.
     #[error("payments of round {pending} are pending while round {round} is awarded or ends")]
     StillPending { round: RoundId, pending: RoundId },
     #[error("round {round} is awarded after round {last}")]
@@ -38,7 +37,6 @@ pub enum LedgerError {
     WinsTwice { round: RoundId, member: ClientId },
     #[error("round {0} is settled, but nothing of it is pending")]
     NothingPending(RoundId),
-    /// A payment is posted or voided that is not pending, or a second time.
     #[error("no payment to {member} is pending in round {round}")]
     NotPending { round: RoundId, member: ClientId },
     #[error("round {round} is settled, but the payment to {member} is neither posted nor voided")]

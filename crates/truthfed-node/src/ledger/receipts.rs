@@ -343,13 +343,12 @@ mod tests {
     fn receipts_of_others_prove_nothing() {
         let played = Played::with_rounds();
         let receipts = &played.receipts("a");
-        let mut forged = bundle(&played, "a");
-        forged.coordinator = Signer::random().public();
+        let own = bundle(&played, "a");
+        let forged = Bundle { coordinator: Signer::random().public(), ..own.clone() };
+        let elsewhere = Bundle { federation: Digest::of(b"other"), ..own };
+        let context = |what| ReceiptError::Context { receipt: 0, what };
         assert_eq!(check(&forged, receipts, None), Err(ReceiptError::Signature(0)));
-        let other = check(&bundle(&played, "b"), receipts, None);
-        assert_eq!(other, Err(ReceiptError::Context { receipt: 0, what: "member" }));
-        let mut elsewhere = bundle(&played, "a");
-        elsewhere.federation = Digest::of(b"other");
-        assert_eq!(check(&elsewhere, receipts, None), Err(ReceiptError::Context { receipt: 0, what: "federation" }));
+        assert_eq!(check(&bundle(&played, "b"), receipts, None), Err(context("member")));
+        assert_eq!(check(&elsewhere, receipts, None), Err(context("federation")));
     }
 }

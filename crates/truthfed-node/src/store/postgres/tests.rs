@@ -102,26 +102,19 @@ fn linked(database: &Database, lease_ms: u64) -> (Link, Postgres, Lease) {
     (link, store, lease)
 }
 
-fn check_cut_at_commit(cut: Cut) {
-    let database = Database::create();
-    let (link, mut store, lease) = linked(&database, LONG_MS);
-    let mut head = Head::START;
-    for _ in 0..3 {
-        link.set(cut);
-        store.commit(lease, &batch(&mut head)).unwrap();
-        assert_eq!(store.head().unwrap(), head);
+#[test]
+fn a_commit_that_was_not_heard_of_or_whose_answer_was_lost_is_written_once() {
+    for cut in [Cut::Before, Cut::After] {
+        let database = Database::create();
+        let (link, mut store, lease) = linked(&database, LONG_MS);
+        let mut head = Head::START;
+        for _ in 0..3 {
+            link.set(cut);
+            store.commit(lease, &batch(&mut head)).unwrap();
+            assert_eq!(store.head().unwrap(), head);
+        }
+        assert_eq!(store.rows(0, 10).unwrap().len(), 3);
     }
-    assert_eq!(store.rows(0, 10).unwrap().len(), 3);
-}
-
-#[test]
-fn a_commit_that_the_server_did_not_hear_of_is_written() {
-    check_cut_at_commit(Cut::Before);
-}
-
-#[test]
-fn a_commit_whose_answer_was_lost_is_written_once() {
-    check_cut_at_commit(Cut::After);
 }
 
 #[test]

@@ -48,10 +48,6 @@ fn check_found(change: impl FnOnce(&mut Vec<u8>), expected: fn(&StoreError) -> b
     }
 }
 
-fn check_damaged(change: impl FnOnce(&mut Vec<u8>)) {
-    check_found(change, |error| matches!(error, StoreError::Damaged(_)));
-}
-
 /// The change to a log and the look at the tables fall into each other's way only now and then.
 #[test]
 fn those_that_make_files_at_once_all_can() {
@@ -61,10 +57,18 @@ fn those_that_make_files_at_once_all_can() {
 }
 
 #[test]
-fn a_truncated_file_is_damaged() {
-    check_damaged(|bytes| bytes.truncate(bytes.len() / 2));
-    check_damaged(|bytes| bytes.truncate(bytes.len() - 4096));
-    check_damaged(|bytes| bytes.truncate(50));
+fn a_truncated_file_and_garbage_are_damaged() {
+    let changes: [fn(&mut Vec<u8>); 6] = [
+        |bytes| bytes.truncate(bytes.len() / 2),
+        |bytes| bytes.truncate(bytes.len() - 4096),
+        |bytes| bytes.truncate(50),
+        |bytes| bytes.fill(0x5a),
+        |bytes| bytes[..16].fill(b'x'),
+        |bytes| bytes[4096..].fill(0xff),
+    ];
+    for change in changes {
+        check_found(change, |error| matches!(error, StoreError::Damaged(_)));
+    }
 }
 
 /// SQLite itself does not notice.
@@ -75,13 +79,6 @@ fn a_changed_byte_breaks_the_chain() {
         bytes.chunks_exact_mut(8).filter(|bytes| **bytes == *b"xxxxxxxx").for_each(|bytes| bytes[0] = b'y');
     };
     check_found(change, |error| matches!(error, StoreError::Journal(_)));
-}
-
-#[test]
-fn garbage_is_damaged() {
-    check_damaged(|bytes| bytes.fill(0x5a));
-    check_damaged(|bytes| bytes[..16].fill(b'x'));
-    check_damaged(|bytes| bytes[4096..].fill(0xff));
 }
 
 #[test]
