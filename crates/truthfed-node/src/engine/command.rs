@@ -21,9 +21,11 @@ pub(super) enum Kind {
     Known(String),
     Enrol(ClientId, MemberInfo),
     Revoke(ClientId),
-    /// A look into the store.
-    Read(Box<dyn FnOnce(&mut dyn Store) + Send>),
+    Read(Read),
 }
+
+/// A look into the store.
+type Read = Box<dyn FnOnce(&mut dyn Store) + Send>;
 
 impl Command {
     /// What a member asks, once its form, context and signature are found right: all of it costs the caller's time, not

@@ -103,6 +103,7 @@ fn contents(store: &mut dyn Store) -> (Head, Vec<Row>, Vec<Posting>, Option<Stan
     )
 }
 
+type Change = fn(&mut Batch);
 type Expected = fn(&StoreError) -> bool;
 
 fn is_conflict(error: &StoreError) -> bool {
@@ -117,7 +118,7 @@ fn check_nothing_written(store: &mut dyn Store, lease: Lease, batch: &Batch, exp
 }
 
 /// Batches that differ from a good one, and why each is refused.
-fn check_refused(store: &mut dyn Store, lease: Lease, good: &Batch, changes: &[(fn(&mut Batch), Expected)]) {
+fn check_refused(store: &mut dyn Store, lease: Lease, good: &Batch, changes: &[(Change, Expected)]) {
     for (change, expected) in changes {
         let mut batch = good.clone();
         change(&mut batch);
@@ -155,7 +156,7 @@ fn a_batch_is_written_whole_or_not_at_all(place: &dyn Place) {
     let mut head = Head::START;
     store.commit(lease, &full_batch(&mut head)).unwrap();
     let good = full_batch(&mut head);
-    let changes: [(fn(&mut Batch), Expected); 4] = [
+    let changes: [(Change, Expected); 4] = [
         (|batch| batch.replies.push(first_batch().replies[0].clone()), is_conflict),
         (|batch| batch.postings[1].entry = 99, is_conflict),
         (|batch| batch.standing = Some(StandingRow { entry: 99, body: String::new() }), is_conflict),
@@ -183,7 +184,7 @@ fn a_batch_must_chain_and_its_postings_must_follow(place: &dyn Place) {
     let (mut store, lease) = open(place);
     let is_broken: Expected = |error| matches!(error, StoreError::Journal(JournalError::BrokenChain(_)));
     let is_late: Expected = |error| matches!(error, StoreError::PostingOutOfOrder { got: 2, last: 0 });
-    let changes: [(fn(&mut Batch), Expected); 5] = [
+    let changes: [(Change, Expected); 5] = [
         (|batch| batch.rows[1].hash = Digest::of(b"other"), is_broken),
         (|batch| batch.rows[0].body.push(' '), is_broken),
         (|batch| batch.rows.swap(0, 1), |error| matches!(error, StoreError::OutOfOrder { .. })),

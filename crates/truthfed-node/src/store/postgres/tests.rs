@@ -201,7 +201,8 @@ fn a_transaction_that_loses_a_race_is_tried_again_and_then_given_up() {
 fn what_the_server_says_has_the_words_of_a_store() {
     let database = Database::create();
     let mut store = Postgres::open(database.address()).unwrap();
-    let cases: [(&str, fn(&StoreError) -> bool); 8] = [
+    type Expected = fn(&StoreError) -> bool;
+    let cases: [(&str, Expected); 8] = [
         ("53100", |error| matches!(error, StoreError::Full)),
         ("40P01", |error| matches!(error, StoreError::Unavailable(_))),
         ("55P03", |error| matches!(error, StoreError::Unavailable(_))),

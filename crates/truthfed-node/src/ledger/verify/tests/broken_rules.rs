@@ -62,7 +62,8 @@ fn a_delivery_that_does_not_match_its_offer_is_found() {
     let honest = played.delivery_content(&winners[0]);
     played.deliver_all(&winners);
     let place = position(&played.entries, 0, |entry| matches!(entry, Entry::Delivered { .. }));
-    let changes: [(fn(&mut DeliveryContent), Fault); 3] = [
+    type Change = fn(&mut DeliveryContent);
+    let changes: [(Change, Fault); 3] = [
         (|content| content.moment[0] += 1e-9, Fault::Commitment),
         (|content| content.salt = Nonce::random(), Fault::Commitment),
         (|content| content.offer = Digest::of(b"other"), Fault::OtherOffer),

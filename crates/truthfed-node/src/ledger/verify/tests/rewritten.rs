@@ -170,7 +170,8 @@ fn an_outcome_of_another_mechanism_is_found() {
 #[test]
 fn terms_changed_afterwards_are_not_the_ones_that_were_signed() {
     let played = Played::with_rounds();
-    let changes: [(fn(&mut RawTerms), Fault, u64, Option<&str>); 2] = [
+    type Change = fn(&mut RawTerms);
+    let changes: [(Change, Fault, u64, Option<&str>); 2] = [
         (|terms| terms.reserve = Amount::from_units(50), Fault::Context, 1, Some("a")),
         (|terms| terms.norm = -1.0, Fault::Terms, 0, None),
     ];
