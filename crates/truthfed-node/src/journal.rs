@@ -15,7 +15,6 @@ use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::terms::RawTerms;
 use crate::wire::Envelope;
 
-/// One durable step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Entry {
@@ -25,7 +24,6 @@ pub enum Entry {
         federation: Digest,
         /// Signs receipts and checkpoints.
         coordinator: PublicKey,
-        /// What it agreed on.
         terms: RawTerms,
     },
     /// A member may take part from now on.
@@ -33,19 +31,17 @@ pub enum Entry {
         member: ClientId,
         /// Signs its offers and deliveries.
         key: PublicKey,
-        /// The hash of its certificate.
         certificate: Digest,
     },
-    /// A member may not take part any more.
-    Revoked { member: ClientId },
-    /// A round is open.
+    Revoked {
+        member: ClientId,
+    },
     Opened {
         round: RoundId,
         /// Signed in every offer and delivery.
         nonce: Nonce,
         asked_by: ClientId,
     },
-    /// An offer is taken.
     Offered {
         round: RoundId,
         member: ClientId,
@@ -53,8 +49,10 @@ pub enum Entry {
         offer: Envelope,
     },
     /// A member has nothing to offer.
-    Declined { round: RoundId, member: ClientId },
-    /// No more offers are taken.
+    Declined {
+        round: RoundId,
+        member: ClientId,
+    },
     Sealed {
         round: RoundId,
         /// [`seal`] of the offers, in the order of members.
@@ -86,7 +84,10 @@ pub enum Entry {
         aggregate: Digest,
     },
     /// The round ended without an auction: nobody is paid.
-    Aborted { round: RoundId, reason: String },
+    Aborted {
+        round: RoundId,
+        reason: String,
+    },
     /// The coordinator vouches for everything up to here.
     Checkpoint {
         /// Number of the last entry it covers: the one before.
@@ -131,7 +132,6 @@ impl Entry {
     }
 }
 
-/// One winner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Award {
@@ -156,12 +156,10 @@ impl Award {
     }
 }
 
-/// An entry as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Its number; the first is 1.
     pub number: u64,
-    /// The entry as JSON.
     pub body: String,
     /// Over number, body and the hash before.
     pub hash: Digest,
@@ -187,10 +185,8 @@ pub enum JournalError {
 }
 
 impl Head {
-    /// The end of an empty chain.
     pub const START: Head = Head { number: 0, hash: crate::digest::Hex([0; 32]) };
 
-    /// Adds an entry.
     pub fn append(&mut self, entry: &Entry) -> Row {
         let body = serde_json::to_string(entry).expect("an entry is JSON");
         let number = self.number + 1;

@@ -255,6 +255,8 @@ async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
             other => panic!("{other:?}"),
         }
     };
+    let nameless = Client::new(&world.address.to_string(), "a b", world.config(&member));
+    assert!(matches!(nameless, Err(NetError::ServerName(name)) if name == "a b"));
     check("example.org", world.config(&member)).await;
     let other = Authority::create("other", Validity::authority()).unwrap();
     let config = client_tls(&member, other.identity().certificate()).unwrap();
@@ -269,12 +271,18 @@ async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
 }
 
 #[tokio::test]
-async fn tls_1_2_is_refused() {
+async fn tls_1_2_and_plain_text_are_refused() {
     let world = World::start(Limits::default()).await;
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
-    stream.write_all(&client_hello_of_tls_1_2()).await.unwrap();
-    let mut answer = Vec::new();
-    soon(stream.read_to_end(&mut answer)).await.unwrap();
+    let exchange = async |sent: &[u8]| {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        let mut answer = Vec::new();
+        soon(stream.read_to_end(&mut answer)).await.unwrap();
+        answer
+    };
+    let answer = exchange(b"GET /who HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    let answer = exchange(&client_hello_of_tls_1_2()).await;
     // A record of kind alert: fatal (2), protocol_version (70).
     assert_eq!((answer[0], &answer[3..]), (21, [0, 2, 2, 70].as_slice()), "{answer:?}");
 }
@@ -299,16 +307,6 @@ fn client_hello_of_tls_1_2() -> Vec<u8> {
     hello.extend(&(body.len() as u32).to_be_bytes()[1..]);
     hello.extend(body);
     hello
-}
-
-#[tokio::test]
-async fn plain_text_is_refused() {
-    let world = World::start(Limits::default()).await;
-    let mut stream = TcpStream::connect(world.address).await.unwrap();
-    stream.write_all(b"GET /who HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    let mut answer = Vec::new();
-    soon(stream.read_to_end(&mut answer)).await.unwrap();
-    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
 }
 
 #[tokio::test]
@@ -583,13 +581,6 @@ async fn a_client_bounds_what_it_reads_and_how_long_it_connects() {
     let address = mute.local_addr().unwrap().to_string();
     let client = Client::new(&address, "localhost", world.config(&world.member())).unwrap().with_limits(limits);
     assert!(matches!(soon(client.send(ask("/who"), None)).await, Err(NetError::Timeout(SHORT))));
-}
-
-#[tokio::test]
-async fn a_name_that_is_none_is_refused_by_the_client() {
-    let world = World::start(Limits::default()).await;
-    let client = Client::new(&world.address.to_string(), "a b", world.config(&world.member()));
-    assert!(matches!(client, Err(NetError::ServerName(name)) if name == "a b"));
 }
 
 #[tokio::test]

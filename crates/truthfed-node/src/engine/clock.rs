@@ -16,7 +16,6 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Begins now.
     pub fn real() -> Clock {
         Clock::Real(Instant::now())
     }
@@ -26,7 +25,6 @@ impl Clock {
         Clock::Simulated(Arc::default())
     }
 
-    /// What it shows.
     pub fn now(&self) -> Time {
         Time(match self {
             Clock::Real(beginning) => beginning.elapsed().as_millis() as u64,

@@ -2,36 +2,30 @@
 
 use truthfed::auction::ClientId;
 
-use super::intake::{self, CheckedDelivery, CheckedOffer};
-use super::published::Published;
+use super::intake::{self, Checked};
+use super::published::{MemberInfo, Published};
 use crate::digest::{Digest, PublicKey};
 use crate::error::Refusal;
 use crate::store::Store;
-use crate::wire::Call;
+use crate::wire::{Call, DeliveryContent, OfferContent};
 
 /// Something for the engine to do.
 pub struct Command(pub(super) Kind);
 
 pub(super) enum Kind {
-    Offer(Box<CheckedOffer>),
-    Deliver(Box<CheckedDelivery>),
+    Offer(Box<Checked<OfferContent>>),
+    Deliver(Box<Checked<DeliveryContent>>),
     /// Any other call.
     Call(ClientId, Call),
     /// What is published already.
     Known(String),
-    Enrol {
-        member: ClientId,
-        key: PublicKey,
-        certificate: Digest,
-    },
-    Revoke {
-        member: ClientId,
-    },
+    Enrol(ClientId, MemberInfo),
+    Revoke(ClientId),
     Read(Read),
 }
 
 /// A look into the store.
-pub(super) type Read = Box<dyn FnOnce(&mut dyn Store) + Send>;
+type Read = Box<dyn FnOnce(&mut dyn Store) + Send>;
 
 impl Command {
     /// What a member asks, once its form, context and signature are found right: all of it costs the caller's time, not
@@ -56,14 +50,12 @@ impl Command {
         }))
     }
 
-    /// To take a member in.
     pub fn enrol(member: ClientId, key: PublicKey, certificate: Digest) -> Command {
-        Command(Kind::Enrol { member, key, certificate })
+        Command(Kind::Enrol(member, MemberInfo { key, certificate, is_revoked: false }))
     }
 
-    /// To take a member out.
     pub fn revoke(member: ClientId) -> Command {
-        Command(Kind::Revoke { member })
+        Command(Kind::Revoke(member))
     }
 
     pub(super) fn read(read: impl FnOnce(&mut dyn Store) + Send + 'static) -> Command {

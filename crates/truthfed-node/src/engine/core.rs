@@ -11,7 +11,6 @@ use super::{EngineError, Setup};
 use crate::error::Refusal;
 use crate::store::{Lease, Store, StoreError};
 
-/// What a command is answered with.
 pub type Answer = Result<String, Refusal>;
 
 /// A federation's state and its store, held by lease.
@@ -41,7 +40,6 @@ impl Core {
         }
     }
 
-    /// The epoch of its lease.
     pub fn epoch(&self) -> u64 {
         self.lease.epoch
     }
@@ -51,7 +49,6 @@ impl Core {
         self.state.version()
     }
 
-    /// Whether the last commit worked.
     pub fn is_sound(&self) -> bool {
         self.is_sound
     }
@@ -69,7 +66,7 @@ impl Core {
 
     /// Holds the lease for longer, when a third of it has passed. Fails when another coordinator has taken over.
     pub fn renew(&mut self) -> Result<(), EngineError> {
-        let (now, lease_ms) = (self.state.now(), self.state.lease_ms());
+        let (now, lease_ms) = (self.state.now(), self.state.setup.lease_ms);
         if now.0.saturating_sub(self.renewed.0) < lease_ms / 3 {
             return Ok(());
         }
@@ -135,7 +132,7 @@ impl Core {
         }
     }
 
-    /// Nothing was written: everyone is told so, and the state of the store is taken up again.
+    /// Nothing was written: everyone is told so, and the state of the store is read again, as long as it takes.
     fn fail(
         &mut self,
         error: StoreError,
@@ -144,19 +141,13 @@ impl Core {
     ) -> Result<Vec<Answer>, EngineError> {
         tracing::error!(%error, "nothing was written");
         let refusal = Refusal::from(&error);
-        match error {
-            StoreError::Full | StoreError::Unavailable(_) => self.take_up_again(wait)?,
-            error => return Err(error.into()),
+        if !matches!(error, StoreError::Full | StoreError::Unavailable(_)) {
+            return Err(error.into());
         }
-        Ok(vec![Err(refusal); asked])
-    }
-
-    /// Reads the state of the store again, as long as it takes.
-    fn take_up_again(&mut self, wait: &mut dyn FnMut(&str) -> bool) -> Result<(), EngineError> {
         loop {
             match self.state.reload(self.store.as_mut()) {
                 Err(EngineError::Store(StoreError::Unavailable(problem))) if wait(&problem) => {}
-                reloaded => return reloaded,
+                reloaded => return reloaded.map(|()| vec![Err(refusal); asked]),
             }
         }
     }

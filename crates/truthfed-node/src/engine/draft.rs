@@ -5,7 +5,6 @@ use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::Ledger;
 use crate::store::{Batch, StandingRow, StoredReply};
 
-/// A batch that grows.
 pub(super) struct Draft {
     head: Head,
     ledger: Ledger,
@@ -33,7 +32,6 @@ impl Draft {
         self.batch.rows.push(row);
     }
 
-    /// Follows an entry that is committed already.
     pub(super) fn follow(&mut self, row: &Row) -> Result<Entry, JournalError> {
         let entry = self.head.follow(row)?;
         let followed = self.ledger.follow(row.number, &entry);
@@ -51,7 +49,6 @@ impl Draft {
         is_news
     }
 
-    /// The last entry that is news to all members.
     pub(super) fn news(&self) -> u64 {
         self.news
     }
@@ -70,7 +67,6 @@ impl Draft {
         self.head
     }
 
-    /// The ledger with this batch.
     pub(super) fn ledger(&self) -> &Ledger {
         &self.ledger
     }

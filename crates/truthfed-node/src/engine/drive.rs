@@ -47,7 +47,6 @@ pub struct Handle {
     epoch: u64,
 }
 
-/// A running engine.
 pub struct Running {
     handle: Handle,
     stop: watch::Sender<bool>,
@@ -88,18 +87,7 @@ impl Running {
         self.handle.clone()
     }
 
-    /// Whether it still runs.
-    pub fn is_running(&self) -> bool {
-        match &self.work {
-            Work::Thread(thread) => !thread.is_finished(),
-            Work::Task(task) => !task.is_finished(),
-        }
-    }
-
-    /// Lets it finish what it has begun, gives the lease back, and says how it ended.
-    ///
-    /// # Errors
-    /// Why it had stopped before.
+    /// Lets it finish what it has begun, gives the lease back, and says how it ended. Fails when it had stopped before.
     pub async fn stop(self) -> Result<(), EngineError> {
         // The engine looks at this at least every tick; nobody receives it when the engine has ended already.
         let _ = self.stop.send(true);
@@ -119,7 +107,6 @@ impl Handle {
         self.published.borrow().clone()
     }
 
-    /// Waits until the engine stopped.
     pub async fn ended(&self) {
         let _ = self.news.clone().wait_for(|_| false).await;
     }

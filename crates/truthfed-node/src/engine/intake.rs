@@ -18,20 +18,11 @@ use crate::error::{Code, Refusal};
 use crate::reading::read_json;
 use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent};
 
-/// An offer whose form, context and signature are right.
-pub(super) struct CheckedOffer {
+/// A message whose form, context and signature are right.
+pub(super) struct Checked<T> {
     pub(super) member: ClientId,
     pub(super) round: RoundId,
-    pub(super) content: OfferContent,
-    pub(super) digest: Digest,
-    pub(super) envelope: Envelope,
-}
-
-/// A delivery whose form, context and signature are right.
-pub(super) struct CheckedDelivery {
-    pub(super) member: ClientId,
-    pub(super) round: RoundId,
-    pub(super) content: DeliveryContent,
+    pub(super) content: T,
     pub(super) digest: Digest,
     pub(super) envelope: Envelope,
 }
@@ -41,14 +32,14 @@ pub(super) fn offer(
     member: &ClientId,
     round: RoundId,
     envelope: Envelope,
-) -> Result<CheckedOffer, Refusal> {
+) -> Result<Checked<OfferContent>, Refusal> {
     let text = envelope.content.get();
     let content: OfferContent =
         read_json(text.as_bytes()).map_err(|refusal| explain(text, published.dimension, refusal))?;
     check_schema(&content.schema, OFFER_SCHEMA)?;
     check(published, member, round, &content.context, &envelope, OFFER_SCHEMA)?;
     check_gram(published.dimension, content.gram.lower().to_vec())?;
-    Ok(CheckedOffer { member: member.clone(), round, content, digest: envelope.digest(), envelope })
+    Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope })
 }
 
 pub(super) fn delivery(
@@ -56,11 +47,11 @@ pub(super) fn delivery(
     member: &ClientId,
     round: RoundId,
     envelope: Envelope,
-) -> Result<CheckedDelivery, Refusal> {
+) -> Result<Checked<DeliveryContent>, Refusal> {
     let content: DeliveryContent = read_json(envelope.content.get().as_bytes())?;
     check_schema(&content.schema, DELIVERY_SCHEMA)?;
     check(published, member, round, &content.context, &envelope, DELIVERY_SCHEMA)?;
-    Ok(CheckedDelivery { member: member.clone(), round, content, digest: envelope.digest(), envelope })
+    Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope })
 }
 
 /// Looks at the numbers of an offer that cannot be read, since each of them has its own code.
@@ -123,10 +114,8 @@ fn check(
     let info = published.check_member(member)?;
     let refuse = |code, message: String| Err(Refusal::new(code, message));
     if context.member != *member {
-        return refuse(
-            Code::OtherMember,
-            format!("context.member: is {}, the certificate is of {member}", context.member),
-        );
+        let message = format!("context.member: is {}, the certificate is of {member}", context.member);
+        return refuse(Code::OtherMember, message);
     }
     if context.federation != published.federation {
         return refuse(Code::OtherFederation, "context.federation: is another federation".to_owned());
@@ -139,10 +128,8 @@ fn check(
         return Ok(());
     }
     if context.round != round {
-        return refuse(
-            Code::StaleRound,
-            format!("context.round: is {}, the message was sent to {round}", context.round),
-        );
+        let message = format!("context.round: is {}, the message was sent to {round}", context.round);
+        return refuse(Code::StaleRound, message);
     }
     if let Some(open) = published.open.as_ref().filter(|open| open.round == round)
         && open.nonce != context.nonce

@@ -41,13 +41,9 @@ use crate::signature::Signer;
 use crate::store::StoreError;
 use crate::terms::Agreement;
 
-/// What an engine is started with.
 pub struct Setup {
-    /// The name of the federation.
     pub federation: Digest,
-    /// What it agreed on.
     pub agreement: Agreement,
-    /// Signs receipts.
     pub signer: Signer,
     /// Who takes part from the beginning; once the federation has begun, members come and go by requests.
     pub members: Vec<(ClientId, PublicKey, Digest)>,
@@ -55,13 +51,10 @@ pub struct Setup {
     pub checkpoint: Arc<dyn Witness>,
     /// How long the lease lasts without renewal.
     pub lease_ms: u64,
-    /// Its time.
     pub clock: Clock,
-    /// Where it runs.
     pub place: Place,
 }
 
-/// Where an engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// On a thread of its own, which a store may hold up.
@@ -73,7 +66,6 @@ pub enum Place {
 /// Why an engine does not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Operator: the folder and the store belong to different federations, or one is older than the other.
@@ -88,7 +80,6 @@ pub enum EngineError {
     /// Operator: the checkpoint cannot be read or written.
     #[error("checkpoint {path}: {problem}")]
     Checkpoint { path: String, problem: String },
-    /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

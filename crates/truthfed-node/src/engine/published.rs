@@ -72,19 +72,16 @@ impl Members {
     }
 }
 
-/// A member, present or past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberInfo {
     /// Signs its offers.
     pub key: PublicKey,
-    /// The hash of its certificate.
     pub certificate: Digest,
     /// May not take part any more.
     pub is_revoked: bool,
 }
 
-/// The round that is open.
 #[derive(Debug, Clone)]
 pub(super) struct PublishedRound {
     pub(super) round: RoundId,
@@ -99,21 +96,15 @@ pub(super) struct PublishedRound {
 /// Sums since the engine started, for monitoring: never about one member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Rounds settled.
     pub settled: u64,
     /// Rounds that ended without an auction.
     pub aborted: u64,
-    /// Offers taken.
     pub offers: u64,
-    /// Deliveries taken.
     pub deliveries: u64,
     /// Winners that did not deliver.
     pub defaults: u64,
-    /// Payments posted.
     pub payments: u64,
-    /// Transactions committed.
     pub commits: u64,
-    /// Microseconds spent in commits.
     pub commit_us: u64,
 }
 
@@ -128,7 +119,6 @@ impl Published {
         self.news
     }
 
-    /// The last round that ended.
     pub fn closed(&self) -> RoundId {
         self.closed
     }
@@ -137,12 +127,10 @@ impl Published {
         self.open.as_ref().map(|open| open.round)
     }
 
-    /// Sums for monitoring.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// All members, present and past.
     pub fn members(&self) -> &BTreeMap<ClientId, MemberInfo> {
         self.members.by_name()
     }
@@ -152,17 +140,11 @@ impl Published {
         self.members.by_name.get_key_value(name)
     }
 
-    /// Whether a certificate belongs to somebody who was revoked.
-    pub fn is_revoked(&self, certificate: &Digest) -> bool {
-        self.member_of(certificate).is_some_and(|(_, info)| info.is_revoked)
-    }
-
     /// A member that may take part. Fails when it may not.
     pub fn check_member(&self, member: &ClientId) -> Result<&MemberInfo, Refusal> {
         self.members.check(member)
     }
 
-    /// What a member sees.
     pub fn view(&self, member: &ClientId) -> View {
         let open = self.open.as_ref().map(|open| OpenRound {
             round: open.round,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Standing, Terms, Time};
-use truthfed::statistics::Statistics;
 
 use super::draft::Draft;
 use super::published::{Counts, MemberInfo, Members};
@@ -31,7 +30,6 @@ const CHUNK: usize = 1024;
 pub(super) struct StandingBody {
     pub(super) standing: Standing,
     pub(super) members: BTreeMap<ClientId, MemberInfo>,
-    /// Postings so far.
     pub(super) postings: u64,
 }
 
@@ -54,7 +52,6 @@ pub trait Witness: Send + Sync {
     fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError>;
 }
 
-/// In a file.
 impl Witness for PathBuf {
     fn read(&self) -> Result<Option<Checkpoint>, EngineError> {
         read_checkpoint(self)
@@ -78,12 +75,8 @@ impl State {
     /// The state that a store holds; of an empty one, the beginning of a federation as a draft.
     pub(super) fn recover(setup: Setup, store: &mut dyn Store) -> Result<State, EngineError> {
         let terms = setup.agreement.hash();
-        let nothing = Statistics::new(setup.agreement.dimension()).expect("checked terms have a valid dimension");
-        let standing =
-            Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
-        let beginning = StandingBody { standing, members: BTreeMap::new(), postings: 0 };
         let mut state = State {
-            machine: machine(&setup, beginning.standing),
+            machine: beginning(&setup),
             terms,
             moment: Time(0),
             members: Arc::default(),
@@ -109,17 +102,15 @@ impl State {
             let damaged =
                 |error: serde_json::Error| StoreError::Damaged(format!("the standing cannot be read: {error}"));
             let body: StandingBody = serde_json::from_str(&row.body).map_err(damaged)?;
-            self.machine = machine(&self.setup, body.standing);
+            let Setup { agreement, .. } = &self.setup;
+            self.machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), body.standing);
             self.members = Arc::new(Members::new(body.members));
             ledger = Ledger::after(body.postings);
             let last = store.rows(row.entry - 1, 1)?;
             let last = last.first().ok_or(JournalError::BrokenChain(row.entry))?;
             head = Head { number: last.number, hash: last.hash };
         } else {
-            let nothing = Statistics::new(self.setup.agreement.dimension()).expect("a valid dimension");
-            let standing =
-                Standing { members: BTreeMap::new(), settled: nothing, closed: RoundId(0), former: Default::default() };
-            self.machine = machine(&self.setup, standing);
+            self.machine = beginning(&self.setup);
             self.members = Arc::default();
         }
         self.draft = Draft::new(head, ledger);
@@ -143,7 +134,6 @@ impl State {
         Ok(())
     }
 
-    /// The first entries of a federation.
     fn begin(&mut self) {
         let federation = self.setup.federation;
         let (coordinator, terms) = (self.setup.signer.public(), self.setup.agreement.raw().clone());
@@ -281,8 +271,9 @@ impl State {
     }
 }
 
-fn machine(setup: &Setup, standing: Standing) -> Coordinator {
-    Coordinator::resume(Terms::clone(&setup.agreement), setup.agreement.mechanism(), standing)
+/// With no members, and nothing settled.
+fn beginning(Setup { agreement, .. }: &Setup) -> Coordinator {
+    Coordinator::new(Terms::clone(agreement), agreement.mechanism(), [])
 }
 
 fn read<T: serde::de::DeserializeOwned>(number: u64, envelope: &Envelope) -> Result<T, EngineError> {

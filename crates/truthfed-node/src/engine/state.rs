@@ -15,21 +15,21 @@ use truthfed::statistics::Gram;
 
 use super::command::{Command, Kind};
 use super::draft::Draft;
-use super::intake::{CheckedDelivery, CheckedOffer};
+use super::intake::Checked;
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
-use super::receipts::{self, Given, Scope};
+use super::receipts;
 use super::recovery::StandingBody;
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, seal};
-use crate::ledger::{Checkpoint, aggregate_digest};
+use crate::ledger::{Checkpoint, aggregate_digest, sign_offers};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Call, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
+    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, OfferContent, Phase, RECEIPT_SCHEMA,
+    ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
 };
 
-/// Everything the engine knows.
 pub(super) struct State {
     pub(super) setup: Setup,
     pub(super) terms: Digest,
@@ -65,7 +65,6 @@ impl Open {
 }
 
 impl State {
-    /// What its clock shows.
     pub(super) fn now(&self) -> Time {
         self.setup.clock.now()
     }
@@ -75,13 +74,8 @@ impl State {
         self.draft.head().number
     }
 
-    /// When the phase of the open round ends.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.machine.open().map(OpenRound::deadline)
-    }
-
-    pub(super) fn lease_ms(&self) -> u64 {
-        self.setup.lease_ms
     }
 
     pub(super) fn is_changed(&self) -> bool {
@@ -92,7 +86,6 @@ impl State {
         self.draft.batch()
     }
 
-    /// The draft is in the store.
     pub(super) fn committed(&mut self, took: Duration) -> Result<(), EngineError> {
         self.draft.committed();
         self.counts.commits += 1;
@@ -127,22 +120,20 @@ impl State {
         }
     }
 
-    /// Lets time pass.
     pub(super) fn tick(&mut self) {
         self.moment = self.now();
         self.handle_input(Input::Tick).expect("time can always pass");
         self.drain();
     }
 
-    /// What a command does, and the reply to it.
     pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Result<String, Refusal> {
         match kind {
             Kind::Offer(offer) => self.offer(*offer, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
             Kind::Call(member, call) => self.call(member, &call, store),
             Kind::Known(answer) => Ok(answer),
-            Kind::Enrol { member, key, certificate } => self.enrol(member, key, certificate),
-            Kind::Revoke { member } => self.revoke(&member),
+            Kind::Enrol(member, info) => self.enrol(member, info),
+            Kind::Revoke(member) => self.revoke(&member),
             Kind::Read(read) => {
                 read(store);
                 Ok(String::new())
@@ -186,8 +177,8 @@ impl State {
         Ok(json(&AskReply { round }))
     }
 
-    fn offer(&mut self, offer: CheckedOffer, store: &mut dyn Store) -> Result<String, Refusal> {
-        let CheckedOffer { member, round, content, digest, envelope } = offer;
+    fn offer(&mut self, offer: Checked<OfferContent>, store: &mut dyn Store) -> Result<String, Refusal> {
+        let Checked { member, round, content, digest, envelope } = offer;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
@@ -196,11 +187,8 @@ impl State {
         self.request(&member, content.into_request(round))?;
         self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope });
         self.counts.offers += 1;
-        let receipt = self.receipt(&member, round, ReceiptKind::OfferTaken, digest);
-        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
         self.open_mut().offers.insert(member, Taken { digest, commitment });
-        self.drain();
-        Ok(reply)
+        Ok(self.acknowledge(key, digest, ReceiptKind::OfferTaken))
     }
 
     fn decline(&mut self, member: &ClientId, round: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
@@ -217,8 +205,8 @@ impl State {
         Ok(reply)
     }
 
-    fn deliver(&mut self, delivery: CheckedDelivery, store: &mut dyn Store) -> Result<String, Refusal> {
-        let CheckedDelivery { member, round, content, digest, envelope } = delivery;
+    fn deliver(&mut self, delivery: Checked<DeliveryContent>, store: &mut dyn Store) -> Result<String, Refusal> {
+        let Checked { member, round, content, digest, envelope } = delivery;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Delivery };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
@@ -226,30 +214,24 @@ impl State {
         let open = self.machine.open().filter(|open| open.round() == round && open.is_awarded());
         let offered = open.and_then(|open| open.offer(&member));
         let taken = offered.and(self.open.as_ref()).and_then(|open| open.offers.get(&member));
-        let offer = match taken {
+        match taken {
             Some(taken) if content.offer != taken.digest => {
-                let message = "offer: is not the hash of the offer that was taken".to_owned();
-                return Err(Refusal::new(Code::OtherOffer, message));
+                return Err(Refusal::new(Code::OtherOffer, "offer: is not the hash of the offer that was taken"));
             }
             Some(taken) if commitment(content.salt, &content.moment) != taken.commitment => {
-                let message = "moment: is not the one the offer committed to".to_owned();
-                return Err(Refusal::new(Code::MomentNotCommitted, message));
+                return Err(Refusal::new(Code::MomentNotCommitted, "moment: is not the one the offer committed to"));
             }
-            taken => taken.map(|taken| taken.digest),
-        };
+            _ => {}
+        }
         let is_surprising =
             offered.is_some_and(|(offer, samples)| self.is_surprising((&offer.gram, samples), &content.moment));
         self.request(&member, Request::Deliver(round, content.moment))?;
-        let offer = offer.expect("the machine takes deliveries of winners only, and winners have offered");
         if is_surprising {
             tracing::warn!(%round, %member, "a delivery fits what is settled badly: it is taken, have a look");
         }
-        self.draft.record(&Entry::Delivered { round, member: member.clone(), delivery: envelope });
+        self.draft.record(&Entry::Delivered { round, member, delivery: envelope });
         self.counts.deliveries += 1;
-        let receipt = self.receipt(&member, round, ReceiptKind::DeliveryTaken, offer);
-        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
-        self.drain();
-        Ok(reply)
+        Ok(self.acknowledge(key, digest, ReceiptKind::DeliveryTaken))
     }
 
     /// Whether a moment of the right size fits what is settled badly: told in the log, not punished.
@@ -275,11 +257,11 @@ impl State {
         Ok(json(&StatementReply { member: member.clone(), decisions, settlements }))
     }
 
-    fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Result<String, Refusal> {
-        let same = MemberInfo { key, certificate, is_revoked: false };
+    fn enrol(&mut self, member: ClientId, info: MemberInfo) -> Result<String, Refusal> {
+        let MemberInfo { key, certificate, .. } = info;
         match self.members.by_name().get(&member) {
             // The reply was lost.
-            Some(known) if *known == same => return Ok("{}".to_owned()),
+            Some(known) if *known == info => return Ok("{}".to_owned()),
             Some(_) => {
                 let message = format!("{member} is or was a member already: take another name");
                 return Err(Refusal::new(Code::MemberExists, message));
@@ -324,7 +306,6 @@ impl State {
         self.machine.revoke(now, member);
     }
 
-    /// Does what the machine wants done.
     fn drain(&mut self) {
         while let Some(output) = self.machine.poll() {
             match output {
@@ -338,17 +319,16 @@ impl State {
 
     fn awarded(&mut self, round: RoundId, outcome: &Outcome) {
         let federation = self.setup.federation;
-        let open = self.open_mut();
-        let offers = seal(open.offers.iter().map(|(member, taken)| (member, taken.digest)));
-        let signature = receipts::seal(&self.setup.signer, federation, round, offers);
+        let offers = seal(self.opened().offers.iter().map(|(member, taken)| (member, taken.digest)));
+        let signature = sign_offers(&self.setup.signer, federation, round, offers);
         self.draft.record(&Entry::Sealed { round, offers, signature });
         self.draft.record(&Entry::Awarded { round, winners: Award::all(outcome) });
-        let decided = |(member, taken): (&ClientId, &Taken)| {
+        let decided = |member: &ClientId| {
             let payment = outcome.winner(member).map(|winner| winner.payment);
             let kind = if payment.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
-            Given { member: member.clone(), kind, offer: taken.digest, payment }
+            self.receipt(member, round, kind, payment)
         };
-        let given: Vec<Given> = self.open_mut().offers.iter().map(decided).collect();
+        let given = self.opened().offers.keys().map(decided).collect();
         let decisions = self.give(round, RequestKind::Decision, given).into_iter().collect();
         self.open_mut().decisions = Arc::new(decisions);
     }
@@ -386,53 +366,48 @@ impl State {
 
     /// Tells all winners whether they are paid.
     fn settle(&mut self, round: RoundId, outcome: &Outcome, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
-        let open = self.open.as_ref().expect("only an open round ends");
         let void = outcome.winners().iter().filter(|winner| defaulted.contains(&winner.client));
         let void = void.map(|winner| (&winner.client, ReceiptKind::Voided, winner.payment));
         let paid = paid.iter().map(|(member, payment)| (member, ReceiptKind::Paid, *payment));
-        let given = |(member, kind, payment): (&ClientId, ReceiptKind, Amount)| Given {
-            member: member.clone(),
-            kind,
-            offer: open.offers[member].digest,
-            payment: Some(payment),
-        };
-        let given = paid.chain(void).map(given).collect();
+        let receipt = |(member, kind, payment)| self.receipt(member, round, kind, Some(payment));
+        let given = paid.chain(void).map(receipt).collect();
         self.give(round, RequestKind::Settlement, given);
     }
 
     /// Signs receipts that nobody asked for, and keeps them.
-    fn give(&mut self, round: RoundId, kind: RequestKind, given: Vec<Given>) -> Vec<(ClientId, Envelope)> {
-        let scope = self.scope(round);
-        let receipts = receipts::receipts(&self.setup.signer, scope, &given);
+    fn give(&mut self, round: RoundId, kind: RequestKind, given: Vec<ReceiptContent>) -> Vec<(ClientId, Envelope)> {
+        let receipts = receipts::receipts(&self.setup.signer, &given);
         let mut all = Vec::with_capacity(given.len());
-        for (Given { member, offer, .. }, receipt) in given.into_iter().zip(receipts) {
-            let key = RequestKey { member: member.clone(), round, kind };
-            self.keep(key, offer, json(&receipt));
+        for (ReceiptContent { context: Context { member, .. }, offer, .. }, receipt) in given.into_iter().zip(receipts)
+        {
+            self.keep(RequestKey { member: member.clone(), round, kind }, offer, json(&receipt));
             all.push((member, receipt));
         }
         all
     }
 
-    /// Signs everything so far.
     pub(super) fn vouch(&mut self) {
-        let checkpoint = receipts::vouch(&self.setup.signer, self.setup.federation, self.draft.head());
+        let checkpoint = Checkpoint::sign(&self.setup.signer, self.setup.federation, self.draft.head());
         let Checkpoint { entry, head, signature } = checkpoint;
         self.draft.record(&Entry::Checkpoint { entry, head, signature });
         self.checkpoint = Some(checkpoint);
     }
 
-    fn scope(&self, round: RoundId) -> Scope {
-        let open = self.open.as_ref().expect("receipts are given in an open round");
-        Scope { federation: self.setup.federation, round, nonce: open.nonce, terms: self.terms }
+    /// A receipt about the offer of a member in the open round.
+    fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind, payment: Option<Amount>) -> ReceiptContent {
+        let (open, federation) = (self.opened(), self.setup.federation);
+        let context = Context { federation, round, nonce: open.nonce, terms: self.terms, member: member.clone() };
+        let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), open.offers[member].digest);
+        ReceiptContent { schema, context, kind, offer, payment_micros: payment }
     }
 
-    /// The receipt for a request that was taken.
-    fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind, offer: Digest) -> Envelope {
-        receipts::receipt(
-            &self.setup.signer,
-            self.scope(round),
-            &Given { member: member.clone(), kind, offer, payment: None },
-        )
+    /// The reply to an offer or a delivery that was taken.
+    fn acknowledge(&mut self, key: RequestKey, digest: Digest, kind: ReceiptKind) -> String {
+        let content = self.receipt(&key.member, key.round, kind, None);
+        let receipt = self.setup.signer.seal(RECEIPT_SCHEMA, &content);
+        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
+        self.drain();
+        reply
     }
 
     /// The reply to the same request before, if there was one.
@@ -483,6 +458,10 @@ impl State {
         self.open_mut().replies.insert(key, reply.clone());
         self.draft.keep(reply);
         body
+    }
+
+    fn opened(&self) -> &Open {
+        self.open.as_ref().expect("the machine and the engine agree on the open round")
     }
 
     fn open_mut(&mut self) -> &mut Open {

@@ -11,10 +11,7 @@ use crate::journal::Row;
 use crate::store::{Sqlite, Store};
 use crate::terms::RawTerms;
 use crate::testing::{self, Data, Fate, Forwarding};
-use crate::wire::{
-    AskReply, Call, Context, Envelope, OFFER_SCHEMA, OfferContent, ReceiptContent, ReceiptKind, ReceiptReply, Seen,
-    SyncReply, SyncRequest,
-};
+use crate::wire::{Call, Context, Envelope, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest};
 
 const NAMES: [&str; 3] = ["ann", "bob", "cyd"];
 
@@ -22,7 +19,6 @@ fn federation() -> testing::Federation {
     testing::Federation::new(testing::terms(1), &NAMES)
 }
 
-/// A key that is the same in every run of a test.
 fn signer(number: u8) -> Signer {
     testing::Federation::key(number)
 }
@@ -48,6 +44,24 @@ fn begin(folder: &Path) -> Running {
     start(setup(folder), store(folder)).unwrap()
 }
 
+/// A new federation whose engine runs.
+fn new() -> (tempfile::TempDir, Running, Handle) {
+    let folder = testing::folder();
+    let running = begin(folder.path());
+    let handle = running.handle();
+    (folder, running, handle)
+}
+
+async fn take_all(handle: &Handle, steps: &[Step]) {
+    for step in steps {
+        take(handle, *step).await.unwrap();
+    }
+}
+
+fn content<T: serde::de::DeserializeOwned>(envelope: &Envelope) -> T {
+    serde_json::from_str(envelope.content.get()).unwrap()
+}
+
 fn context(handle: &Handle, number: usize) -> Context {
     let (name, ..) = member(number);
     let open = handle.published().view(&name).open.unwrap();
@@ -67,7 +81,7 @@ fn offer(handle: &Handle, number: usize) -> Envelope {
 
 fn delivery(handle: &Handle, number: usize) -> Envelope {
     let decision = handle.published().view(&member(number).0).open.unwrap().decision.unwrap();
-    let ReceiptContent { offer, .. } = serde_json::from_str(decision.content.get()).unwrap();
+    let ReceiptContent { offer, .. } = content(&decision);
     federation().sign_delivery(&data(number).delivery(context(handle, number), offer))
 }
 
@@ -104,54 +118,45 @@ async fn take(handle: &Handle, step: Step) -> Result<String, Refusal> {
 }
 
 fn envelope_round(envelope: &Envelope) -> RoundId {
-    let content: serde_json::Value = serde_json::from_str(envelope.content.get()).unwrap();
-    RoundId(content["context"]["round"].as_u64().unwrap())
+    RoundId(content::<serde_json::Value>(envelope)["context"]["round"].as_u64().unwrap())
 }
 
 fn journal(folder: &Path) -> Vec<Row> {
     store(folder).rows(0, 10_000).unwrap()
 }
 
-/// The journal of two rounds that nothing disturbed.
 async fn undisturbed() -> Vec<Row> {
-    let folder = testing::folder();
-    let running = begin(folder.path());
-    for step in two_rounds() {
-        take(&running.handle(), step).await.unwrap();
-    }
+    let (folder, running, handle) = new();
+    take_all(&handle, &two_rounds()).await;
     running.stop().await.unwrap();
     journal(folder.path())
 }
 
 #[tokio::test]
 async fn a_round_is_settled_and_everyone_holds_receipts() {
-    let folder = testing::folder();
-    let running = begin(folder.path());
-    let handle = running.handle();
-    for step in ROUND {
-        take(&handle, step).await.unwrap();
-    }
+    let (_folder, running, handle) = new();
+    take_all(&handle, &ROUND).await;
     let view = handle.published().view(&member(2).0);
     assert_eq!((view.closed, view.open.is_none()), (RoundId(1), true));
-    let reply = handle.call(&member(0).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
-    let reply: SyncReply = serde_json::from_str(&reply).unwrap();
+    let sync = async |number: usize| {
+        let reply = handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
+        serde_json::from_str::<SyncReply>(&reply).unwrap()
+    };
+    let reply = sync(0).await;
     let snapshot = reply.snapshot.unwrap();
     assert_eq!((snapshot.statistics.samples(), snapshot.statistics.moment()), (8, [5.0].as_slice()));
     assert!(reply.receipts[0].is_signed_by(&signer(0).public(), crate::wire::RECEIPT_SCHEMA));
-    let paid: ReceiptContent = serde_json::from_str(reply.receipts[0].content.get()).unwrap();
+    let paid: ReceiptContent = content(&reply.receipts[0]);
     assert_eq!((paid.kind, paid.payment_micros), (ReceiptKind::Paid, Some(Amount::from_units(9))));
     // Who lost is owed nothing, and has nothing settled.
-    let reply = handle.call(&member(2).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
-    let reply: SyncReply = serde_json::from_str(&reply).unwrap();
+    let reply = sync(2).await;
     assert!(reply.receipts.is_empty() && reply.snapshot.unwrap().settled.is_none());
     running.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_one_member_says_is_no_news_to_the_others() {
-    let folder = testing::folder();
-    let running = begin(folder.path());
-    let handle = running.handle();
+    let (_folder, running, handle) = new();
     let mut news = vec![handle.published().news()];
     for step in ROUND {
         take(&handle, step).await.unwrap();
@@ -167,34 +172,6 @@ async fn what_one_member_says_is_no_news_to_the_others() {
         assert_eq!(seen.is_latest(latest), is_latest);
         handle.call(&member(0).0, Call::View(seen)).await.unwrap();
     }
-    running.stop().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_repeated_request_gets_the_same_bytes_and_a_changed_one_is_refused() {
-    let folder = testing::folder();
-    let running = begin(folder.path());
-    let handle = running.handle();
-    take(&handle, Step::Ask).await.unwrap();
-    let envelope = offer(&handle, 0);
-    let (name, signer, _) = member(0);
-    let first = handle.call(&name, Call::Offer(RoundId(1), envelope.clone())).await.unwrap();
-    let receipt: ReceiptReply = serde_json::from_str(&first).unwrap();
-    let receipt: ReceiptContent = serde_json::from_str(receipt.receipt.content.get()).unwrap();
-    assert_eq!((receipt.kind, receipt.offer), (ReceiptKind::OfferTaken, envelope.digest()));
-    assert_eq!(handle.call(&name, Call::Offer(RoundId(1), envelope.clone())).await.unwrap(), first);
-    let mut changed: OfferContent = serde_json::from_str(envelope.content.get()).unwrap();
-    changed.ask_micros = Amount::from_units(4);
-    let changed = signer.seal(OFFER_SCHEMA, &changed);
-    assert_eq!(handle.call(&name, Call::Offer(RoundId(1), changed)).await.unwrap_err().code, Code::ConflictingRetry);
-    assert_eq!(handle.call(&name, Call::Decline(RoundId(1))).await.unwrap_err().code, Code::ConflictingRetry);
-    for step in &ROUND[2..] {
-        take(&handle, *step).await.unwrap();
-    }
-    // The round is over, and the reply is still the same.
-    assert_eq!(handle.call(&name, Call::Offer(RoundId(1), envelope)).await.unwrap(), first);
-    let asked: AskReply = serde_json::from_str(&take(&handle, Step::Ask).await.unwrap()).unwrap();
-    assert_eq!(asked.round, RoundId(2));
     running.stop().await.unwrap();
 }
 
@@ -288,11 +265,8 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
 
 #[tokio::test]
 async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
-    let folder = testing::folder();
-    let running = begin(folder.path());
-    for step in ROUND {
-        take(&running.handle(), step).await.unwrap();
-    }
+    let (folder, running, handle) = new();
+    take_all(&handle, &ROUND).await;
     running.stop().await.unwrap();
     // A store from before: nothing in it yet.
     let older = testing::folder();
@@ -311,49 +285,23 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
 
 #[tokio::test]
 async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_without_it() {
-    let folder = testing::folder();
-    let mut running = begin(folder.path());
-    let handle = running.handle();
-    take(&handle, Step::Ask).await.unwrap();
-    take(&handle, Step::Offer(0)).await.unwrap();
-    take(&handle, Step::Offer(2)).await.unwrap();
+    let (folder, running, handle) = new();
+    take_all(&handle, &[Step::Ask, Step::Offer(0), Step::Offer(2)]).await;
     handle.revoke(member(2).0).await.unwrap();
-    assert!(handle.published().is_revoked(&member(2).2));
+    assert!(handle.published().member_of(&member(2).2).unwrap().1.is_revoked);
     assert_eq!(take(&handle, Step::Offer(2)).await.unwrap_err().code, Code::MemberRevoked);
     assert_eq!(handle.call(&"eve".parse().unwrap(), Call::Ask).await.unwrap_err().code, Code::NotAMember);
     let taken = handle.enrol(member(2).0, member(2).1.public(), member(2).2).await.unwrap_err();
     assert_eq!(taken.code, Code::MemberExists);
     running.stop().await.unwrap();
-    running = begin(folder.path());
+    let running = begin(folder.path());
     let handle = running.handle();
-    assert!(handle.published().is_revoked(&member(2).2));
+    assert!(handle.published().member_of(&member(2).2).unwrap().1.is_revoked);
     // Only ann and bob are left, and one of them is enough.
     take(&handle, Step::Offer(1)).await.unwrap();
     let decisions = [0, 1, 2].map(|number| handle.published().view(&member(number).0).open.unwrap().decision);
-    let kinds = decisions.map(|decision| {
-        decision.map(|decision| serde_json::from_str::<ReceiptContent>(decision.content.get()).unwrap().kind)
-    });
+    let kinds = decisions.map(|decision| decision.map(|decision| content::<ReceiptContent>(&decision).kind));
     assert_eq!(kinds, [Some(ReceiptKind::Won), Some(ReceiptKind::Lost), None]);
     take(&handle, Step::Deliver(0)).await.unwrap();
-    running.stop().await.unwrap();
-}
-
-#[tokio::test]
-async fn an_enrolment_or_a_revocation_whose_reply_was_lost_is_answered_again_and_changes_nothing() {
-    let folder = testing::folder();
-    let running = begin(folder.path());
-    let handle = running.handle();
-    let dan: ClientId = "dan".parse().unwrap();
-    let (key, certificate) = (signer(9).public(), Digest::of(b"dan"));
-    let first = handle.enrol(dan.clone(), key, certificate).await.unwrap();
-    let version = handle.published().entries();
-    assert_eq!(handle.enrol(dan.clone(), key, certificate).await.unwrap(), first);
-    assert_eq!(handle.enrol(dan.clone(), key, Digest::of(b"other")).await.unwrap_err().code, Code::MemberExists);
-    assert_eq!(handle.published().entries(), version);
-    let first = handle.revoke(dan.clone()).await.unwrap();
-    let version = handle.published().entries();
-    assert_eq!(handle.revoke(dan.clone()).await.unwrap(), first);
-    assert_eq!(handle.enrol(dan, key, certificate).await.unwrap_err().code, Code::MemberExists);
-    assert_eq!(handle.published().entries(), version);
     running.stop().await.unwrap();
 }

@@ -29,22 +29,16 @@ struct Pending {
 /// Why an entry moves no money. The coordinator's bug, or an altered journal; nothing is changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    /// Something else ended, or was awarded, before a round was settled.
     #[error("payments of round {pending} are pending while round {round} is awarded or ends")]
     StillPending { round: RoundId, pending: RoundId },
-    /// A round is awarded a second time.
     #[error("round {round} is awarded after round {last}")]
     AwardedBefore { round: RoundId, last: RoundId },
-    /// A winner is named twice.
     #[error("{member} wins round {round} twice")]
     WinsTwice { round: RoundId, member: ClientId },
-    /// A round is settled that is not awarded, or a second time.
     #[error("round {0} is settled, but nothing of it is pending")]
     NothingPending(RoundId),
-    /// A payment is posted or voided that is not pending, or a second time.
     #[error("no payment to {member} is pending in round {round}")]
     NotPending { round: RoundId, member: ClientId },
-    /// A payment is neither posted nor voided.
     #[error("round {round} is settled, but the payment to {member} is neither posted nor voided")]
     Unresolved { round: RoundId, member: ClientId },
 }
@@ -55,7 +49,6 @@ impl Ledger {
         Ledger { postings, ..Ledger::default() }
     }
 
-    /// Postings so far.
     pub fn postings(&self) -> u64 {
         self.postings
     }

@@ -19,7 +19,8 @@ use truthfed::protocol::RoundId;
 pub use self::book::{Ledger, LedgerError};
 pub use self::statement::{Line, LineState, Statement, StatementError, Totals};
 pub use self::verify::{Fault, Problem, Report, Trust, verify};
-pub use self::vouch::{CHECKPOINT_SCHEMA, Checkpoint, SEAL_SCHEMA, aggregate_digest, checkpoint_bytes, sealed_bytes};
+pub(crate) use self::vouch::sign_offers;
+pub use self::vouch::{Checkpoint, aggregate_digest};
 
 /// Whose money.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -43,7 +44,6 @@ pub struct Posting {
     pub round: RoundId,
     /// Whose payment it is about.
     pub member: ClientId,
-    /// The account that changes.
     pub account: Account,
     /// By how much, in micro-units; negative when it loses.
     pub micros: i64,

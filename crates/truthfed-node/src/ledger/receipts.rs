@@ -12,7 +12,7 @@ use truthfed::protocol::RoundId;
 
 use super::{Line, LineState, Statement};
 use crate::digest::{Digest, PublicKey};
-use crate::wire::{Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
+use crate::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
 
 /// What a member knows from its own bundle.
 #[derive(Debug, Clone)]
@@ -26,11 +26,9 @@ pub struct Bundle {
 /// What right receipts come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Summary {
-    /// Receipts that were checked.
     pub receipts: u64,
     /// Rounds they are about.
     pub rounds: u64,
-    /// Payments that were posted.
     pub payments: u64,
     /// Posted, in micro-units.
     pub posted_micros: i128,
@@ -39,19 +37,16 @@ pub struct Summary {
 /// Why receipts are not right; `receipt` counts from 0.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
-    /// Not a receipt.
     #[error("receipt {receipt} cannot be read: {problem}")]
     Unreadable { receipt: usize, problem: String },
     /// Not the coordinator's: it proves nothing.
     #[error("receipt {0} is not signed by the coordinator")]
     Signature(usize),
-    /// For another member or federation.
     #[error("receipt {receipt} is of another {what}")]
     Context { receipt: usize, what: &'static str },
     /// Coordinator: it signed two things that cannot both be true.
     #[error("receipts of round {round} contradict each other: {one} and {other}")]
     Contradiction { round: RoundId, one: String, other: String },
-    /// The statement is somebody else's.
     #[error("the statement is of {0}")]
     OtherStatement(String),
     /// Coordinator: the ledger says something else than it signed.
@@ -59,11 +54,9 @@ pub enum ReceiptError {
     Differs { round: RoundId, receipt: String, statement: String },
 }
 
-/// What receipts say of one round.
 #[derive(Default)]
 struct Told {
     first: Option<ReceiptContent>,
-    taken: bool,
     decision: Option<(ReceiptKind, Option<Amount>)>,
     delivered: bool,
     settlement: Option<(ReceiptKind, Option<Amount>)>,
@@ -138,11 +131,11 @@ impl Told {
             return contradiction(format!("offer {}", first.offer), format!("offer {}", content.offer));
         }
         if first.context != content.context {
-            return contradiction(context_words(first), context_words(content));
+            return contradiction(context_words(&first.context), context_words(&content.context));
         }
         let told = (content.kind, content.payment_micros);
         match content.kind {
-            ReceiptKind::OfferTaken => self.taken = true,
+            ReceiptKind::OfferTaken => {}
             ReceiptKind::DeliveryTaken => self.delivered = true,
             ReceiptKind::Won | ReceiptKind::Lost => {
                 let before = *self.decision.get_or_insert(told);
@@ -234,9 +227,8 @@ fn line_words(line: &Line) -> String {
     line.payment_micros.map_or_else(|| state.to_owned(), |payment| format!("{state} {payment}"))
 }
 
-fn context_words(content: &ReceiptContent) -> String {
-    let context = &content.context;
-    format!("nonce {} under terms {}", context.nonce, context.terms)
+fn context_words(Context { nonce, terms, .. }: &Context) -> String {
+    format!("nonce {nonce} under terms {terms}")
 }
 
 #[cfg(test)]
@@ -351,13 +343,12 @@ mod tests {
     fn receipts_of_others_prove_nothing() {
         let played = Played::with_rounds();
         let receipts = &played.receipts("a");
-        let mut forged = bundle(&played, "a");
-        forged.coordinator = Signer::random().public();
+        let own = bundle(&played, "a");
+        let forged = Bundle { coordinator: Signer::random().public(), ..own.clone() };
+        let elsewhere = Bundle { federation: Digest::of(b"other"), ..own };
+        let context = |what| ReceiptError::Context { receipt: 0, what };
         assert_eq!(check(&forged, receipts, None), Err(ReceiptError::Signature(0)));
-        let other = check(&bundle(&played, "b"), receipts, None);
-        assert_eq!(other, Err(ReceiptError::Context { receipt: 0, what: "member" }));
-        let mut elsewhere = bundle(&played, "a");
-        elsewhere.federation = Digest::of(b"other");
-        assert_eq!(check(&elsewhere, receipts, None), Err(ReceiptError::Context { receipt: 0, what: "federation" }));
+        assert_eq!(check(&bundle(&played, "b"), receipts, None), Err(context("member")));
+        assert_eq!(check(&elsewhere, receipts, None), Err(context("federation")));
     }
 }

@@ -8,7 +8,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use crate::digest::Digest;
-use crate::journal::{Award, Entry, Head, JournalError};
+use crate::journal::{Entry, Head, JournalError};
 use crate::store::{Store, StoreError};
 use crate::wire::OfferContent;
 
@@ -35,16 +35,13 @@ pub struct Statement {
 #[serde(deny_unknown_fields)]
 pub struct Line {
     pub round: RoundId,
-    /// The hash of the offer.
     pub offer: Digest,
     pub ask_micros: Amount,
-    /// What became of it.
     pub state: LineState,
     /// The payment, when won.
     pub payment_micros: Option<Amount>,
 }
 
-/// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineState {
@@ -54,7 +51,6 @@ pub enum LineState {
     Withdrawn,
     /// The round ended without an auction.
     Aborted,
-    /// It did not win.
     Lost,
     /// It won; the payment waits for the delivery.
     Pending,
@@ -64,18 +60,14 @@ pub enum LineState {
     Voided,
 }
 
-/// Sums over the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Totals {
     /// Rounds in which it offered.
     pub offers: u64,
     pub won: u64,
-    /// Posted, in micro-units.
     pub posted_micros: i128,
-    /// Pending, in micro-units.
     pub pending_micros: i128,
-    /// Voided, in micro-units.
     pub voided_micros: i128,
 }
 
@@ -85,7 +77,6 @@ pub enum StatementError {
     /// Operator: nobody of that name was ever enrolled.
     #[error("{0} is not, and was not, a member of this federation")]
     NotAMember(ClientId),
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Operator: the journal is damaged.
@@ -97,7 +88,7 @@ impl Statement {
     /// Reads the whole journal of a store for one member. Fails when the journal cannot be read, or does not know the
     /// member.
     pub fn read(store: &mut dyn Store, member: &ClientId) -> Result<Statement, StatementError> {
-        let mut reading = Reading::new(member.clone());
+        let mut reading = Reading { member: member.clone(), federation: None, is_known: false, lines: BTreeMap::new() };
         let mut head = Head::START;
         loop {
             let rows = store.rows(head.number, CHUNK)?;
@@ -112,11 +103,12 @@ impl Statement {
         if !reading.is_known {
             return Err(StatementError::NotAMember(member.clone()));
         }
-        Ok(reading.finish(head.number))
+        let lines: Vec<Line> = reading.lines.into_values().collect();
+        let (member, federation, totals) = (reading.member, reading.federation, Totals::of(&lines));
+        Ok(Statement { member, federation, entry: head.number, lines, totals })
     }
 }
 
-/// A statement while the journal is read.
 struct Reading {
     member: ClientId,
     federation: Option<Digest>,
@@ -125,10 +117,6 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(member: ClientId) -> Reading {
-        Reading { member, federation: None, is_known: false, lines: BTreeMap::new() }
-    }
-
     fn follow(&mut self, number: u64, entry: &Entry) -> Result<(), JournalError> {
         match entry {
             Entry::Genesis { federation, .. } => self.federation = Some(*federation),
@@ -144,13 +132,19 @@ impl Reading {
                 let line = Line { round: *round, offer, ask_micros, state: LineState::Open, payment_micros: None };
                 self.lines.insert(*round, line);
             }
-            Entry::Awarded { round, winners } => self.awarded(*round, winners),
+            Entry::Awarded { round, winners } => {
+                let award = winners.iter().find(|award| award.member == self.member);
+                if let Some(line) = self.line(*round, LineState::Open) {
+                    line.state = if award.is_some() { LineState::Pending } else { LineState::Lost };
+                    line.payment_micros = award.map(|award| award.payment_micros);
+                }
+            }
             Entry::Settled { round, paid, defaulted, .. } => {
                 self.resolve(*round, paid, LineState::Posted);
                 self.resolve(*round, defaulted, LineState::Voided);
             }
             Entry::Aborted { round, .. } => {
-                if let Some(line) = self.lines.get_mut(round).filter(|line| line.state == LineState::Open) {
+                if let Some(line) = self.line(*round, LineState::Open) {
                     line.state = LineState::Aborted;
                 }
             }
@@ -159,29 +153,17 @@ impl Reading {
         Ok(())
     }
 
-    fn awarded(&mut self, round: RoundId, winners: &[Award]) {
-        let Some(line) = self.lines.get_mut(&round).filter(|line| line.state == LineState::Open) else { return };
-        match winners.iter().find(|award| award.member == self.member) {
-            Some(award) => {
-                (line.state, line.payment_micros) = (LineState::Pending, Some(award.payment_micros));
-            }
-            None => line.state = LineState::Lost,
-        }
-    }
-
     fn resolve(&mut self, round: RoundId, members: &[ClientId], state: LineState) {
-        if !members.contains(&self.member) {
-            return;
-        }
-        if let Some(line) = self.lines.get_mut(&round).filter(|line| line.state == LineState::Pending) {
+        if members.contains(&self.member)
+            && let Some(line) = self.line(round, LineState::Pending)
+        {
             line.state = state;
         }
     }
 
-    fn finish(self, entry: u64) -> Statement {
-        let lines: Vec<Line> = self.lines.into_values().collect();
-        let totals = Totals::of(&lines);
-        Statement { member: self.member, federation: self.federation, entry, lines, totals }
+    /// The line of a round, if it is in that state.
+    fn line(&mut self, round: RoundId, state: LineState) -> Option<&mut Line> {
+        self.lines.get_mut(&round).filter(|line| line.state == state)
     }
 }
 
@@ -208,6 +190,10 @@ mod tests {
     use crate::ledger::Account;
     use crate::testing::{Played, id};
 
+    fn read(played: &Played, name: &str) -> Statement {
+        Statement::read(&mut played.store(), &id(name)).unwrap()
+    }
+
     fn states(statement: &Statement) -> Vec<(u64, LineState)> {
         statement.lines.iter().map(|line| (line.round.0, line.state)).collect()
     }
@@ -215,12 +201,10 @@ mod tests {
     #[test]
     fn a_statement_says_what_became_of_every_offer() {
         let played = Played::with_rounds();
-        let mut store = played.store();
-        let mut read = |name: &str| Statement::read(&mut store, &id(name)).unwrap();
+        let read = |name: &str| read(&played, name);
         // It declined in the second round, and was revoked in the third.
-        let revoked = read("e");
-        assert_eq!(revoked.lines.iter().map(|line| line.round.0).collect::<Vec<_>>(), [1, 3]);
-        assert_eq!(revoked.lines[1].state, LineState::Withdrawn);
+        let revoked = states(&read("e"));
+        assert_eq!((revoked.len(), revoked[0].0, revoked[1]), (2, 1, (3, LineState::Withdrawn)));
         // One winner of the second round did not deliver.
         let voided = ["a", "b", "c", "d"].iter().filter(|name| states(&read(name)).contains(&(2, LineState::Voided)));
         assert_eq!(voided.count(), 1);
@@ -233,13 +217,12 @@ mod tests {
     #[test]
     fn the_totals_of_a_statement_are_what_was_posted() {
         let played = Played::with_rounds();
-        let mut store = played.store();
-        let mut won = 0;
+        let (postings, mut won) = (played.store().postings, 0);
         for name in ["a", "b", "c", "d", "e"] {
             let account = Account::Member(id(name));
-            let posted = store.postings.iter().filter(|posting| posting.account == account);
+            let posted = postings.iter().filter(|posting| posting.account == account);
             let posted: i128 = posted.map(|posting| i128::from(posting.micros)).sum();
-            let statement = Statement::read(&mut store, &id(name)).unwrap();
+            let statement = read(&played, name);
             assert_eq!((statement.totals.posted_micros, statement.totals.pending_micros), (posted, 0));
             won += statement.totals.won;
             let text = serde_json::to_string(&statement).unwrap();
@@ -253,10 +236,9 @@ mod tests {
         let mut played = Played::new(&["a", "b"]);
         played.ask("a");
         played.offer("a", 3);
-        let read = |played: &Played| Statement::read(&mut played.store(), &id("a")).unwrap();
-        assert_eq!(states(&read(&played)), [(1, LineState::Open)]);
+        assert_eq!(states(&read(&played, "a")), [(1, LineState::Open)]);
         played.decline("b");
-        let pending = read(&played);
+        let pending = read(&played, "a");
         assert_eq!(states(&pending), [(1, LineState::Pending)]);
         assert_eq!(pending.totals.pending_micros, 100_000_000);
     }

@@ -5,21 +5,27 @@ use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
 
 use crate::digest::{Digest, PublicKey, Signature};
-use crate::signature::is_signed_by;
+use crate::journal::Head;
+use crate::signature::{Signer, is_signed_by};
 
 /// Schema of the signature under the hash of a round's offers.
-pub const SEAL_SCHEMA: &str = "truthfed.seal/1";
+const SEAL_SCHEMA: &str = "truthfed.seal/1";
 /// Schema of the signature under the end of the journal.
-pub const CHECKPOINT_SCHEMA: &str = "truthfed.checkpoint/1";
+const CHECKPOINT_SCHEMA: &str = "truthfed.checkpoint/1";
 
-/// The bytes that seal the offers of a round.
-pub fn sealed_bytes(federation: Digest, round: RoundId, offers: Digest) -> Vec<u8> {
-    format!("{federation} {round} {offers}").into_bytes()
+/// The coordinator's signature under the hash of a round's offers.
+pub(crate) fn sign_offers(signer: &Signer, federation: Digest, round: RoundId, offers: Digest) -> Signature {
+    signer.sign(SEAL_SCHEMA, format!("{federation} {round} {offers}").as_bytes())
 }
 
-/// The bytes that vouch for the journal up to an entry.
-pub fn checkpoint_bytes(federation: Digest, entry: u64, head: Digest) -> Vec<u8> {
-    format!("{federation} {entry} {head}").into_bytes()
+pub(super) fn are_signed_by(
+    key: &PublicKey,
+    federation: Digest,
+    round: RoundId,
+    offers: Digest,
+    signature: &Signature,
+) -> bool {
+    is_signed_by(key, SEAL_SCHEMA, format!("{federation} {round} {offers}").as_bytes(), signature)
 }
 
 /// The coordinator's word for everything up to an entry, kept beside the store.
@@ -34,10 +40,14 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Whether the coordinator of a federation signed it.
+    pub(crate) fn sign(signer: &Signer, federation: Digest, Head { number, hash }: Head) -> Checkpoint {
+        let signature = signer.sign(CHECKPOINT_SCHEMA, format!("{federation} {number} {hash}").as_bytes());
+        Checkpoint { entry: number, head: hash, signature }
+    }
+
     pub fn is_signed_by(&self, key: &PublicKey, federation: Digest) -> bool {
-        let content = checkpoint_bytes(federation, self.entry, self.head);
-        is_signed_by(key, CHECKPOINT_SCHEMA, &content, &self.signature)
+        let content = format!("{federation} {} {}", self.entry, self.head);
+        is_signed_by(key, CHECKPOINT_SCHEMA, content.as_bytes(), &self.signature)
     }
 }
 

@@ -37,12 +37,10 @@ pub enum LocationError {
 }
 
 impl Location {
-    /// The location of an SQLite file.
     pub fn file(path: impl Into<PathBuf>) -> Location {
         Location(Inner::File(path.into()))
     }
 
-    /// The path, if it is a file.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {
             Inner::File(path) => Some(path),

@@ -34,21 +34,16 @@ static SERVERS: [Server; 1] = [Server {
     open_existing: |url| Ok(Box::new(Postgres::open_existing(url)?)),
 }];
 
-/// What a coordinator needs of a database.
+/// What a coordinator needs of a database. Every call fails when the database does not answer.
 pub trait Store: Send {
     /// Takes the lease if nobody holds it, or its holder has not renewed it in time. Every grant has a higher epoch.
-    ///
-    /// # Errors
     /// [`StoreError::Held`] while somebody else holds it.
     fn acquire(&mut self, lease_ms: u64) -> Result<Lease, StoreError>;
 
-    /// Holds the lease for longer.
-    ///
-    /// # Errors
-    /// [`StoreError::NotLeader`] when somebody else has taken it meanwhile.
+    /// Holds the lease for longer. [`StoreError::NotLeader`] when somebody else has taken it meanwhile.
     fn renew(&mut self, lease: Lease, lease_ms: u64) -> Result<(), StoreError>;
 
-    /// Gives the lease back, so that the next coordinator need not wait. Fails when the database does not answer.
+    /// Gives the lease back, so that the next coordinator need not wait.
     fn release(&mut self, lease: Lease) -> Result<(), StoreError>;
 
     /// Writes a batch in one transaction.
@@ -59,26 +54,23 @@ pub trait Store: Send {
     /// tries to find out by reading.
     fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError>;
 
-    /// The end of the journal. Fails when the database does not answer.
+    /// The end of the journal.
     fn head(&mut self) -> Result<Head, StoreError>;
 
-    /// The last standing, if a round has ended. Fails when the database does not answer.
+    /// The last standing, if a round has ended.
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError>;
 
-    /// At most `most` rows of the journal, those after entry `after`, in order. Fails when the database does not
-    /// answer.
+    /// At most `most` rows of the journal, those after entry `after`, in order.
     fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError>;
 
-    /// The reply that was given to a request, if it was taken. Fails when the database does not answer.
+    /// The reply that was given to a request, if it was taken.
     fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError>;
 
-    /// All replies of one kind to one member for rounds above `after`, by round: its receipts. Fails when the database
-    /// does not answer.
+    /// All replies of one kind to one member for rounds above `after`, by round: its receipts.
     fn replies(&mut self, member: &ClientId, kind: RequestKind, after: RoundId)
     -> Result<Vec<StoredReply>, StoreError>;
 
-    /// At most `most` postings of the ledger, those after number `after`, in order. Fails when the database does not
-    /// answer.
+    /// At most `most` postings of the ledger, those after number `after`, in order.
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError>;
 }
 
@@ -89,14 +81,11 @@ pub struct Lease {
     pub epoch: u64,
 }
 
-/// What one transaction writes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     /// Next rows of the journal; the first must follow the end of the journal.
     pub rows: Vec<Row>,
-    /// Replies to what was taken.
     pub replies: Vec<StoredReply>,
-    /// Postings that follow from the rows.
     pub postings: Vec<Posting>,
     /// The standing after a round ended; replaces the one before.
     pub standing: Option<StandingRow>,
@@ -144,13 +133,11 @@ impl RequestKind {
         [RequestKind::Offer, RequestKind::Delivery, RequestKind::Decision, RequestKind::Settlement];
 }
 
-/// A reply, and what it was given to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredReply {
     pub key: RequestKey,
     /// The hash of its body.
     pub request: Digest,
-    /// The reply as JSON.
     pub body: String,
 }
 
@@ -190,7 +177,6 @@ pub enum StoreError {
     /// The batch contradicts what is kept, such as a second reply to one request: a bug, or another writer.
     #[error("the batch contradicts what is kept: {0}")]
     Conflict(String),
-    /// The journal itself.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

@@ -1,6 +1,5 @@
 //! What every store must do, tried on each of them.
 
-use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use super::postgres::place::Database;
@@ -9,7 +8,7 @@ use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreErro
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::{Account, Posting};
-use crate::testing::Place;
+use crate::testing::{Place, id};
 
 /// Longer than any test takes.
 const LONG_MS: u64 = 600_000;
@@ -47,8 +46,10 @@ suite! { sqlite: File, postgres: Database => {
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
 }}
 
-fn id(name: &str) -> ClientId {
-    name.parse().unwrap()
+fn open(place: &dyn Place) -> (Box<dyn Store>, Lease) {
+    let mut store = place.open();
+    let lease = store.acquire(LONG_MS).unwrap();
+    (store, lease)
 }
 
 /// The next rows after a head, which moves on.
@@ -93,7 +94,6 @@ fn only_rows(rows: Vec<Row>) -> Batch {
     Batch { rows, ..Batch::default() }
 }
 
-/// Everything in a store.
 fn contents(store: &mut dyn Store) -> (Head, Vec<Row>, Vec<Posting>, Option<StandingRow>) {
     (
         store.head().unwrap(),
@@ -103,11 +103,27 @@ fn contents(store: &mut dyn Store) -> (Head, Vec<Row>, Vec<Posting>, Option<Stan
     )
 }
 
-fn check_nothing_written(store: &mut dyn Store, lease: Lease, batch: &Batch, expected: fn(&StoreError) -> bool) {
+type Change = fn(&mut Batch);
+type Expected = fn(&StoreError) -> bool;
+
+fn is_conflict(error: &StoreError) -> bool {
+    matches!(error, StoreError::Conflict(_))
+}
+
+fn check_nothing_written(store: &mut dyn Store, lease: Lease, batch: &Batch, expected: Expected) {
     let before = contents(store);
     let error = store.commit(lease, batch).unwrap_err();
     assert!(expected(&error), "{error:?}");
     assert_eq!(contents(store), before);
+}
+
+/// Batches that differ from a good one, and why each is refused.
+fn check_refused(store: &mut dyn Store, lease: Lease, good: &Batch, changes: &[(Change, Expected)]) {
+    for (change, expected) in changes {
+        let mut batch = good.clone();
+        change(&mut batch);
+        check_nothing_written(store, lease, &batch, *expected);
+    }
 }
 
 fn what_was_committed_is_there_after_opening_again(place: &dyn Place) {
@@ -136,34 +152,25 @@ fn what_was_committed_is_there_after_opening_again(place: &dyn Place) {
 }
 
 fn a_batch_is_written_whole_or_not_at_all(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     let mut head = Head::START;
-    let first = full_batch(&mut head);
-    store.commit(lease, &first).unwrap();
+    store.commit(lease, &full_batch(&mut head)).unwrap();
     let good = full_batch(&mut head);
-    let conflict = |error: &StoreError| matches!(error, StoreError::Conflict(_));
-    let mut batch = good.clone();
-    batch.replies.push(first.replies[0].clone());
-    check_nothing_written(store.as_mut(), lease, &batch, conflict);
+    let changes: [(Change, Expected); 4] = [
+        (|batch| batch.replies.push(first_batch().replies[0].clone()), is_conflict),
+        (|batch| batch.postings[1].entry = 99, is_conflict),
+        (|batch| batch.standing = Some(StandingRow { entry: 99, body: String::new() }), is_conflict),
+        // Paid twice in one round.
+        (|batch| batch.postings.iter_mut().for_each(|posting| posting.round = RoundId(1)), is_conflict),
+    ];
+    check_refused(store.as_mut(), lease, &good, &changes);
     assert_eq!(store.reply(&good.replies[0].key).unwrap(), None);
-    let mut batch = good.clone();
-    batch.postings[1].entry = 99;
-    check_nothing_written(store.as_mut(), lease, &batch, conflict);
-    let mut batch = good.clone();
-    batch.standing = Some(StandingRow { entry: 99, body: String::new() });
-    check_nothing_written(store.as_mut(), lease, &batch, conflict);
-    // Paid twice in one round.
-    let mut batch = good.clone();
-    batch.postings.iter_mut().for_each(|posting| posting.round = first.postings[0].round);
-    check_nothing_written(store.as_mut(), lease, &batch, conflict);
     store.commit(lease, &good).unwrap();
     assert_eq!(store.head().unwrap(), head);
 }
 
 fn a_batch_that_does_not_follow_the_journal_is_refused(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     let all = first_rows(5);
     store.commit(lease, &only_rows(all[..2].to_vec())).unwrap();
     for start in [0, 1, 3] {
@@ -174,31 +181,21 @@ fn a_batch_that_does_not_follow_the_journal_is_refused(place: &dyn Place) {
 }
 
 fn a_batch_must_chain_and_its_postings_must_follow(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
-    let good = first_batch();
-    let broken = |error: &StoreError| matches!(error, StoreError::Journal(JournalError::BrokenChain(_)));
-    let mut batch = good.clone();
-    batch.rows[1].hash = Digest::of(b"other");
-    check_nothing_written(store.as_mut(), lease, &batch, broken);
-    let mut batch = good.clone();
-    batch.rows[0].body.push(' ');
-    check_nothing_written(store.as_mut(), lease, &batch, broken);
-    let mut batch = good.clone();
-    batch.rows.swap(0, 1);
-    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::OutOfOrder { .. }));
-    let mut batch = good.clone();
-    batch.postings.remove(0);
-    let expected = |error: &StoreError| matches!(error, StoreError::PostingOutOfOrder { got: 2, last: 0 });
-    check_nothing_written(store.as_mut(), lease, &batch, expected);
-    let mut batch = good;
-    batch.postings[1].account = Account::Member(id("b"));
-    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+    let (mut store, lease) = open(place);
+    let is_broken: Expected = |error| matches!(error, StoreError::Journal(JournalError::BrokenChain(_)));
+    let is_late: Expected = |error| matches!(error, StoreError::PostingOutOfOrder { got: 2, last: 0 });
+    let changes: [(Change, Expected); 5] = [
+        (|batch| batch.rows[1].hash = Digest::of(b"other"), is_broken),
+        (|batch| batch.rows[0].body.push(' '), is_broken),
+        (|batch| batch.rows.swap(0, 1), |error| matches!(error, StoreError::OutOfOrder { .. })),
+        (|batch| drop(batch.postings.remove(0)), is_late),
+        (|batch| batch.postings[1].account = Account::Member(id("b")), is_conflict),
+    ];
+    check_refused(store.as_mut(), lease, &first_batch(), &changes);
 }
 
 fn rows_and_postings_come_in_order_and_in_pieces(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     let mut head = Head::START;
     for _ in 0..5 {
         store.commit(lease, &full_batch(&mut head)).unwrap();
@@ -214,15 +211,14 @@ fn rows_and_postings_come_in_order_and_in_pieces(place: &dyn Place) {
 }
 
 fn a_reply_is_kept_once_and_found_by_its_request(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     let mut head = Head::START;
     let kept = reply("a", 1, RequestKind::Offer);
     let batch = Batch { rows: rows(&mut head, 1), replies: vec![kept.clone()], ..Batch::default() };
     store.commit(lease, &batch).unwrap();
     for other in [StoredReply { body: "{}".to_owned(), ..kept.clone() }, kept.clone()] {
         let batch = Batch { rows: rows(&mut head.clone(), 1), replies: vec![other], ..Batch::default() };
-        check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+        check_nothing_written(store.as_mut(), lease, &batch, is_conflict);
     }
     for _ in 0..2 {
         assert_eq!(store.reply(&kept.key).unwrap().as_ref(), Some(&kept));
@@ -235,8 +231,7 @@ fn a_reply_is_kept_once_and_found_by_its_request(place: &dyn Place) {
 }
 
 fn receipts_come_by_round_for_one_member_and_kind(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     let mut head = Head::START;
     let mut replies = Vec::new();
     for round in [3, 10, 2, 1] {
@@ -252,11 +247,10 @@ fn receipts_come_by_round_for_one_member_and_kind(place: &dyn Place) {
 }
 
 fn requests_beyond_all_numbers_find_nothing(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     let endless = reply("a", u64::MAX, RequestKind::Offer);
     let batch = Batch { rows: first_rows(1), replies: vec![endless.clone()], ..Batch::default() };
-    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+    check_nothing_written(store.as_mut(), lease, &batch, is_conflict);
     assert_eq!(store.reply(&endless.key).unwrap(), None);
     assert_eq!(store.replies(&id("a"), RequestKind::Offer, RoundId(u64::MAX)).unwrap(), []);
     assert_eq!(store.rows(u64::MAX, 1).unwrap(), []);
@@ -264,8 +258,7 @@ fn requests_beyond_all_numbers_find_nothing(place: &dyn Place) {
 }
 
 fn the_standing_is_replaced(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     store.commit(lease, &only_rows(first_rows(3))).unwrap();
     for entry in 1..=3 {
         let standing = Some(StandingRow { entry, body: format!("[{entry}]") });
@@ -308,19 +301,17 @@ fn whoever_lost_the_lease_cannot_write(place: &dyn Place) {
 }
 
 fn a_lease_from_before_the_clock_was_set_back_does_not_last(place: &dyn Place) {
-    let mut store = place.open();
-    let first = store.acquire(LONG_MS).unwrap();
-    place.execute(place.move_lease()).unwrap();
+    let (mut store, first) = open(place);
+    place.execute(place.dialect().move_lease).unwrap();
     assert!(store.acquire(LONG_MS).unwrap().epoch > first.epoch);
 }
 
 fn nothing_kept_can_be_changed_or_removed(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     store.commit(lease, &first_batch()).unwrap();
     let before = contents(store.as_mut());
     for (table, column) in [("journal", "body"), ("postings", "member"), ("replies", "body")] {
-        let name = place.table(table);
+        let name = format!("{}{table}", place.dialect().schema);
         for sql in [format!("UPDATE {name} SET {column} = 'x'"), format!("DELETE FROM {name}")] {
             let refused = place.execute(&sql).unwrap_err();
             assert!(refused.contains(&format!("{table} is append-only")), "{sql}: {refused}");
@@ -341,8 +332,7 @@ fn of_two_writers_at_once_one_is_refused(place: &dyn Place) {
 }
 
 fn others_read_while_one_writes(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut store = place.try_open_existing().unwrap();
@@ -364,20 +354,21 @@ fn others_read_while_one_writes(place: &dyn Place) {
 
 fn another_schema_version_is_refused(place: &dyn Place) {
     drop(place.open());
+    let set_version = |version| place.execute(&format!("{} {version}", place.dialect().set_version)).unwrap();
     for found in [2, 99, -1] {
-        place.execute(&place.set_version(found)).unwrap();
+        set_version(found);
         for opened in [place.try_open(), place.try_open_existing()] {
             let error = opened.err().expect("refused");
             let named = matches!(error, StoreError::Version { found: named, expected: 1 } if named == found);
             assert!(named, "{error:?}");
         }
     }
-    place.execute(&place.set_version(1)).unwrap();
+    set_version(1);
     drop(place.open());
 }
 
 fn tables_of_an_unknown_version_are_refused(place: &dyn Place) {
-    place.execute(place.unknown_tables()).unwrap();
+    place.execute(place.dialect().unknown_tables).unwrap();
     for opened in [place.try_open(), place.try_open_existing()] {
         let error = opened.err().expect("refused");
         assert!(matches!(error, StoreError::Version { found: 0, .. } | StoreError::Unusable(_)), "{error:?}");
@@ -397,7 +388,7 @@ fn readers_make_nothing_and_cannot_write(place: &dyn Place) {
     assert_eq!(reader.head().unwrap(), Head::START);
 }
 
-fn two_that_open_a_new_store_at_once_both_can(place: &dyn Place) {
+pub(super) fn two_that_open_a_new_store_at_once_both_can(place: &dyn Place) {
     std::thread::scope(|scope| {
         let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| place.open().head().unwrap())).collect();
         openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
@@ -405,11 +396,10 @@ fn two_that_open_a_new_store_at_once_both_can(place: &dyn Place) {
 }
 
 fn a_batch_without_entries_checks_the_lease_and_carries_no_replies(place: &dyn Place) {
-    let mut store = place.open();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (mut store, lease) = open(place);
     store.commit(lease, &Batch::default()).unwrap();
     let batch = Batch { replies: vec![reply("a", 1, RequestKind::Offer)], ..Batch::default() };
-    check_nothing_written(store.as_mut(), lease, &batch, |error| matches!(error, StoreError::Conflict(_)));
+    check_nothing_written(store.as_mut(), lease, &batch, is_conflict);
     store.release(lease).unwrap();
     assert!(matches!(store.commit(lease, &Batch::default()), Err(StoreError::NotLeader(_))));
 }

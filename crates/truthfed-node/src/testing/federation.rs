@@ -14,7 +14,7 @@ use crate::agent::Membership;
 use crate::digest::{Digest, Hex, Nonce};
 use crate::engine::{Clock, Place, Setup};
 use crate::journal::{Entry, Head, seal};
-use crate::ledger::{CHECKPOINT_SCHEMA, SEAL_SCHEMA, checkpoint_bytes, sealed_bytes};
+use crate::ledger::{Checkpoint, sign_offers};
 use crate::signature::Signer;
 use crate::terms::{Agreement, RawTerms};
 use crate::wire::{
@@ -57,8 +57,6 @@ pub struct Federation {
 }
 
 impl Federation {
-    /// # Panics
-    /// When the terms are refused.
     pub fn new(terms: RawTerms, names: &[&str]) -> Federation {
         let agreement = Agreement::try_from(terms).unwrap();
         let coordinator = Federation::key(0);
@@ -120,9 +118,6 @@ impl Federation {
     }
 
     /// A receipt about an offer that was signed.
-    ///
-    /// # Panics
-    /// When the envelope holds no offer.
     pub fn receipt_for(&self, offer: &Envelope, kind: ReceiptKind, payment: Option<Amount>) -> Envelope {
         let content: OfferContent = serde_json::from_str(offer.content.get()).unwrap();
         self.receipt(content.context, kind, offer.digest(), payment)
@@ -139,12 +134,12 @@ impl Federation {
                 Entry::Revoked { member } => drop(offers.remove(member)),
                 Entry::Sealed { round, offers: sealed, signature } => {
                     *sealed = seal(offers.iter().map(|(member, offer)| (member, *offer)));
-                    *signature = self.coordinator.sign(SEAL_SCHEMA, &sealed_bytes(self.id, *round, *sealed));
+                    *signature = sign_offers(&self.coordinator, self.id, *round, *sealed);
                 }
-                Entry::Checkpoint { entry, head: vouched, signature } => {
-                    (*entry, *vouched) = (head.number, head.hash);
-                    let content = checkpoint_bytes(self.id, head.number, head.hash);
-                    *signature = self.coordinator.sign(CHECKPOINT_SCHEMA, &content);
+                Entry::Checkpoint { .. } => {
+                    let Checkpoint { entry: last, head, signature } =
+                        Checkpoint::sign(&self.coordinator, self.id, head);
+                    *entry = Entry::Checkpoint { entry: last, head, signature };
                 }
                 _ => {}
             }
@@ -163,9 +158,6 @@ pub struct Data {
 
 impl Data {
     /// Contexts with a reward each.
-    ///
-    /// # Panics
-    /// When a context has another dimension than the first.
     pub fn of<const D: usize>(observations: &[([f64; D], f64)]) -> Data {
         let mut statistics = Statistics::new(D).unwrap();
         observations.iter().for_each(|(context, reward)| statistics.observe(context, *reward).unwrap());

@@ -9,7 +9,6 @@ use crate::journal::{Head, Row};
 use crate::ledger::Posting;
 use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 
-/// What a store is about to do.
 pub enum Step<'a> {
     Renew,
     Commit(&'a Batch),
@@ -50,10 +49,6 @@ impl<S> Forwarding<S> {
         Forwarding { inner: Arc::new(Mutex::new(Inner { store, hook: Box::new(hook), lost: None })) }
     }
 
-    /// Looks at the store itself.
-    ///
-    /// # Panics
-    /// When another user of the store panicked.
     pub fn look<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
         look(&mut self.lock().store)
     }

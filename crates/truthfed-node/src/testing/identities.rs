@@ -24,9 +24,6 @@ pub struct Identities {
 
 impl Identities {
     /// Of a coordinator on a host, and of members of these names.
-    ///
-    /// # Panics
-    /// When a certificate cannot be issued.
     pub fn new(host: &str, members: &[&str]) -> Identities {
         let authority = Authority::create("test", Validity::authority()).unwrap();
         let issue = |name: &&str| (id(name), authority.issue_member(&id(name), Validity::leaf()).unwrap());

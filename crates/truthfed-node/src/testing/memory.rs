@@ -28,7 +28,6 @@ impl Memory {
         Memory { postings: postings.flatten().collect(), rows, ..Memory::default() }
     }
 
-    /// All entries, which must be readable.
     pub fn entries(&self) -> Vec<Entry> {
         self.rows.iter().map(|row| row.entry().unwrap()).collect()
     }

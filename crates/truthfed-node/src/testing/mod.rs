@@ -17,7 +17,7 @@ pub use self::federation::{Data, Federation, Numbers, terms, wide_terms};
 pub use self::forwarding::{Fate, Forwarding, Step};
 pub use self::identities::Identities;
 pub use self::memory::Memory;
-pub use self::place::Place;
+pub use self::place::{Dialect, Place};
 pub use self::played::Played;
 pub use self::stepwise::{Nowhere, Stepwise};
 pub use crate::store::postgres::place::Database;
@@ -25,9 +25,6 @@ pub use crate::store::sqlite::place::File;
 
 /// A temporary folder, in memory if the system has such a place: SQLite syncs every commit, and on a disk tests mostly wait
 /// for that. What a disk loses is tested in `truthfed-proof`.
-///
-/// # Panics
-/// When it cannot be created.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }

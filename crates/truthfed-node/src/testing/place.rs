@@ -2,47 +2,39 @@
 
 use crate::store::{Location, Store, StoreError};
 
+/// What differs between stores in the SQL that runs behind their backs.
+pub struct Dialect {
+    /// Before the name of a table.
+    pub schema: &'static str,
+    /// Marks the tables as of another version, whose number follows.
+    pub set_version: &'static str,
+    /// Moves the lease a year into the future.
+    pub move_lease: &'static str,
+    /// Makes a table of ours without saying of which version.
+    pub unknown_tables: &'static str,
+}
+
 /// A place where a store can be opened, and opened again.
 pub trait Place: Sync {
-    /// A path or a URL.
     fn address(&self) -> &str;
 
     /// Runs SQL behind the store's back.
-    ///
-    /// # Errors
-    /// What the database says.
     fn execute(&self, sql: &str) -> Result<(), String>;
 
-    /// The name of a table in SQL.
-    fn table(&self, name: &str) -> String;
-
-    /// SQL that marks the tables as of another version.
-    fn set_version(&self, version: i64) -> String;
-
-    /// SQL that moves the lease a year into the future.
-    fn move_lease(&self) -> &str;
-
-    /// SQL that makes a table of ours without saying of which version.
-    fn unknown_tables(&self) -> &str;
+    fn dialect(&self) -> Dialect;
 
     fn location(&self) -> Location {
         self.address().parse().expect("a place has the address of a store")
     }
 
-    /// # Panics
-    /// When the store cannot be opened.
     fn open(&self) -> Box<dyn Store> {
         self.try_open().expect("the store can be opened")
     }
 
-    /// # Errors
-    /// As [`Location::open`].
     fn try_open(&self) -> Result<Box<dyn Store>, StoreError> {
         self.location().open()
     }
 
-    /// # Errors
-    /// As [`Location::open_existing`].
     fn try_open_existing(&self) -> Result<Box<dyn Store>, StoreError> {
         self.location().open_existing()
     }

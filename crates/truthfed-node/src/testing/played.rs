@@ -16,7 +16,6 @@ use crate::wire::{Call, Context, DeliveryContent, Envelope, OfferContent, Receip
 /// A federation with its engine. Members offer [`Data::own`].
 pub struct Played {
     pub federation: Federation,
-    /// The journal so far.
     pub entries: Vec<Entry>,
     engine: Stepwise,
     round: RoundId,
@@ -26,16 +25,11 @@ pub struct Played {
 }
 
 impl Played {
-    /// # Panics
-    /// When the terms are refused.
     pub fn new(names: &[&str]) -> Played {
         Played::under(RawTerms { coverage: CoverageSetting::Ratio(0.6), ..terms(2) }, names)
     }
 
     /// Under terms in two dimensions.
-    ///
-    /// # Panics
-    /// When the terms are refused.
     pub fn under(terms: RawTerms, names: &[&str]) -> Played {
         let federation = Federation::new(terms, names);
         let engine = Stepwise::start(federation.setup(), Memory::default()).unwrap();
@@ -75,8 +69,6 @@ impl Played {
         self.deliver_all(&winners);
     }
 
-    /// # Panics
-    /// When it is refused.
     pub fn enrol(&mut self, name: &str) {
         let signer = Federation::key(100 + self.federation.members.len() as u8);
         self.engine.enrol(id(name), signer.public(), Federation::certificate(&id(name))).unwrap();
@@ -84,8 +76,6 @@ impl Played {
         self.follow();
     }
 
-    /// # Panics
-    /// When it is refused.
     pub fn revoke(&mut self, name: &str) {
         self.engine.revoke(id(name)).unwrap();
         self.federation.members.remove(&id(name));
@@ -132,7 +122,6 @@ impl Played {
         names.iter().for_each(|name| self.deliver(name));
     }
 
-    /// What a member that offered is to deliver.
     pub fn delivery_content(&self, name: &str) -> DeliveryContent {
         Data::own(&id(name), self.round).delivery(self.context(name), self.offers[&id(name)].digest())
     }
@@ -143,7 +132,6 @@ impl Played {
         self.follow();
     }
 
-    /// Who won the open round, by name.
     pub fn winners(&self) -> Vec<String> {
         let awarded = self.entries.iter().rev().find_map(|entry| match entry {
             Entry::Awarded { round, winners } if *round == self.round => Some(winners),
@@ -157,9 +145,6 @@ impl Played {
     }
 
     /// All receipts that a member was given, round by round.
-    ///
-    /// # Panics
-    /// When a reply cannot be read.
     pub fn receipts(&self, name: &str) -> Vec<Envelope> {
         let mut replies = self.store().replies;
         replies.retain(|reply| reply.key.member == id(name));
@@ -183,9 +168,6 @@ impl Played {
     }
 
     /// The journal of a coordinator that recorded these terms, on which members signed, and decided by its own.
-    ///
-    /// # Panics
-    /// When the terms are refused.
     pub fn pretending(&self, recorded: &RawTerms) -> Vec<Entry> {
         let pretended = Federation { agreement: recorded.clone().try_into().unwrap(), ..self.federation.clone() };
         let (hash, mut offers) = (pretended.agreement.hash(), BTreeMap::new());

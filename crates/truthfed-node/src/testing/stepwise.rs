@@ -30,7 +30,6 @@ impl Stepwise {
         self.store.look(|store| store.clone())
     }
 
-    /// How many entries the journal has.
     pub fn version(&self) -> u64 {
         self.core.version()
     }
@@ -47,20 +46,14 @@ impl Stepwise {
         self.work(Vec::new());
     }
 
-    /// # Errors
-    /// Why it is refused.
     pub fn call(&mut self, member: &ClientId, call: Call) -> Answer {
         self.take(Command::of(&self.published, member, call)?)
     }
 
-    /// # Errors
-    /// Why it is refused.
     pub fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
         self.take(Command::enrol(member, key, certificate))
     }
 
-    /// # Errors
-    /// Why it is refused.
     pub fn revoke(&mut self, member: ClientId) -> Answer {
         self.take(Command::revoke(member))
     }
@@ -76,7 +69,6 @@ impl Stepwise {
     }
 }
 
-/// Keeps no checkpoint.
 pub struct Nowhere;
 
 impl Witness for Nowhere {

@@ -9,17 +9,22 @@ use truthfed_node::testing::Numbers;
 
 use crate::support::{Fault, Federation, Wire, eventually, play, policy, settle, terms};
 
+/// Enough for a round.
+async fn play_often(runners: &[&Runner<Wire>], numbers: &mut Numbers) {
+    for _ in 0..12 {
+        for runner in runners {
+            play(runner.agent(), numbers).await;
+        }
+    }
+}
+
 /// Two members play until a round was settled; what both are then, and how many messages the first sent.
 async fn one_round(fault: Option<Fault>) -> (Vec<(Status, Statistics)>, usize) {
     let federation = Federation::new(2, terms());
     let wire = federation.faulty_wire(0, fault);
     let other = federation.runner(1, &federation.wire(1));
-    let mut numbers = Numbers(21);
     let mut first = federation.runner(0, &wire);
-    for _ in 0..12 {
-        play(first.agent(), &mut numbers).await;
-        play(other.agent(), &mut numbers).await;
-    }
+    play_often(&[&first, &other], &mut Numbers(21)).await;
     loop {
         let mut happened = match first.exchange().await {
             Ok(happened) => happened,
@@ -104,15 +109,9 @@ async fn while_the_coordinator_is_away_the_agent_decides_on_and_then_everything_
     for task in tasks {
         task.await.unwrap();
     }
-    let mut settled = Vec::new();
-    let mut unshared = 0;
-    for agent in &agents {
-        let status = agent.status().await.unwrap();
-        settled.push(status.known - status.unshared);
-        unshared += status.unshared;
-    }
-    assert_eq!(settled[0], settled[1]);
-    assert_eq!(settled[0] + unshared, played);
+    let [one, other] = [agents[0].status().await.unwrap(), agents[1].status().await.unwrap()];
+    assert_eq!(one.known - one.unshared, other.known - other.unshared);
+    assert_eq!(one.known + other.unshared, played);
 }
 
 #[tokio::test]
@@ -123,10 +122,7 @@ async fn a_winner_that_is_killed_before_it_delivers_is_voided_once_and_offers_ag
     let (wire, other_wire) = (federation.wire(0), federation.wire(1));
     let (first, other) = (federation.runner(0, &wire), federation.runner(1, &other_wire));
     let mut numbers = Numbers(41);
-    for _ in 0..12 {
-        play(first.agent(), &mut numbers).await;
-        play(other.agent(), &mut numbers).await;
-    }
+    play_often(&[&first, &other], &mut numbers).await;
     first.exchange().await.unwrap();
     other.exchange().await.unwrap();
     first.exchange().await.unwrap();
@@ -163,11 +159,7 @@ async fn an_offer_that_is_refused_is_followed_by_a_decline_and_its_data_comes_ba
     let agent = Handle::new(Agent::open(wrong, &federation.file(0)).unwrap());
     let wire = federation.wire(0);
     let runners = [Runner::new(agent, wire.clone(), policy()), federation.runner(1, &federation.wire(1))];
-    let mut numbers = Numbers(51);
-    for _ in 0..12 {
-        play(runners[0].agent(), &mut numbers).await;
-        play(runners[1].agent(), &mut numbers).await;
-    }
+    play_often(&runners.each_ref(), &mut Numbers(51)).await;
     settle(&runners).await;
     let status = runners[0].agent().status().await.unwrap();
     assert_eq!((status.known, status.unshared, status.in_flight, status.last_round.0), (24, 12, 0, 1));
@@ -189,9 +181,7 @@ async fn a_price_is_of_the_very_data_that_is_offered_however_long_it_takes() {
     let wire = federation.wire(0);
     let runner = Arc::new(Runner::new(federation.agent(0), wire, Policy::from_toml(&policy).unwrap()));
     let mut numbers = Numbers(61);
-    for _ in 0..12 {
-        play(runner.agent(), &mut numbers).await;
-    }
+    play_often(&[&runner], &mut numbers).await;
     runner.exchange().await.unwrap();
     let exchanging = tokio::spawn({
         let runner = runner.clone();

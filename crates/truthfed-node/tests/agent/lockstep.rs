@@ -8,7 +8,6 @@ use truthfed_node::testing::Numbers;
 
 use crate::support::{Federation, Wire, settle, terms};
 
-/// The policy of the agents.
 struct PerSample;
 
 impl Asking for PerSample {

@@ -85,7 +85,6 @@ pub(crate) struct Fault {
     pub(crate) is_heard: bool,
 }
 
-/// A link that can be cut.
 #[derive(Clone)]
 pub(crate) struct Wire(Arc<Cable>);
 
@@ -101,7 +100,6 @@ impl Wire {
         self.0.is_cut.store(is_cut, Ordering::SeqCst);
     }
 
-    /// How many messages were sent.
     pub(crate) fn sent(&self) -> usize {
         self.0.sent.load(Ordering::SeqCst)
     }
@@ -134,7 +132,6 @@ impl Link for Wire {
     }
 }
 
-/// Chooses and learns once.
 pub(crate) async fn play(agent: &Handle, numbers: &mut Numbers) {
     let (decision, _) = agent.choose(numbers.arms(3)).await.unwrap();
     agent.learn(decision, numbers.unit()).await.unwrap();

@@ -59,9 +59,7 @@ async fn the_plain_listener_is_for_this_machine_only() {
 
 #[tokio::test]
 async fn one_line_is_logged_for_every_request() {
-    let world = World::new(&["m-logged"], |_| {});
-    let running = world.start().await;
-    let party = world.party("m-logged", running.addresses());
+    let (_world, running, [party]) = World::running(["m-logged"]).await;
     party.client.get("/v1/terms").await;
     party.client.get("/v1/operator/status").await;
     running.stop().await.unwrap();

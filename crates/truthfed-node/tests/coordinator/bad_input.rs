@@ -1,6 +1,7 @@
 //! Whatever is wrong with a message has its own code, and leaves no trace.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use truthfed::protocol::RoundId;
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::error::Code;
@@ -14,7 +15,6 @@ use super::support::{Party, World, other, some_data, text, whole_round};
 /// One wrong message: what is wrong, how it is written, and the code it is refused with.
 type Row = (&'static str, Box<dyn Fn(&Bench<'_>) -> Vec<u8>>, Code);
 
-/// What a wrong message is made of.
 struct Bench<'a> {
     party: &'a Party,
     open: &'a OpenRound,
@@ -36,9 +36,15 @@ impl Bench<'_> {
         text(&self.signer().seal(self.schema, content)).into_bytes()
     }
 
-    /// An honest envelope as JSON.
     fn envelope(&self) -> Value {
         serde_json::from_slice(&self.sealed(&self.honest)).unwrap()
+    }
+
+    /// An honest content after a change, signed.
+    fn changed(&self, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+        let mut content = self.honest.clone();
+        change(&mut content);
+        self.sealed(&content)
     }
 
     /// A content that no JSON value can hold, written by hand and signed.
@@ -50,12 +56,8 @@ impl Bench<'_> {
 
 /// A row whose content differs from an honest one at one place, and is signed.
 fn content(what: &'static str, pointer: &'static str, value: Value, code: Code) -> Row {
-    let write = move |bench: &Bench<'_>| {
-        let mut content = bench.honest.clone();
-        *content.pointer_mut(pointer).expect(pointer) = value.clone();
-        bench.sealed(&content)
-    };
-    (what, Box::new(write), code)
+    let change = move |content: &mut Value| *content.pointer_mut(pointer).expect(pointer) = value.clone();
+    row(what, move |bench| bench.changed(&change), code)
 }
 
 /// A row whose content differs from an honest one by a text that replaces another, and is signed.
@@ -65,26 +67,19 @@ fn replaced(what: &'static str, pointer: &'static str, by: &'static str, code: C
         *content.pointer_mut(pointer).expect(pointer) = json!("PLACE");
         bench.raw(&content.to_string().replace(r#""PLACE""#, by))
     };
-    (what, Box::new(write), code)
+    row(what, write, code)
 }
 
 fn row(what: &'static str, write: impl Fn(&Bench<'_>) -> Vec<u8> + 'static, code: Code) -> Row {
     (what, Box::new(write), code)
 }
 
-/// Removes or adds a field of an object, which is signed.
-fn fields(
-    what: &'static str,
-    pointer: &'static str,
-    change: fn(&mut serde_json::Map<String, Value>),
-    code: Code,
-) -> Row {
-    let write = move |bench: &Bench<'_>| {
-        let mut content = bench.honest.clone();
-        change(content.pointer_mut(pointer).expect(pointer).as_object_mut().unwrap());
-        bench.sealed(&content)
+/// A row that lacks a field of the content or of an object in it, and is signed.
+fn without(what: &'static str, pointer: &'static str, field: &'static str) -> Row {
+    let remove = move |content: &mut Value| {
+        content.pointer_mut(pointer).expect(pointer).as_object_mut().unwrap().remove(field).expect(field);
     };
-    (what, Box::new(write), code)
+    row(what, move |bench| bench.changed(remove), Code::MissingField)
 }
 
 /// What can be wrong with the form of any message.
@@ -96,24 +91,25 @@ fn forms() -> Vec<Row> {
         }
     };
     let with = |rest: &'static [u8]| move |bench: &Bench<'_>| [&bench.sealed(&bench.honest), rest].concat();
-    let envelope = |change: fn(&mut serde_json::Map<String, Value>)| {
+    let only = |field: &'static str| {
+        move |bench: &Bench<'_>| json!({ field: bench.envelope()[field] }).to_string().into_bytes()
+    };
+    let envelope = |field: &'static str, value: Value| {
         move |bench: &Bench<'_>| {
             let mut envelope = bench.envelope();
-            change(envelope.as_object_mut().unwrap());
+            envelope[field] = value.clone();
             envelope.to_string().into_bytes()
         }
     };
+    let bom = |bench: &Bench<'_>| [b"\xef\xbb\xbf".as_slice(), &bench.sealed(&bench.honest)].concat();
+    let brackets = |bench: &Bench<'_>| bench.raw(&("[".repeat(400) + &"]".repeat(400)));
     let literal = |body: &'static [u8]| move |_: &Bench<'_>| body.to_vec();
     vec![
         row("no body", literal(b""), Code::Truncated),
         row("words", literal(b"an offer"), Code::Malformed),
         row("not text", literal(&[0xff, 0xfe, 0x00]), Code::Malformed),
         row("text that is not UTF-8", literal(b"{\"content\":\"\xff\",\"signature\":\"\"}"), Code::Malformed),
-        row(
-            "a byte order mark",
-            |bench| [b"\xef\xbb\xbf".as_slice(), &bench.sealed(&bench.honest)].concat(),
-            Code::Malformed,
-        ),
+        row("a byte order mark", bom, Code::Malformed),
         row("the last byte is missing", cut(1), Code::Truncated),
         row("half is missing", cut(80), Code::Truncated),
         row("a second object", with(b"{}"), Code::TrailingBytes),
@@ -122,42 +118,25 @@ fn forms() -> Vec<Row> {
         row("a number", literal(b"1"), Code::WrongType),
         row("a list", literal(b"[]"), Code::WrongType),
         row("an empty object", literal(b"{}"), Code::MissingField),
-        row("no signature", envelope(|e| drop(e.remove("signature"))), Code::MissingField),
-        row("no content", envelope(|e| drop(e.remove("content"))), Code::MissingField),
-        row(
-            "an unknown field beside the content",
-            envelope(|e| drop(e.insert("x".into(), json!(1)))),
-            Code::UnknownField,
-        ),
+        row("no signature", only("content"), Code::MissingField),
+        row("no content", only("signature"), Code::MissingField),
+        row("an unknown field beside the content", envelope("x", json!(1)), Code::UnknownField),
         row("a field twice", literal(br#"{"content":{},"content":{},"signature":""}"#), Code::WrongType),
-        row("a short signature", envelope(|e| drop(e.insert("signature".into(), json!("00ff")))), Code::WrongType),
-        row(
-            "a signature in capitals",
-            envelope(|e| drop(e.insert("signature".into(), json!("AB".repeat(64))))),
-            Code::WrongType,
-        ),
-        row(
-            "a signature that is a number",
-            envelope(|e| drop(e.insert("signature".into(), json!(7)))),
-            Code::WrongType,
-        ),
+        row("a short signature", envelope("signature", json!("00ff")), Code::WrongType),
+        row("a signature in capitals", envelope("signature", json!("AB".repeat(64))), Code::WrongType),
+        row("a signature that is a number", envelope("signature", json!(7)), Code::WrongType),
         row("a content that is a text", |bench| bench.raw(r#""content""#), Code::WrongType),
         row("a content that is null", |bench| bench.raw("null"), Code::WrongType),
+        row("a content of nothing but brackets", brackets, Code::WrongType),
+        row("an unknown field in the content", |bench| bench.changed(|c| c["x"] = json!(1)), Code::UnknownField),
         row(
-            "a content of nothing but brackets",
-            |bench| bench.raw(&("[".repeat(400) + &"]".repeat(400))),
-            Code::WrongType,
-        ),
-        fields("an unknown field in the content", "", |c| drop(c.insert("x".into(), json!(1))), Code::UnknownField),
-        fields("no schema", "", |c| drop(c.remove("schema")), Code::MissingField),
-        fields("no context", "", |c| drop(c.remove("context")), Code::MissingField),
-        fields(
             "an unknown field in the context",
-            "/context",
-            |c| drop(c.insert("x".into(), json!(1))),
+            |bench| bench.changed(|c| c["context"]["x"] = json!(1)),
             Code::UnknownField,
         ),
-        fields("no nonce", "/context", |c| drop(c.remove("nonce")), Code::MissingField),
+        without("no schema", "", "schema"),
+        without("no context", "", "context"),
+        without("no nonce", "/context", "nonce"),
         content("a schema of the next version", "/schema", json!("truthfed.offer/2"), Code::UnknownVersion),
         content("a schema of a receipt", "/schema", json!("truthfed.receipt/1"), Code::UnknownVersion),
         content("a schema that is a number", "/schema", json!(1), Code::WrongType),
@@ -201,11 +180,18 @@ fn identities() -> Vec<Row> {
 
 /// What can be wrong with the numbers of an offer.
 fn offers() -> Vec<Row> {
+    const FORTY_DIGITS: &str = "9999999999999999999999999999999999999999";
+    let two_directions_of_one = |bench: &Bench<'_>| {
+        bench.changed(|content| {
+            (content["gram"], content["samples"]) = (json!([0.5, 0.0, 0.5]), json!(1));
+        })
+    };
+    let delivery = |bench: &Bench<'_>| text(&bench.party.delivery_of(bench.open, bench.data, other())).into_bytes();
     vec![
         row("replayed from the round before", |bench| text(bench.before).into_bytes(), Code::StaleRound),
         row("too large", |bench| vec![b' '; 64 * 1024 + bench.data.statistics.dimension()], Code::TooLarge),
-        fields("no ask", "", |c| drop(c.remove("ask_micros")), Code::MissingField),
-        fields("no commitment", "", |c| drop(c.remove("commitment")), Code::MissingField),
+        without("no ask", "", "ask_micros"),
+        without("no commitment", "", "commitment"),
         content("a short commitment", "/commitment", json!("00"), Code::WrongType),
         content("a gram of too few numbers", "/gram", json!([1.0, 0.0]), Code::WrongDimension),
         content("a gram of too many numbers", "/gram", json!([1.0, 0.0, 1.0, 0.0]), Code::WrongDimension),
@@ -222,15 +208,7 @@ fn offers() -> Vec<Row> {
         content("a gram with a negative diagonal", "/gram", json!([1.0, 0.0, -0.5]), Code::NotPositive),
         content("a gram larger than its samples give", "/gram", json!([5.0, 0.0, 5.0]), Code::TraceTooLarge),
         content("a gram of more directions than samples", "/samples", json!(1), Code::TraceTooLarge),
-        fields(
-            "two directions of one sample",
-            "",
-            |c| {
-                c.insert("gram".into(), json!([0.5, 0.0, 0.5]));
-                c.insert("samples".into(), json!(1));
-            },
-            Code::RankTooHigh,
-        ),
+        row("two directions of one sample", two_directions_of_one, Code::RankTooHigh),
         content("a gram of no samples", "/samples", json!(0), Code::DataWithoutSamples),
         content("more samples than the terms allow", "/samples", json!(1001), Code::TooManySamples),
         content("negative samples", "/samples", json!(-1), Code::WrongType),
@@ -242,30 +220,19 @@ fn offers() -> Vec<Row> {
         replaced("an ask with an exponent", "/ask_micros", "1e6", Code::AskFractional),
         replaced("a negative fractional ask", "/ask_micros", "-0.5", Code::AskFractional),
         replaced("an ask above the cap", "/ask_micros", "1000000000000000001", Code::AskAboveCap),
-        replaced(
-            "an ask of forty digits",
-            "/ask_micros",
-            "9999999999999999999999999999999999999999",
-            Code::AskAboveCap,
-        ),
+        replaced("an ask of forty digits", "/ask_micros", FORTY_DIGITS, Code::AskAboveCap),
         content("an ask that is a text", "/ask_micros", json!("1"), Code::WrongType),
         content("an ask that is null", "/ask_micros", json!(null), Code::WrongType),
-        row(
-            "a delivery",
-            |bench| {
-                let content = bench.party.delivery_content(bench.open, bench.data, other());
-                text(&bench.signer().seal(DELIVERY_SCHEMA, &content)).into_bytes()
-            },
-            Code::UnknownField,
-        ),
+        row("a delivery", delivery, Code::UnknownField),
     ]
 }
 
 /// What can be wrong with a delivery.
 fn deliveries() -> Vec<Row> {
+    let offer = |bench: &Bench<'_>| text(&bench.party.offer_of(bench.open, bench.data, 1)).into_bytes();
     vec![
         row("too large", |_| vec![b' '; 64 * 1024], Code::TooLarge),
-        fields("no salt", "", |c| drop(c.remove("salt")), Code::MissingField),
+        without("no salt", "", "salt"),
         content("for another offer", "/offer", json!(other()), Code::OtherOffer),
         content("with another salt", "/salt", json!(Hex([7_u8; 16])), Code::MomentNotCommitted),
         content("with another moment", "/moment/0", json!(0.125), Code::MomentNotCommitted),
@@ -274,19 +241,13 @@ fn deliveries() -> Vec<Row> {
         content("a moment with a text", "/moment/0", json!("0.5"), Code::WrongType),
         replaced("a moment with NaN", "/moment/0", "NaN", Code::Malformed),
         replaced("a moment beyond the floats", "/moment/0", "1e999", Code::NotFinite),
-        row(
-            "an offer",
-            |bench| text(&bench.party.offer_of(bench.open, bench.data, 1)).into_bytes(),
-            Code::UnknownField,
-        ),
+        row("an offer", offer, Code::UnknownField),
     ]
 }
 
 #[tokio::test]
 async fn every_wrong_message_has_its_code_and_leaves_no_trace() {
-    let world = World::new(&["m1", "m2"], |_| {});
-    let running = world.start().await;
-    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     // A round before, so that something can be replayed.
     m1.ask().await;
     let (first, data) = (m1.open().await, some_data());
@@ -377,16 +338,9 @@ async fn a_moment_that_no_data_gives_is_refused_although_it_was_committed_to() {
 
 #[tokio::test]
 async fn what_is_too_large_is_refused_before_it_is_sent() {
-    let world = World::new(&["m1"], |_| {});
-    let running = world.start().await;
-    let m1 = world.party("m1", running.addresses());
+    let (_world, running, [m1]) = World::running(["m1"]).await;
     // Announced only: the answer comes although the body never does.
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let tls =
-        truthfed_node::net::client_tls(&m1.identity, world.identities.authority.identity().certificate()).unwrap();
-    let stream = tokio::net::TcpStream::connect(running.addresses().members).await.unwrap();
-    let name = rustls::pki_types::ServerName::try_from("127.0.0.1").unwrap();
-    let mut stream = tokio_rustls::TlsConnector::from(tls).connect(name, stream).await.unwrap();
+    let mut stream = m1.client.stream().await.unwrap();
     let head = "POST /v1/rounds/1/offer HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000000\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = [0; 12];
@@ -398,9 +352,7 @@ async fn what_is_too_large_is_refused_before_it_is_sent() {
 
 #[tokio::test]
 async fn paths_and_questions_are_read_as_strictly_as_bodies() {
-    let world = World::new(&["m1"], |_| {});
-    let running = world.start().await;
-    let m1 = world.party("m1", running.addresses());
+    let (world, running, [m1]) = World::running(["m1"]).await;
     let head = world.head();
     for (path, expected) in [
         ("/v1/view?after=x", Code::WrongType),
@@ -448,9 +400,7 @@ async fn paths_and_questions_are_read_as_strictly_as_bodies() {
 
 #[tokio::test]
 async fn a_changed_second_message_is_refused_and_the_first_stands() {
-    let world = World::new(&["m1", "m2"], |_| {});
-    let running = world.start().await;
-    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     m1.ask().await;
     let (open, data) = (m1.open().await, some_data());
     let offer = m1.offers(&open, &data, 1_000_000).await;

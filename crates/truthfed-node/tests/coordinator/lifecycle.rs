@@ -13,9 +13,7 @@ use super::support::{PATIENCE, World, plain, some_data, until_in_flight};
 
 #[tokio::test]
 async fn a_view_waits_for_a_change_and_comes_with_it() {
-    let world = World::new(&["m1", "m2"], |_| {});
-    let running = world.start().await;
-    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let (_world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     let version = m1.view().await.version;
     let path = format!("/v1/view?after={version}&wait_ms=30000");
     let (waited, round) = tokio::join!(m1.client.get(&path), m2.ask());
@@ -40,9 +38,7 @@ async fn a_view_waits_for_a_change_and_comes_with_it() {
 
 #[tokio::test]
 async fn whoever_waits_is_told_when_the_coordinator_stops() {
-    let world = World::new(&["m1"], |_| {});
-    let running = world.start().await;
-    let m1 = world.party("m1", running.addresses());
+    let (world, running, [m1]) = World::running(["m1"]).await;
     let version = m1.view().await.version;
     let path = format!("/v1/view?after={version}&wait_ms=30000");
     let started = Instant::now();

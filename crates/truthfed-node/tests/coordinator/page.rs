@@ -1,20 +1,17 @@
 //! `docs/protocol.md`: every example is a message of its kind, and the worked example computes.
 
-use ed25519_dalek::SigningKey;
-use ed25519_dalek::pkcs8::EncodePrivateKey;
 use serde::de::DeserializeOwned;
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
-use truthfed::statistics::{Gram, Statistics};
 use truthfed_node::coordinator::operator::EnrolRequest;
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::error::{Code, Refusal, Whose};
 use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, RawTerms};
+use truthfed_node::testing::Data;
 use truthfed_node::wire::{
     AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent,
     RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
-    commitment,
 };
 
 use super::support::{docs, text};
@@ -63,8 +60,7 @@ fn every_example_is_a_message_of_its_kind() {
 
 /// A key of RFC 8032, section 7.1.
 fn rfc_key(secret: &str) -> Signer {
-    let seed: Hex<32> = secret.parse().unwrap();
-    Signer::from_pem(&SigningKey::from_bytes(&seed.0).to_pkcs8_pem(Default::default()).unwrap()).unwrap()
+    Signer::from_seed(secret.parse::<Hex<32>>().unwrap().0)
 }
 
 #[test]
@@ -74,10 +70,8 @@ fn the_worked_example_computes() {
     let coordinator = rfc_key("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
     let (_, terms) = examples(&page).into_iter().find(|(kind, _)| kind == "Terms").unwrap();
     let agreement = Agreement::try_from(serde_json::from_str::<RawTerms>(&terms).unwrap()).unwrap();
-    let mut data = Statistics::new(2).unwrap();
-    data.observe(&[0.5, 0.5], 0.5).unwrap();
-    data.observe(&[1.0, 0.0], 0.25).unwrap();
     let salt = Hex(std::array::from_fn(|index| index as u8));
+    let data = Data { salt, ..Data::of(&[([0.5, 0.5], 0.5), ([1.0, 0.0], 0.25)]) };
     let context = Context {
         federation: Digest::of(b"the authority's certificate"),
         round: RoundId(1),
@@ -85,48 +79,28 @@ fn the_worked_example_computes() {
         terms: agreement.hash(),
         member: "m1".parse().unwrap(),
     };
-    let commitment = commitment(salt, data.moment());
-    let offer = OfferContent {
-        schema: OFFER_SCHEMA.to_owned(),
-        context: context.clone(),
-        gram: Gram::from_lower(2, vec![1.25, 0.25, 0.25]).unwrap(),
-        samples: 2,
-        ask_micros: Amount::from_micros(3_500_000).unwrap(),
-        commitment,
-    };
-    assert_eq!((&offer.gram, data.moment()), (data.gram(), [0.5, 0.25].as_slice()));
-    let offer = member.seal(OFFER_SCHEMA, &offer);
-    let delivery = DeliveryContent {
-        schema: DELIVERY_SCHEMA.to_owned(),
-        context: context.clone(),
-        offer: offer.digest(),
-        moment: data.moment().to_vec(),
-        salt,
-    };
-    let delivery = member.seal(DELIVERY_SCHEMA, &delivery);
+    let content = data.offer(context.clone(), Amount::from_micros(3_500_000).unwrap());
+    assert_eq!((content.gram.lower(), content.samples), ([1.25, 0.25, 0.25].as_slice(), 2));
+    // As the page explains it: each part after its length.
+    let length = 16_u64.to_be_bytes();
+    let preimage = [&length, &salt.0[..], &length, &0.5_f64.to_be_bytes(), &0.25_f64.to_be_bytes()].concat();
+    assert_eq!(Digest::of(&preimage), content.commitment);
+    let offer = member.seal(OFFER_SCHEMA, &content);
+    let delivery = member.seal(DELIVERY_SCHEMA, &data.delivery(context.clone(), offer.digest()));
     let receipt = |kind, payment_micros| {
         let schema = RECEIPT_SCHEMA.to_owned();
         let content = ReceiptContent { schema, context: context.clone(), kind, offer: offer.digest(), payment_micros };
         coordinator.seal(RECEIPT_SCHEMA, &content)
     };
     let paid = receipt(ReceiptKind::Paid, Some(Amount::from_units(100)));
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let expected = [
         ("terms", agreement.text().to_owned()),
         ("hash of the terms", agreement.hash().to_string()),
         ("federation", context.federation.to_string()),
         ("key of the member", member.public().to_string()),
         ("key of the coordinator", coordinator.public().to_string()),
-        (
-            "bytes under the commitment",
-            format!(
-                "{}{salt}{}{}",
-                hex(&16_u64.to_be_bytes()),
-                hex(&16_u64.to_be_bytes()),
-                hex(&data.moment().iter().flat_map(|entry| entry.to_be_bytes()).collect::<Vec<_>>())
-            ),
-        ),
-        ("commitment", commitment.to_string()),
+        ("bytes under the commitment", preimage.iter().map(|byte| format!("{byte:02x}")).collect()),
+        ("commitment", content.commitment.to_string()),
         ("content of the offer", offer.content.get().to_owned()),
         ("hash of the offer", offer.digest().to_string()),
         ("signature of the offer", offer.signature.to_string()),
@@ -145,15 +119,6 @@ fn the_worked_example_computes() {
         .map(|(what, value)| format!("{what}:\n{value}"))
         .collect();
     assert!(missing.is_empty(), "docs/protocol.md lacks\n{}", missing.join("\n"));
-    let preimage: Vec<u8> = [
-        16_u64.to_be_bytes().as_slice(),
-        &salt.0,
-        &16_u64.to_be_bytes(),
-        &0.5_f64.to_be_bytes(),
-        &0.25_f64.to_be_bytes(),
-    ]
-    .concat();
-    assert_eq!(Digest::of(&preimage), commitment, "as the page explains it");
 }
 
 #[test]

@@ -5,34 +5,20 @@ use truthfed_node::error::Code;
 use truthfed_node::terms::CoverageSetting;
 use truthfed_node::wire::{OpenRound, ReceiptReply};
 
-use super::support::{Answer, Party, World, other, some_data};
+use super::support::{Party, World, other, some_data};
 
-/// What a member can send about a round.
-#[derive(Debug, Clone, Copy)]
-enum Message {
-    Offer,
-    Decline,
-    Deliver,
-}
-
-const MESSAGES: [Message; 3] = [Message::Offer, Message::Decline, Message::Deliver];
-
-async fn send(party: &Party, open: &OpenRound, message: Message) -> Answer {
-    let data = some_data();
-    match message {
-        Message::Offer => party.send_offer(open.round, &party.offer_of(open, &data, 5_000_000)).await,
-        Message::Decline => party.decline(open.round).await,
-        Message::Deliver => party.send_delivery(open.round, &party.delivery_of(open, &data, other())).await,
-    }
-}
-
+/// What a member can send about a round: an offer, a decline and a delivery, each refused with its code.
 async fn check(world: &World, party: &Party, open: &OpenRound, phase: &str, expected: [Code; 3]) {
-    let head = world.head();
-    for (message, expected) in MESSAGES.into_iter().zip(expected) {
-        let answer = send(party, open, message).await;
-        assert_eq!(answer.code(), expected, "{message:?} {phase}: {}", answer.text());
-        assert_eq!(world.head(), head, "{message:?} {phase}");
+    let (head, data) = (world.head(), some_data());
+    let answers = [
+        party.send_offer(open.round, &party.offer_of(open, &data, 5_000_000)).await,
+        party.decline(open.round).await,
+        party.send_delivery(open.round, &party.delivery_of(open, &data, other())).await,
+    ];
+    for (answer, expected) in answers.iter().zip(expected) {
+        assert_eq!(answer.code(), expected, "{} {phase}: {}", answer.what, answer.text());
     }
+    assert_eq!(world.head(), head, "{phase}");
 }
 
 #[tokio::test]
@@ -54,10 +40,9 @@ async fn messages_out_of_their_phase_are_refused_and_change_nothing() {
 
     winner.ask().await;
     let open = winner.open().await;
-    let head = world.head();
-    assert_eq!(send(&winner, &open, Message::Deliver).await.code(), Code::WrongPhase, "before the award");
-    assert_eq!(world.head(), head);
-    let data = some_data();
+    let (head, data) = (world.head(), some_data());
+    let early = winner.send_delivery(open.round, &winner.delivery_of(&open, &data, other())).await;
+    assert_eq!((early.code(), world.head()), (Code::WrongPhase, head), "before the award");
     let offer = winner.offers(&open, &data, 1_000_000).await;
     loser.offers(&open, &data, 90_000_000).await;
     // One member does not answer: the phase ends by its deadline.

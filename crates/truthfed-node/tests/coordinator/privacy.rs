@@ -12,9 +12,7 @@ const ASKS: [i64; 3] = [11_313_717, 17_939_153, 23_571_131];
 
 #[tokio::test]
 async fn no_ask_reaches_another_member_a_log_or_a_metric() {
-    let world = World::new(&["m1", "m2", "m3"], |_| {});
-    let running = world.start().await;
-    let parties = ["m1", "m2", "m3"].map(|name| world.party(name, running.addresses()));
+    let (world, running, parties) = World::running(["m1", "m2", "m3"]).await;
     // Data of different worth, so that no payment is somebody else's ask; each with a moment of its own.
     let data = [
         Data::of(&[([0.6, 0.8], 0.811), ([0.1, 0.2], 0.7)]),

@@ -13,9 +13,7 @@ use super::support::{World, some_data, whole_round};
 
 #[tokio::test]
 async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
-    let world = World::new(&["m1", "m2", "m3"], |_| {});
-    let running = world.start().await;
-    let parties = ["m1", "m2", "m3"].map(|name| world.party(name, running.addresses()));
+    let (world, running, parties) = World::running(["m1", "m2", "m3"]).await;
     let terms = parties[0].client.get("/v1/terms").await;
     assert_eq!(terms.text(), world.agreement.text(), "the very bytes that are hashed");
     assert_eq!(Digest::of(&terms.body), world.agreement.hash());
@@ -88,13 +86,13 @@ async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
 
 #[tokio::test]
 async fn whatever_is_sent_twice_gets_the_same_bytes_and_changes_nothing() {
-    let world = World::new(&["m1", "m2"], |_| {});
-    let running = world.start().await;
-    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     m1.ask().await;
     let (open, data) = (m1.open().await, some_data());
     let offer = m1.offer_of(&open, &data, 1_000_000);
     let first = m1.send_offer(open.round, &offer).await;
+    let receipt = m1.receipt(&first.ok::<ReceiptReply>().receipt);
+    assert_eq!((receipt.kind, receipt.offer), (ReceiptKind::OfferTaken, offer.digest()));
     let head = world.head();
     assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body);
     assert_eq!(m1.client.post("/v1/ask", "{}").await.ok::<AskReply>().round, open.round);
@@ -122,14 +120,13 @@ async fn whatever_is_sent_twice_gets_the_same_bytes_and_changes_nothing() {
     let m1 = world.party("m1", running.addresses());
     assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body);
     assert_eq!(m1.send_delivery(open.round, &delivery).await.body, delivered.body);
+    assert_eq!(m1.ask().await, RoundId(2));
     running.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_operator_finds_every_round_in_the_journal() {
-    let world = World::new(&["m1", "m2"], |_| {});
-    let running = world.start().await;
-    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     for round in 1..=40 {
         if round % 5 == 0 {
             m1.ask().await;

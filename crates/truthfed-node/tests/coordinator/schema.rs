@@ -107,9 +107,7 @@ impl Checked {
 
 #[tokio::test]
 async fn every_reply_and_request_is_what_the_document_says() {
-    let world = World::new(&["m1", "m2"], |_| {});
-    let running = world.start().await;
-    let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     let operator = world.operator(running.addresses());
     let document: Value = operator.get("/openapi.json").await.ok();
     let mut checked = Checked { document: document.clone(), seen: Default::default() };

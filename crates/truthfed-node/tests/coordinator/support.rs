@@ -14,7 +14,9 @@ use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio_rustls::client::TlsStream;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
@@ -31,10 +33,8 @@ use truthfed_node::wire::{
     ReceiptContent, ReceiptReply, View,
 };
 
-/// Longest that anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A federation with everybody's keys.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
     pub(crate) identities: Identities,
@@ -58,6 +58,14 @@ impl World {
             limits: Limits { requests_per_second: 100_000, burst: 100_000, ..Limits::default() },
             lease_ms: 60_000,
         }
+    }
+
+    /// The coordinator of members under the usual terms, and the members.
+    pub(crate) async fn running<const N: usize>(names: [&str; N]) -> (World, Running, [Party; N]) {
+        let world = World::new(&names, |_| {});
+        let running = world.start().await;
+        let parties = names.map(|name| world.party(name, running.addresses()));
+        (world, running, parties)
     }
 
     pub(crate) fn store(&self) -> PathBuf {
@@ -100,7 +108,6 @@ impl World {
         }
     }
 
-    /// The end of the journal, as the file has it.
     pub(crate) fn head(&self) -> (u64, Digest) {
         let head = Sqlite::open_existing(&self.store()).unwrap().head().unwrap();
         (head.number, head.hash)
@@ -115,7 +122,8 @@ pub(crate) struct Client {
     pub(crate) received: Arc<Mutex<Vec<u8>>>,
 }
 
-/// What came back.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) what: String,
@@ -142,12 +150,7 @@ impl Client {
         self.try_send(method, path, body).await.unwrap()
     }
 
-    pub(crate) async fn try_send(
-        &self,
-        method: Method,
-        path: &str,
-        body: impl Into<Bytes>,
-    ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    pub(crate) async fn try_send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Result<Answer, Failure> {
         let mut kept = self.connection.lock().await;
         if kept.as_ref().is_none_or(SendRequest::is_closed) {
             *kept = Some(self.connect().await?);
@@ -168,12 +171,17 @@ impl Client {
         Ok(Answer { what, status: parts.status.as_u16(), headers, body })
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
-        let stream = tokio::net::TcpStream::connect(self.address).await?;
+    /// A new connection.
+    pub(crate) async fn stream(&self) -> Result<TlsStream<TcpStream>, Failure> {
+        let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let name = rustls::pki_types::ServerName::try_from("127.0.0.1")?;
-        let stream = tokio_rustls::TlsConnector::from(self.tls.clone()).connect(name, stream).await?;
-        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        Ok(tokio_rustls::TlsConnector::from(self.tls.clone()).connect(name, stream).await?)
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+        let io = TokioIo::new(self.stream().await?);
+        let (sender, connection) = hyper::client::conn::http1::handshake(io).await?;
         tokio::spawn(connection);
         Ok(sender)
     }
@@ -187,7 +195,6 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{}: {error}: {}", self.what, self.text()))
     }
 
-    /// The code of a refusal.
     pub(crate) fn code(&self) -> Code {
         assert_ne!(self.status, 200, "{}: {}", self.what, self.text());
         let refusal: Refusal = serde_json::from_slice(&self.body)
@@ -318,7 +325,7 @@ pub(crate) fn other() -> Digest {
 
 /// What a plain listener of this machine answers.
 pub(crate) async fn plain(address: SocketAddr, path: &str) -> (u16, String) {
-    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let request = Request::get(path).header("host", "admin").body(Full::<Bytes>::default()).unwrap();
@@ -363,7 +370,6 @@ impl Write for Shared {
     }
 }
 
-/// A page of the documentation.
 pub(crate) fn docs(page: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

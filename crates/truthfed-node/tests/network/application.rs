@@ -16,7 +16,6 @@ use truthfed_node::federation::Bundle;
 use crate::federation::{ARMS, MEMBERS, REWARD};
 use crate::roads::Road;
 
-/// What was learned: an arm and its reward.
 pub(crate) type Sample = (usize, f64);
 
 /// What is of one member, whether its host is up or not.
@@ -38,7 +37,6 @@ struct Diary {
     report: Option<Report>,
 }
 
-/// How an agent stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report {
     pub(crate) status: Status,
@@ -68,7 +66,6 @@ impl Seat {
         }
     }
 
-    /// The agent, taken up from its file.
     pub(crate) fn open(&self) -> Agent {
         Agent::open(Membership::of(&self.bundle), &self.file).unwrap()
     }
@@ -117,7 +114,6 @@ impl Seat {
         self.diary().report.clone()
     }
 
-    /// Everything that was learned, in order.
     pub(crate) fn learned(&self) -> Vec<Sample> {
         self.diary().learned.clone()
     }
@@ -132,7 +128,6 @@ pub(crate) fn report(agent: &mut Agent) -> Report {
     Report { status, known: agent.known().clone(), wants_round: agent.wants_round() }
 }
 
-/// The arm of that number.
 pub(crate) fn unit(arm: usize) -> Vec<f64> {
     (0..MEMBERS * ARMS).map(|index| if index == arm { 1.0 } else { 0.0 }).collect()
 }

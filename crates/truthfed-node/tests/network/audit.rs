@@ -64,40 +64,32 @@ impl Auditor {
         for row in rows {
             let entry = self.head.follow(&row).unwrap();
             self.hashes.push(row.hash);
-            lines.push(format!("entry {} {} {}", row.number, self.follow(&entry), row.hash));
+            self.follow(&entry);
+            lines.push(format!("entry {} {} {}", row.number, entry.about().kind, row.hash));
         }
         self.post(&postings);
         lines
     }
 
-    fn follow(&mut self, entry: &Entry) -> &'static str {
+    fn follow(&mut self, entry: &Entry) {
         match entry {
             Entry::Opened { round, .. } => {
                 assert_eq!((*round, self.opened), (RoundId(self.closed.0 + 1), self.closed), "one round at a time");
                 self.opened = *round;
-                "opened"
             }
             Entry::Awarded { winners, .. } => {
                 for award in winners {
                     assert!(award.payment_micros >= award.ask_micros, "{award:?} is paid less than it asked");
                     assert!(award.payment_micros <= terms().reserve, "{award:?} is paid more than the reserve");
                 }
-                "awarded"
             }
             Entry::Settled { round, paid, defaulted, .. } => {
                 self.paid += u64::from(!paid.is_empty());
                 self.defaulted += u64::from(!defaulted.is_empty());
                 self.close(*round);
-                "settled"
             }
-            Entry::Aborted { round, .. } => {
-                self.close(*round);
-                "aborted"
-            }
-            Entry::Offered { .. } => "offered",
-            Entry::Declined { .. } => "declined",
-            Entry::Delivered { .. } => "delivered",
-            _ => "other",
+            Entry::Aborted { round, .. } => self.close(*round),
+            _ => {}
         }
     }
 

@@ -14,7 +14,6 @@ use crate::federation::{COORDINATOR, MEMBERS, name};
 /// The stream of a seed that faults are drawn from; members have those below.
 const STREAM: u64 = 1000;
 
-/// Draws faults, and ends them.
 pub(crate) struct Faults {
     numbers: Stream,
     /// Between two faults, on average.
@@ -31,7 +30,6 @@ pub(crate) struct Faults {
 enum Break {
     /// What is under way is lost, and what is sent in the next moments.
     Loss,
-    /// Nothing passes.
     Cut,
     /// Nothing passes from the coordinator.
     Deaf,
@@ -151,7 +149,6 @@ impl Faults {
         }
     }
 
-    /// From now on nothing fails.
     pub(crate) fn heal(&mut self, sim: &mut Sim<'static>) {
         for member in 0..MEMBERS {
             self.mend(member, sim);

@@ -15,7 +15,6 @@ use truthfed_node::testing::{self, Identities, id};
 
 use crate::roads::Door;
 
-/// Who takes part.
 pub(crate) const MEMBERS: usize = 4;
 /// Each member has arms of its own.
 pub(crate) const ARMS: usize = 2;
@@ -58,7 +57,6 @@ pub(crate) fn tight_limits() -> Limits {
     Limits { connections_per_member: 3, requests_per_second: 4, burst: 8, ..Limits::default() }
 }
 
-/// All that a member needs.
 pub(crate) fn bundle(member: usize, agreement: &Agreement) -> Bundle {
     let (people, member) = (people(), id(&name(member)));
     Bundle {

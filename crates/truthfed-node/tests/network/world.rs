@@ -17,7 +17,6 @@ use crate::federation::{COORDINATOR, MEMBERS, bundle, coordinate, name, plan};
 
 /// A step of the simulated time.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
-/// How often the ledger is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Once nothing fails any more, all is quiet within this time: a request that waits in vain for 30 s on a dead connection, a
 /// pause of 10 s, both once more because dead connections still take the member's seats, and a round.
@@ -79,7 +78,6 @@ impl World {
         World { seed, sim, seats, auditor, faults, trace, _folder: folder }
     }
 
-    /// Lets time pass.
     pub(crate) fn run_for(&mut self, time: Duration) {
         let end = self.sim.elapsed() + time;
         while self.sim.elapsed() < end {
@@ -92,7 +90,6 @@ impl World {
         self.run_until(RoundId(rounds), within, World::step);
     }
 
-    /// The same under faults.
     pub(crate) fn run_rounds_with_faults(&mut self, rounds: u64, within: Duration) {
         self.run_until(RoundId(rounds), within, |world| {
             let now = world.sim.elapsed();

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, Standing, Time,
+    Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, Time,
 };
-use truthfed::statistics::Statistics;
 
 use super::place::Place;
 use super::prepared::Readable;
 use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::journal::{Award, Entry, Head, seal};
-use crate::ledger::{Checkpoint, SEAL_SCHEMA, aggregate_digest, sealed_bytes};
-use crate::signature::{Verifier, is_signed_by};
+use crate::ledger::vouch::{Checkpoint, aggregate_digest, are_signed_by};
+use crate::signature::Verifier;
 use crate::terms::{Agreement, Terms};
 use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, commitment};
 
@@ -28,11 +27,11 @@ pub(super) struct Founded {
     open: Option<Open>,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
-    /// Who is said to have signed the last step, and under which schema.
-    signed: Option<Signed>,
+    /// Who is said to have signed the last step, if a member must.
+    pub(super) signed: Option<Signed>,
 }
 
-/// Who is said to have signed a step.
+/// Whose signature, and under which schema.
 pub(super) struct Signed {
     pub(super) key: Option<Verifier>,
     pub(super) schema: &'static str,
@@ -56,7 +55,7 @@ struct Taken {
     commitment: Digest,
 }
 
-pub(super) enum Due {
+enum Due {
     Award(Box<Outcome>),
     End(Box<RoundRecord>),
 }
@@ -64,16 +63,9 @@ pub(super) enum Due {
 impl Founded {
     /// With no members, and nothing settled.
     pub(super) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Founded {
-        let settled = Statistics::new(agreement.dimension()).expect("checked terms have a valid dimension");
-        let standing = Standing { members: BTreeMap::new(), settled, closed: RoundId(0), former: Default::default() };
-        let machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), standing);
+        let machine = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), []);
         let (members, due) = (BTreeMap::new(), VecDeque::new());
         Founded { federation, coordinator, terms: agreement.hash(), machine, members, open: None, due, signed: None }
-    }
-
-    /// Who is said to have signed the last step, if a member must.
-    pub(super) fn take_signed(&mut self) -> Option<Signed> {
-        self.signed.take()
     }
 
     /// What must be recorded before the journal may end.
@@ -93,8 +85,8 @@ impl Founded {
         };
         match self.due.front() {
             Some(due) if !fits => {
-                let place = self.open.as_ref().map_or(Place::entry(number), |open| Place::round(number, open.round));
-                let place = Place { member: entry.about().speaker, ..place };
+                let round = self.open.as_ref().map(|open| open.round);
+                let place = Place { entry: number, round, member: entry.about().speaker };
                 let is_late = matches!(entry, Entry::Offered { .. } | Entry::Declined { .. });
                 let fault = if is_late && is_sealed { Fault::AfterSealing } else { Fault::OutOfTurn };
                 let expected = if is_sealed { due.name() } else { "the seal of the round, or its end" };
@@ -186,8 +178,7 @@ impl Founded {
         open.is_sealed = true;
         let expected = seal(open.offers.iter().map(|(member, taken)| (member, taken.digest)));
         place.check(Fault::Seal, expected, offers)?;
-        let content = sealed_bytes(self.federation, round, offers);
-        if !is_signed_by(&self.coordinator, SEAL_SCHEMA, &content, signature) {
+        if !are_signed_by(&self.coordinator, self.federation, round, offers, signature) {
             return place.problem(Fault::Signature, "the coordinator's, over the seal", signature);
         }
         Ok(())
@@ -351,7 +342,7 @@ impl Founded {
 }
 
 impl Due {
-    pub(super) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Due::Award(_) => "the award of the round",
             Due::End(_) => "the end of the round",

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use self::prepared::{Prepared, prepare};
 use self::replay::{Claimed, Replay};
 pub use self::report::{Fault, Problem, Report};
-use super::{Checkpoint, Posting};
+use super::{Account, Checkpoint, Posting};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::{Head, Row};
 use crate::store::{Store, StoreError};
@@ -34,7 +34,6 @@ const CHUNK: usize = 8192;
 /// What is known from elsewhere; what is not is taken from the journal itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trust {
-    /// The name of the federation.
     pub federation: Option<Digest>,
     /// Who signs for the coordinator.
     pub coordinator: Option<PublicKey>,
@@ -74,7 +73,6 @@ struct Found {
     problem: Box<Problem>,
 }
 
-/// Why it goes no further.
 enum Stop {
     Found(Found),
     Store(StoreError),
@@ -88,11 +86,8 @@ impl From<StoreError> for Stop {
 
 struct Verifier {
     replay: Replay,
-    /// Postings that were read and not compared yet.
     stored: VecDeque<Posting>,
-    /// The last posting that was read.
     last_posting: u64,
-    /// The last entry to look at.
     end: u64,
     /// Why no more rows can be read; told when all before are looked at.
     unreadable: Option<StoreError>,
@@ -179,28 +174,19 @@ impl Verifier {
         let Some(found) = self.next_posting(store)? else { return Ok(()) };
         // Those of later entries were written meanwhile, if there are such entries by now.
         let is_later = (self.end + 1..=store.head()?.number).contains(&found.entry);
-        match is_later {
-            true => Ok(()),
-            false => Err(self.found(posting_problem(None, Some(&found), found.entry))),
-        }
+        if is_later { Ok(()) } else { Err(self.found(posting_problem(None, Some(&found), found.entry))) }
     }
 }
 
 fn posting_problem(expected: Option<&Posting>, found: Option<&Posting>, entry: u64) -> Box<Problem> {
     let words = |posting: Option<&Posting>| {
-        posting.map_or_else(
-            || "none".to_owned(),
-            |Posting { number, entry, round, member, account, micros }| {
-                let account = match account {
-                    super::Account::Treasury => "treasury".to_owned(),
-                    super::Account::Escrow => "escrow".to_owned(),
-                    super::Account::Member(member) => format!("account of {member}"),
-                };
-                format!(
-                    "posting {number} of {micros} to the {account} for {member} in round {round} from entry {entry}"
-                )
-            },
-        )
+        let Some(Posting { number, entry, round, member, account, micros }) = posting else { return "none".to_owned() };
+        let account = match account {
+            Account::Treasury => "treasury".to_owned(),
+            Account::Escrow => "escrow".to_owned(),
+            Account::Member(member) => format!("account of {member}"),
+        };
+        format!("posting {number} of {micros} to the {account} for {member} in round {round} from entry {entry}")
     };
     let about = expected.or(found);
     Box::new(Problem {

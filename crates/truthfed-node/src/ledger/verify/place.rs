@@ -5,7 +5,6 @@ use truthfed::protocol::RoundId;
 
 use super::{Fault, Problem, Verdict};
 
-/// Where in the journal something is said.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) entry: u64,
@@ -16,10 +15,6 @@ pub(super) struct Place<'a> {
 impl<'a> Place<'a> {
     pub(super) fn entry(entry: u64) -> Place<'a> {
         Place { entry, round: None, member: None }
-    }
-
-    pub(super) fn round(entry: u64, round: RoundId) -> Place<'a> {
-        Place { entry, round: Some(round), member: None }
     }
 
     pub(super) fn of(self, member: &'a ClientId) -> Place<'a> {

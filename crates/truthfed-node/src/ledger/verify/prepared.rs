@@ -7,7 +7,6 @@ use crate::digest::Digest;
 use crate::journal::{Entry, Row};
 use crate::wire::{DeliveryContent, OfferContent};
 
-/// A row that was read.
 pub(super) struct Prepared {
     pub(super) number: u64,
     pub(super) hash: Digest,

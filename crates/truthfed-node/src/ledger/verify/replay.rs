@@ -9,11 +9,10 @@ use super::prepared::{Content, Prepared};
 use super::{Fault, Found, Tally, Trust, Verdict};
 use crate::claims::{Claim, first_false};
 use crate::digest::{Digest, PublicKey};
-use crate::journal::{Entry, Head};
+use crate::journal::{About, Entry, Head};
 use crate::ledger::{Checkpoint, Ledger, LedgerError, Posting};
 use crate::terms::{Agreement, RawTerms};
 
-/// The journal so far.
 pub(super) struct Replay {
     pub(super) head: Head,
     pub(super) rounds: u64,
@@ -38,7 +37,7 @@ impl Claimed {
     pub(super) fn first_forged(claimed: &[Claimed]) -> Option<Found> {
         let claims: Vec<&Claim> = claimed.iter().map(|claimed| &claimed.claim).collect();
         let Claimed { claim, round, member, tally } = &claimed[first_false(&claims)?];
-        let place = Place::round(tally.entries + 1, *round).of(member);
+        let place = Place { entry: tally.entries + 1, round: Some(*round), member: Some(member) };
         let problem = place.problem::<()>(Fault::Signature, format!("{member}'s"), claim.signature).err()?;
         Some(Found { tally: *tally, problem })
     }
@@ -91,16 +90,15 @@ impl Replay {
         Ok(postings)
     }
 
-    /// At the end of the journal.
     pub(super) fn finish(&self, end: u64) -> Verdict {
         if self.head.number < end {
             let missing = format!("entry {}", self.head.number + 1);
             return Place::entry(self.head.number + 1).problem(Fault::MissingEntry, missing, "none");
         }
-        if self.founded.is_none() {
+        let Some(founded) = &self.founded else {
             return Place::entry(1).problem(Fault::Genesis, "a genesis", "an empty journal");
-        }
-        if let Some(due) = self.founded.as_ref().and_then(Founded::due) {
+        };
+        if let Some(due) = founded.due() {
             return Place::entry(end + 1).problem(Fault::OutOfTurn, due, "the end of the journal");
         }
         match self.trust.checkpoint {
@@ -114,14 +112,14 @@ impl Replay {
 
     /// Money cannot move as an entry says: what the protocol finds wrong with it tells more.
     fn explain<T>(&mut self, number: u64, entry: Entry, content: Content, error: &LedgerError) -> Verdict<T> {
-        let place = entry.about().round.map_or(Place::entry(number), |round| Place::round(number, round));
+        let round = entry.about().round;
         self.step(number, entry, content)?;
-        place.problem(Fault::Ledger, "a ledger that can follow", error)
+        Place { round, ..Place::entry(number) }.problem(Fault::Ledger, "a ledger that can follow", error)
     }
 
     fn step(&mut self, number: u64, entry: Entry, content: Content) -> Verdict {
         let stepped = self.take_step(number, &entry, content);
-        let signed = self.founded.as_mut().and_then(Founded::take_signed);
+        let signed = self.founded.as_mut().and_then(|founded| founded.signed.take());
         if let (Some(Signed { key, schema }), Entry::Offered { round, member, offer: envelope })
         | (Some(Signed { key, schema }), Entry::Delivered { round, member, delivery: envelope }) = (signed, entry)
         {
@@ -132,41 +130,36 @@ impl Replay {
     }
 
     fn take_step(&mut self, number: u64, entry: &Entry, content: Content) -> Verdict {
-        let place = Place::entry(number);
+        let About { name, round, speaker, .. } = entry.about();
+        let place = Place { entry: number, round, member: speaker };
         if let Entry::Genesis { federation, coordinator, terms } = entry {
             return self.found(place, *federation, *coordinator, terms);
         }
         let head = self.head;
         let Some(founded) = &mut self.founded else {
-            return place.problem(Fault::Genesis, "a genesis", entry.about().name);
+            return place.problem(Fault::Genesis, "a genesis", name);
         };
         founded.check_due(number, entry)?;
         match (entry, content) {
             (Entry::Enrolled { member, key, .. }, _) => founded.enrol(place.of(member), member, *key),
             (Entry::Revoked { member }, _) => founded.revoke(place.of(member), member),
-            (Entry::Opened { round, nonce, asked_by }, _) => {
-                founded.open(Place::round(number, *round).of(asked_by), *round, *nonce, asked_by)
-            }
+            (Entry::Opened { round, nonce, asked_by }, _) => founded.open(place.of(asked_by), *round, *nonce, asked_by),
             (Entry::Offered { round, member, .. }, Content::Offer(digest, content)) => {
-                founded.offer(Place::round(number, *round).of(member), *round, member, (digest, content))
+                founded.offer(place, *round, member, (digest, content))
             }
-            (Entry::Declined { round, member }, _) => {
-                founded.decline(Place::round(number, *round).of(member), *round, member)
-            }
-            (Entry::Sealed { round, offers, signature }, _) => {
-                founded.sealed(Place::round(number, *round), *round, *offers, signature)
-            }
-            (Entry::Awarded { round, winners }, _) => founded.awarded(Place::round(number, *round), *round, winners),
+            (Entry::Declined { round, member }, _) => founded.decline(place, *round, member),
+            (Entry::Sealed { round, offers, signature }, _) => founded.sealed(place, *round, *offers, signature),
+            (Entry::Awarded { round, winners }, _) => founded.awarded(place, *round, winners),
             (Entry::Delivered { round, member, .. }, Content::Delivery(content)) => {
-                founded.deliver(Place::round(number, *round).of(member), *round, member, content)
+                founded.deliver(place, *round, member, content)
             }
             (Entry::Settled { round, paid, defaulted, aggregate }, _) => {
-                founded.settled(Place::round(number, *round), *round, paid, defaulted, *aggregate)?;
+                founded.settled(place, *round, paid, defaulted, *aggregate)?;
                 (self.rounds, self.payments) = (self.rounds + 1, self.payments + paid.len() as u64);
                 Ok(())
             }
             (Entry::Aborted { round, reason }, _) => {
-                founded.aborted(Place::round(number, *round), *round, reason)?;
+                founded.aborted(place, *round, reason)?;
                 self.rounds += 1;
                 Ok(())
             }

@@ -13,20 +13,15 @@ pub struct Report {
     pub entries: u64,
     /// Rounds that ended, settled or not.
     pub rounds: u64,
-    /// Payments that were posted.
     pub payments: u64,
-    /// The first thing that does not fit.
     pub problem: Option<Problem>,
 }
 
 /// The first thing that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Number of the entry.
     pub entry: u64,
-    /// Its round, if it is of one.
     pub round: Option<RoundId>,
-    /// Whom it concerns, if it is one member.
     pub member: Option<ClientId>,
     pub fault: Fault,
     /// What follows from the entries before.
@@ -34,66 +29,73 @@ pub struct Problem {
     pub found: String,
 }
 
-/// What can be wrong with a journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// An entry is missing: removed, or moved.
+    #[error("an entry is missing")]
     MissingEntry,
-    /// An entry, or one before it, was altered or moved.
+    #[error("the chain of hashes is broken")]
     BrokenChain,
     /// The body is not an entry, or a signed content is not of its kind.
+    #[error("cannot be read")]
     Unreadable,
     /// The journal does not begin with a genesis, or has a second.
+    #[error("the journal must begin with its only genesis")]
     Genesis,
     /// The journal is of another federation, or another coordinator, than is known from elsewhere.
+    #[error("the journal is not of this federation")]
     Foreign,
-    /// The terms are not valid.
+    #[error("the terms are not valid")]
     Terms,
     /// A name is enrolled twice, or revoked without being a member's.
+    #[error("cannot be enrolled or revoked")]
     Membership,
-    /// The entry is not what can come next.
+    #[error("cannot come next")]
     OutOfTurn,
     /// The entry is of another round than the one that is open, or opens another than is next.
+    #[error("another round")]
     Round,
     /// A signed content belongs to another federation, round, nonce, terms or member.
+    #[error("was signed for something else")]
     Context,
     /// The signature is not the member's, or not the coordinator's.
+    #[error("wrong signature")]
     Signature,
-    /// The protocol refuses the offer, the decline or the delivery.
+    #[error("the protocol refuses it")]
     Refused,
     /// An offer or a decline came after the offers were sealed.
+    #[error("came after the offers were sealed")]
     AfterSealing,
-    /// The seal is not over the recorded offers.
+    #[error("the seal is not over the recorded offers")]
     Seal,
-    /// Other members win by the mechanism.
+    #[error("others win by the mechanism")]
     Winners,
-    /// A winner's ask is not the one of its offer.
+    #[error("the ask is not the one offered")]
     Ask,
-    /// The mechanism gives another payment.
+    #[error("the mechanism gives another payment")]
     Payment,
-    /// A delivery belongs to another offer.
+    #[error("the delivery belongs to another offer")]
     OtherOffer,
-    /// The delivered moment is not the one the offer committed to.
+    #[error("the moment is not the one the offer committed to")]
     Commitment,
-    /// Others delivered, or did not.
+    #[error("others delivered")]
     Settlement,
-    /// What was settled adds up to something else.
+    #[error("the settled statistics add up to something else")]
     Aggregate,
-    /// The round ends otherwise.
+    #[error("the round ends otherwise")]
     Ending,
-    /// No money can move that way.
+    #[error("no money can move that way")]
     Ledger,
-    /// The posting in the store is not what follows from the journal.
+    #[error("the posting does not follow from the journal")]
     Posting,
-    /// The checkpoint is not of the journal before it.
+    #[error("the checkpoint is not of this journal")]
     Checkpoint,
     /// The journal ends before an entry that the coordinator vouched for: it is an older copy.
+    #[error("the journal is older than its checkpoint")]
     CheckpointAhead,
 }
 
 impl Report {
-    /// Whether everything fits.
     pub fn is_right(&self) -> bool {
         self.problem.is_none()
     }
@@ -122,38 +124,5 @@ impl fmt::Display for Problem {
             write!(f, ", member {member}")?;
         }
         write!(f, ": {}: expected {}, found {}", self.fault, self.expected, self.found)
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Fault::MissingEntry => "an entry is missing",
-            Fault::BrokenChain => "the chain of hashes is broken",
-            Fault::Unreadable => "cannot be read",
-            Fault::Genesis => "the journal must begin with its only genesis",
-            Fault::Foreign => "the journal is not of this federation",
-            Fault::Terms => "the terms are not valid",
-            Fault::Membership => "cannot be enrolled or revoked",
-            Fault::OutOfTurn => "cannot come next",
-            Fault::Round => "another round",
-            Fault::Context => "was signed for something else",
-            Fault::Signature => "wrong signature",
-            Fault::Refused => "the protocol refuses it",
-            Fault::AfterSealing => "came after the offers were sealed",
-            Fault::Seal => "the seal is not over the recorded offers",
-            Fault::Winners => "others win by the mechanism",
-            Fault::Ask => "the ask is not the one offered",
-            Fault::Payment => "the mechanism gives another payment",
-            Fault::OtherOffer => "the delivery belongs to another offer",
-            Fault::Commitment => "the moment is not the one the offer committed to",
-            Fault::Settlement => "others delivered",
-            Fault::Aggregate => "the settled statistics add up to something else",
-            Fault::Ending => "the round ends otherwise",
-            Fault::Ledger => "no money can move that way",
-            Fault::Posting => "the posting does not follow from the journal",
-            Fault::Checkpoint => "the checkpoint is not of this journal",
-            Fault::CheckpointAhead => "the journal is older than its checkpoint",
-        })
     }
 }

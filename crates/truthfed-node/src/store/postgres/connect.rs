@@ -8,7 +8,6 @@ use ::postgres::{Client, Config, NoTls};
 use super::error::{Failure, words};
 use crate::store::StoreError;
 
-/// Oldest version of the server.
 const OLDEST: i32 = 130_000;
 /// How long a server may take to answer when nothing is known to be wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,7 +24,6 @@ const SESSION: &str = "
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 ";
 
-/// Where the database is, and what for.
 pub(super) struct Address {
     config: Config,
     session: &'static str,

@@ -7,7 +7,6 @@ use ::postgres::error::SqlState;
 
 use crate::store::StoreError;
 
-/// Why a call did not succeed.
 pub(super) enum Failure {
     /// The connection is gone. Before a commit was asked for, nothing was written.
     Lost(String),
@@ -18,7 +17,6 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// When it is not to be tried again.
     pub(super) fn into_store(self) -> StoreError {
         match self {
             Failure::Lost(why) | Failure::Raced(why) => StoreError::Unavailable(why),

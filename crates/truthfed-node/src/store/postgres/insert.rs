@@ -5,22 +5,40 @@ use ::postgres::types::Type;
 
 use super::Parameter;
 use super::error::Failure;
-use crate::journal::Row;
-use crate::ledger::Posting;
 use crate::store::batch::to_column;
-use crate::store::{Batch, StandingRow, StoredReply};
+use crate::store::{Batch, StandingRow};
 
 pub(super) fn insert(client: &mut impl GenericClient, batch: &Batch) -> Result<(), Failure> {
     let Batch { rows, replies, postings, standing } = batch;
     if !rows.is_empty() {
-        insert_rows(client, rows)?;
+        let columns: [Parameter<'_>; 3] = [
+            (&column(rows, |row| to_column(row.number)), Type::INT8_ARRAY),
+            (&column(rows, |row| row.body.as_str()), Type::TEXT_ARRAY),
+            (&column(rows, |row| row.hash.0.as_slice()), Type::BYTEA_ARRAY),
+        ];
+        client.execute_typed("INSERT INTO truthfed.journal SELECT * FROM unnest($1, $2, $3)", &columns)?;
         kill_point!(inside(rows.as_slice()));
     }
     if !replies.is_empty() {
-        insert_replies(client, replies)?;
+        let columns: [Parameter<'_>; 5] = [
+            (&column(replies, |reply| reply.key.member.as_str()), Type::TEXT_ARRAY),
+            (&column(replies, |reply| to_column(reply.key.round.0)), Type::INT8_ARRAY),
+            (&column(replies, |reply| reply.key.kind.name()), Type::TEXT_ARRAY),
+            (&column(replies, |reply| reply.request.0.as_slice()), Type::BYTEA_ARRAY),
+            (&column(replies, |reply| reply.body.as_str()), Type::TEXT_ARRAY),
+        ];
+        client.execute_typed("INSERT INTO truthfed.replies SELECT * FROM unnest($1, $2, $3, $4, $5)", &columns)?;
     }
     if !postings.is_empty() {
-        insert_postings(client, postings)?;
+        let columns: [Parameter<'_>; 6] = [
+            (&column(postings, |posting| to_column(posting.number)), Type::INT8_ARRAY),
+            (&column(postings, |posting| to_column(posting.entry)), Type::INT8_ARRAY),
+            (&column(postings, |posting| to_column(posting.round.0)), Type::INT8_ARRAY),
+            (&column(postings, |posting| posting.member.as_str()), Type::TEXT_ARRAY),
+            (&column(postings, |posting| posting.account.column()), Type::TEXT_ARRAY),
+            (&column(postings, |posting| posting.micros), Type::INT8_ARRAY),
+        ];
+        client.execute_typed("INSERT INTO truthfed.postings SELECT * FROM unnest($1, $2, $3, $4, $5, $6)", &columns)?;
     }
     if let Some(StandingRow { entry, body }) = standing {
         let sql = "INSERT INTO truthfed.standing VALUES (1, $1, $2) \
@@ -30,52 +48,6 @@ pub(super) fn insert(client: &mut impl GenericClient, batch: &Batch) -> Result<(
     Ok(())
 }
 
-fn insert_rows(client: &mut impl GenericClient, rows: &[Row]) -> Result<(), Failure> {
-    let numbers: Vec<i64> = rows.iter().map(|row| to_column(row.number)).collect();
-    let bodies: Vec<&str> = rows.iter().map(|row| row.body.as_str()).collect();
-    let hashes: Vec<&[u8]> = rows.iter().map(|row| row.hash.0.as_slice()).collect();
-    let sql = "INSERT INTO truthfed.journal SELECT * FROM unnest($1, $2, $3)";
-    let columns: [Parameter<'_>; 3] =
-        [(&numbers, Type::INT8_ARRAY), (&bodies, Type::TEXT_ARRAY), (&hashes, Type::BYTEA_ARRAY)];
-    client.execute_typed(sql, &columns)?;
-    Ok(())
-}
-
-fn insert_replies(client: &mut impl GenericClient, replies: &[StoredReply]) -> Result<(), Failure> {
-    let members: Vec<&str> = replies.iter().map(|reply| reply.key.member.as_str()).collect();
-    let rounds: Vec<i64> = replies.iter().map(|reply| to_column(reply.key.round.0)).collect();
-    let kinds: Vec<&str> = replies.iter().map(|reply| reply.key.kind.name()).collect();
-    let requests: Vec<&[u8]> = replies.iter().map(|reply| reply.request.0.as_slice()).collect();
-    let bodies: Vec<&str> = replies.iter().map(|reply| reply.body.as_str()).collect();
-    let sql = "INSERT INTO truthfed.replies SELECT * FROM unnest($1, $2, $3, $4, $5)";
-    let columns: [Parameter<'_>; 5] = [
-        (&members, Type::TEXT_ARRAY),
-        (&rounds, Type::INT8_ARRAY),
-        (&kinds, Type::TEXT_ARRAY),
-        (&requests, Type::BYTEA_ARRAY),
-        (&bodies, Type::TEXT_ARRAY),
-    ];
-    client.execute_typed(sql, &columns)?;
-    Ok(())
-}
-
-fn insert_postings(client: &mut impl GenericClient, postings: &[Posting]) -> Result<(), Failure> {
-    let integers = |of: fn(&Posting) -> i64| -> Vec<i64> { postings.iter().map(of).collect() };
-    let numbers = integers(|posting| to_column(posting.number));
-    let entries = integers(|posting| to_column(posting.entry));
-    let rounds = integers(|posting| to_column(posting.round.0));
-    let micros = integers(|posting| posting.micros);
-    let members: Vec<&str> = postings.iter().map(|posting| posting.member.as_str()).collect();
-    let accounts: Vec<&str> = postings.iter().map(|posting| posting.account.column()).collect();
-    let sql = "INSERT INTO truthfed.postings SELECT * FROM unnest($1, $2, $3, $4, $5, $6)";
-    let columns: [Parameter<'_>; 6] = [
-        (&numbers, Type::INT8_ARRAY),
-        (&entries, Type::INT8_ARRAY),
-        (&rounds, Type::INT8_ARRAY),
-        (&members, Type::TEXT_ARRAY),
-        (&accounts, Type::TEXT_ARRAY),
-        (&micros, Type::INT8_ARRAY),
-    ];
-    client.execute_typed(sql, &columns)?;
-    Ok(())
+fn column<'a, T, V>(items: &'a [T], of: fn(&'a T) -> V) -> Vec<V> {
+    items.iter().map(of).collect()
 }

@@ -76,38 +76,24 @@ impl Postgres {
     fn attempt<T>(&mut self, mut work: impl FnMut(&mut Client) -> Result<T, Failure>) -> Result<T, StoreError> {
         let mut why = String::new();
         for attempt in 0..ATTEMPTS {
-            match work(self.client()?) {
+            why = match work(self.client()?) {
                 Ok(done) => return Ok(done),
-                Err(failure) => why = self.passing(failure, attempt)?,
-            }
+                Err(Failure::Store(error)) => return Err(error),
+                Err(Failure::Lost(why)) => {
+                    self.client = None;
+                    why
+                }
+                Err(Failure::Raced(why)) => {
+                    std::thread::sleep(Duration::from_millis(10 << attempt));
+                    why
+                }
+            };
         }
         Err(StoreError::Unavailable(why))
     }
 
-    /// What was wrong, if trying again may help; makes ready for that.
-    fn passing(&mut self, failure: Failure, attempt: u32) -> Result<String, StoreError> {
-        match failure {
-            Failure::Store(error) => Err(error),
-            Failure::Lost(why) => {
-                self.client = None;
-                Ok(why)
-            }
-            Failure::Raced(why) => {
-                std::thread::sleep(Duration::from_millis(10 << attempt));
-                Ok(why)
-            }
-        }
-    }
-
-    fn try_commit(&mut self, lease: Lease, batch: &Batch, in_doubt: &mut Option<Head>) -> Result<(), StoreError> {
-        let mut why = String::new();
-        for attempt in 0..ATTEMPTS {
-            match write(self.client()?, lease, batch, in_doubt) {
-                Ok(()) => return Ok(()),
-                Err(failure) => why = self.passing(failure, attempt)?,
-            }
-        }
-        Err(StoreError::Unavailable(why))
+    fn query(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Columns>, StoreError> {
+        self.attempt(|client| Ok(client.query_typed(sql, parameters)?))
     }
 }
 
@@ -117,8 +103,7 @@ impl Store for Postgres {
         let sql = "UPDATE truthfed.lease SET epoch = epoch + 1, granted = clock_timestamp(), \
                        expires = clock_timestamp() + $1 * interval '1 millisecond' \
                    WHERE NOT (granted <= clock_timestamp() AND clock_timestamp() < expires) RETURNING epoch";
-        let lease_ms = lease_column(lease_ms);
-        let granted = self.attempt(|client| Ok(client.query_typed(sql, &[(&lease_ms, Type::INT8)])?))?;
+        let granted = self.query(sql, &[(&lease_column(lease_ms), Type::INT8)])?;
         let row = granted.first().ok_or(StoreError::Held)?;
         Ok(Lease { epoch: count(get(row, 0)?)? })
     }
@@ -144,7 +129,7 @@ impl Store for Postgres {
 
     fn commit(&mut self, lease: Lease, batch: &Batch) -> Result<(), StoreError> {
         let mut in_doubt = self.in_doubt.take().filter(|end| batch.end() == Some(*end));
-        let outcome = self.try_commit(lease, batch, &mut in_doubt);
+        let outcome = self.attempt(|client| write(client, lease, batch, &mut in_doubt));
         self.in_doubt = in_doubt;
         match outcome {
             Err(error) if in_doubt.is_some() => Err(StoreError::InDoubt(error.to_string())),
@@ -157,16 +142,14 @@ impl Store for Postgres {
     }
 
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
-        let rows = self.attempt(|client| Ok(client.query_typed("SELECT entry, body FROM truthfed.standing", &[])?))?;
+        let rows = self.query("SELECT entry, body FROM truthfed.standing", &[])?;
         let standing = |row: &Columns| Ok(StandingRow { entry: count(get(row, 0)?)?, body: get(row, 1)? });
         rows.first().map(standing).transpose()
     }
 
     fn rows(&mut self, after: u64, most: usize) -> Result<Vec<Row>, StoreError> {
         let sql = "SELECT number, body, hash FROM truthfed.journal WHERE number > $1 ORDER BY number LIMIT $2";
-        let (after, most) = (to_column(after), to_column(most as u64));
-        let parameters: [Parameter<'_>; 2] = [(&after, Type::INT8), (&most, Type::INT8)];
-        let rows = self.attempt(|client| Ok(client.query_typed(sql, &parameters)?))?;
+        let rows = self.query(sql, &[(&to_column(after), Type::INT8), (&to_column(most as u64), Type::INT8)])?;
         let row = |row| Ok(Row { number: count(get(row, 0)?)?, body: get(row, 1)?, hash: digest(get(row, 2)?)? });
         rows.iter().map(row).collect()
     }
@@ -174,8 +157,7 @@ impl Store for Postgres {
     fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError> {
         let sql = "SELECT request, body FROM truthfed.replies WHERE member = $1 AND kind = $2 AND round = $3";
         let (member, kind, round) = (key.member.as_str(), key.kind.name(), to_column(key.round.0));
-        let parameters: [Parameter<'_>; 3] = [(&member, Type::TEXT), (&kind, Type::TEXT), (&round, Type::INT8)];
-        let rows = self.attempt(|client| Ok(client.query_typed(sql, &parameters)?))?;
+        let rows = self.query(sql, &[(&member, Type::TEXT), (&kind, Type::TEXT), (&round, Type::INT8)])?;
         let reply = |row| Ok(StoredReply { key: key.clone(), request: digest(get(row, 0)?)?, body: get(row, 1)? });
         rows.first().map(reply).transpose()
     }
@@ -189,8 +171,7 @@ impl Store for Postgres {
         let sql = "SELECT round, request, body FROM truthfed.replies \
                    WHERE member = $1 AND kind = $2 AND round > $3 ORDER BY round";
         let (whose, name, after) = (member.as_str(), kind.name(), to_column(after.0));
-        let parameters: [Parameter<'_>; 3] = [(&whose, Type::TEXT), (&name, Type::TEXT), (&after, Type::INT8)];
-        let rows = self.attempt(|client| Ok(client.query_typed(sql, &parameters)?))?;
+        let rows = self.query(sql, &[(&whose, Type::TEXT), (&name, Type::TEXT), (&after, Type::INT8)])?;
         let reply = |row| {
             let key = RequestKey { member: member.clone(), round: round(get(row, 0)?)?, kind };
             Ok(StoredReply { key, request: digest(get(row, 1)?)?, body: get(row, 2)? })
@@ -201,9 +182,7 @@ impl Store for Postgres {
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
         let sql = "SELECT number, entry, round, member, account, micros FROM truthfed.postings \
                    WHERE number > $1 ORDER BY number LIMIT $2";
-        let (after, most) = (to_column(after), to_column(most as u64));
-        let parameters: [Parameter<'_>; 2] = [(&after, Type::INT8), (&most, Type::INT8)];
-        let rows = self.attempt(|client| Ok(client.query_typed(sql, &parameters)?))?;
+        let rows = self.query(sql, &[(&to_column(after), Type::INT8), (&to_column(most as u64), Type::INT8)])?;
         let read = |row| posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?, get(row, 5)?));
         rows.iter().map(read).collect()
     }

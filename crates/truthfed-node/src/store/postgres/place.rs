@@ -5,7 +5,7 @@
 use ::postgres::{Client, NoTls};
 
 use crate::digest::Nonce;
-use crate::testing::Place;
+use crate::testing::{Dialect, Place};
 
 /// A new database on the server that the environment names.
 pub struct Database {
@@ -34,20 +34,13 @@ impl Place for Database {
         self.connect().batch_execute(sql).map_err(|error| error.as_db_error().unwrap().message().to_owned())
     }
 
-    fn table(&self, name: &str) -> String {
-        format!("truthfed.{name}")
-    }
-
-    fn set_version(&self, version: i64) -> String {
-        format!("UPDATE truthfed.version SET version = {version}")
-    }
-
-    fn move_lease(&self) -> &str {
-        "UPDATE truthfed.lease SET granted = granted + '1 year', expires = expires + '1 year'"
-    }
-
-    fn unknown_tables(&self) -> &str {
-        "CREATE SCHEMA truthfed; CREATE TABLE truthfed.journal (number BIGINT)"
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            schema: "truthfed.",
+            set_version: "UPDATE truthfed.version SET version =",
+            move_lease: "UPDATE truthfed.lease SET granted = granted + '1 year', expires = expires + '1 year'",
+            unknown_tables: "CREATE SCHEMA truthfed; CREATE TABLE truthfed.journal (number BIGINT)",
+        }
     }
 }
 
@@ -68,7 +61,6 @@ fn server_url() -> String {
     )
 }
 
-/// The address of another database of the server.
 fn url(database: &str) -> String {
     let server = server_url();
     let (address, options) = server.split_once('?').unwrap_or((&server, ""));

@@ -19,10 +19,8 @@ fn batch(head: &mut Head) -> Batch {
     Batch { rows: vec![row], ..Batch::default() }
 }
 
-/// What a link does with the next commit that passes it.
 #[derive(Clone, Copy, PartialEq)]
 enum Cut {
-    /// Lets it pass.
     Never,
     /// Breaks before the server hears of it.
     Before,
@@ -30,11 +28,9 @@ enum Cut {
     After,
     /// As `After`, and takes no connection until it is mended.
     AfterForLong,
-    /// Takes no connection.
     Down,
 }
 
-/// A link to the server that can be cut.
 struct Link {
     cut: Arc<Mutex<Cut>>,
     url: String,
@@ -52,8 +48,7 @@ impl Link {
         let shared = cut.clone();
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                let down = [Cut::Down].contains(&*shared.lock().unwrap());
-                if !down {
+                if *shared.lock().unwrap() != Cut::Down {
                     let server = UnixStream::connect(&socket).unwrap();
                     carry(client.unwrap(), server, shared.clone());
                 }
@@ -99,36 +94,33 @@ fn carry_up(mut client: TcpStream, mut server: UnixStream, cut: &Mutex<Cut>) {
     let _ = server.shutdown(Shutdown::Write);
 }
 
-fn check_cut_at_commit(cut: Cut) {
-    let database = Database::create();
-    let link = Link::to(&database);
+/// A store behind a link, with a lease.
+fn linked(database: &Database, lease_ms: u64) -> (Link, Postgres, Lease) {
+    let link = Link::to(database);
     let mut store = Postgres::open(&link.url).unwrap();
-    let lease = store.acquire(LONG_MS).unwrap();
-    let mut head = Head::START;
-    for _ in 0..3 {
-        link.set(cut);
-        store.commit(lease, &batch(&mut head)).unwrap();
-        assert_eq!(store.head().unwrap(), head);
+    let lease = store.acquire(lease_ms).unwrap();
+    (link, store, lease)
+}
+
+#[test]
+fn a_commit_that_was_not_heard_of_or_whose_answer_was_lost_is_written_once() {
+    for cut in [Cut::Before, Cut::After] {
+        let database = Database::create();
+        let (link, mut store, lease) = linked(&database, LONG_MS);
+        let mut head = Head::START;
+        for _ in 0..3 {
+            link.set(cut);
+            store.commit(lease, &batch(&mut head)).unwrap();
+            assert_eq!(store.head().unwrap(), head);
+        }
+        assert_eq!(store.rows(0, 10).unwrap().len(), 3);
     }
-    assert_eq!(store.rows(0, 10).unwrap().len(), 3);
-}
-
-#[test]
-fn a_commit_that_the_server_did_not_hear_of_is_written() {
-    check_cut_at_commit(Cut::Before);
-}
-
-#[test]
-fn a_commit_whose_answer_was_lost_is_written_once() {
-    check_cut_at_commit(Cut::After);
 }
 
 #[test]
 fn a_commit_in_doubt_is_said_to_be_and_is_cleared_up_by_committing_it_again() {
     let database = Database::create();
-    let link = Link::to(&database);
-    let mut store = Postgres::open(&link.url).unwrap();
-    let lease = store.acquire(LONG_MS).unwrap();
+    let (link, mut store, lease) = linked(&database, LONG_MS);
     let mut head = Head::START;
     let first = batch(&mut head);
     link.set(Cut::AfterForLong);
@@ -148,9 +140,7 @@ fn a_commit_in_doubt_is_said_to_be_and_is_cleared_up_by_committing_it_again() {
 #[test]
 fn a_commit_that_was_written_counts_even_if_somebody_else_took_over_meanwhile() {
     let database = Database::create();
-    let link = Link::to(&database);
-    let mut store = Postgres::open(&link.url).unwrap();
-    let lease = store.acquire(0).unwrap();
+    let (link, mut store, lease) = linked(&database, 0);
     let mut head = Head::START;
     let first = batch(&mut head);
     link.set(Cut::AfterForLong);

@@ -34,7 +34,6 @@ const BUSY: Duration = Duration::from_secs(5);
 /// A table of one row: SQLite's clock, in milliseconds since 1970, the same all through a statement.
 const CLOCK: &str = "(SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now) AS clock";
 
-/// A store in a file.
 #[derive(Debug)]
 pub struct Sqlite {
     connection: Connection,

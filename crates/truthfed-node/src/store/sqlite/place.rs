@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // test code, although other crates' tests call it
 
-use crate::testing::Place;
+use crate::testing::{Dialect, Place};
 
-/// A file in a temporary folder.
 pub struct File {
     _folder: tempfile::TempDir,
     path: String,
@@ -29,19 +28,12 @@ impl Place for File {
         connection.execute_batch(sql).map_err(|error| error.to_string())
     }
 
-    fn table(&self, name: &str) -> String {
-        name.to_owned()
-    }
-
-    fn set_version(&self, version: i64) -> String {
-        format!("PRAGMA user_version = {version}")
-    }
-
-    fn move_lease(&self) -> &str {
-        "UPDATE lease SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000"
-    }
-
-    fn unknown_tables(&self) -> &str {
-        "CREATE TABLE journal (number BIGINT)"
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            schema: "",
+            set_version: "PRAGMA user_version =",
+            move_lease: "UPDATE lease SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000",
+            unknown_tables: "CREATE TABLE journal (number BIGINT)",
+        }
     }
 }

@@ -18,7 +18,6 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// Not taken yet.
     pub(super) fn beside(store: &Path) -> Result<Presence, StoreError> {
         let path = PathBuf::from([store.as_os_str(), "-lock".as_ref()].into_iter().collect::<OsString>());
         sqlite_file::create(&path).map_err(StoreError::Unusable)?;

@@ -11,16 +11,21 @@ fn batch(head: &mut Head, size: usize) -> Batch {
     Batch { rows: vec![row], ..Batch::default() }
 }
 
-/// A closed file with some rows in it.
 fn written() -> File {
-    let file = File::create();
-    let mut store = file.open();
-    let lease = store.acquire(0).unwrap();
+    let (file, mut store, lease) = leased();
     let mut head = Head::START;
     for _ in 0..20 {
         store.commit(lease, &batch(&mut head, 5_000)).unwrap();
     }
     file
+}
+
+/// A store of a new file, with a lease.
+fn leased() -> (File, Sqlite, Lease) {
+    let file = File::create();
+    let mut store = Sqlite::open(Path::new(file.address())).unwrap();
+    let lease = store.acquire(0).unwrap();
+    (file, store, lease)
 }
 
 /// Opens a file that was tampered with, and follows all of its journal.
@@ -43,27 +48,27 @@ fn check_found(change: impl FnOnce(&mut Vec<u8>), expected: fn(&StoreError) -> b
     }
 }
 
-fn check_damaged(change: impl FnOnce(&mut Vec<u8>)) {
-    check_found(change, |error| matches!(error, StoreError::Damaged(_)));
-}
-
 /// The change to a log and the look at the tables fall into each other's way only now and then.
 #[test]
 fn those_that_make_files_at_once_all_can() {
     for _ in 0..100 {
-        let file = File::create();
-        std::thread::scope(|scope| {
-            let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| file.open().head().unwrap())).collect();
-            openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
-        });
+        crate::store::suite::two_that_open_a_new_store_at_once_both_can(&File::create());
     }
 }
 
 #[test]
-fn a_truncated_file_is_damaged() {
-    check_damaged(|bytes| bytes.truncate(bytes.len() / 2));
-    check_damaged(|bytes| bytes.truncate(bytes.len() - 4096));
-    check_damaged(|bytes| bytes.truncate(50));
+fn a_truncated_file_and_garbage_are_damaged() {
+    let changes: [fn(&mut Vec<u8>); 6] = [
+        |bytes| bytes.truncate(bytes.len() / 2),
+        |bytes| bytes.truncate(bytes.len() - 4096),
+        |bytes| bytes.truncate(50),
+        |bytes| bytes.fill(0x5a),
+        |bytes| bytes[..16].fill(b'x'),
+        |bytes| bytes[4096..].fill(0xff),
+    ];
+    for change in changes {
+        check_found(change, |error| matches!(error, StoreError::Damaged(_)));
+    }
 }
 
 /// SQLite itself does not notice.
@@ -74,13 +79,6 @@ fn a_changed_byte_breaks_the_chain() {
         bytes.chunks_exact_mut(8).filter(|bytes| **bytes == *b"xxxxxxxx").for_each(|bytes| bytes[0] = b'y');
     };
     check_found(change, |error| matches!(error, StoreError::Journal(_)));
-}
-
-#[test]
-fn garbage_is_damaged() {
-    check_damaged(|bytes| bytes.fill(0x5a));
-    check_damaged(|bytes| bytes[..16].fill(b'x'));
-    check_damaged(|bytes| bytes[4096..].fill(0xff));
 }
 
 #[test]
@@ -120,9 +118,7 @@ fn every_commit_is_synced() {
 
 #[test]
 fn a_full_store_takes_nothing_of_a_batch_and_goes_on_when_there_is_room() {
-    let file = File::create();
-    let mut store = Sqlite::open(Path::new(file.address())).unwrap();
-    let lease = store.acquire(0).unwrap();
+    let (_file, mut store, lease) = leased();
     let mut head = Head::START;
     store.commit(lease, &batch(&mut head, 10)).unwrap();
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
@@ -143,9 +139,7 @@ fn a_full_store_takes_nothing_of_a_batch_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_batch_in_doubt_that_was_written_is_not_written_again() {
-    let file = File::create();
-    let mut store = Sqlite::open(Path::new(file.address())).unwrap();
-    let lease = store.acquire(0).unwrap();
+    let (_file, mut store, lease) = leased();
     let mut head = Head::START;
     let first = batch(&mut head, 10);
     store.commit(lease, &first).unwrap();

@@ -22,14 +22,15 @@ fn an_altered_payment_in_the_body_breaks_the_chain() {
 #[test]
 fn an_altered_payment_is_found_even_if_everything_is_chained_and_signed_again() {
     let played = Played::with_rounds();
-    let mut entries = played.entries.clone();
-    let place = position(&entries, 1, is_award);
-    let award = &mut winners_of(&mut entries[place])[0];
-    let (member, before) = (award.member.to_string(), award.payment_micros);
-    award.payment_micros = Amount::from_micros(before.micros() + 1).unwrap();
-    let after = award.payment_micros;
-    let problem = find(&played.federation.sign_again(&entries));
-    check(&problem, Fault::Payment, 2, Some(&member));
+    let place = position(&played.entries, 1, is_award);
+    let Entry::Awarded { winners, .. } = &played.entries[place] else { panic!("an award") };
+    let (member, before) = (winners[0].member.as_str(), winners[0].payment_micros);
+    let after = Amount::from_micros(before.micros() + 1).unwrap();
+    let alter = |entries: &mut Vec<Entry>| {
+        let Entry::Awarded { winners, .. } = &mut entries[place] else { panic!("an award") };
+        winners[0].payment_micros = after;
+    };
+    let problem = check_fraud(&played, alter, Fault::Payment, 2, Some(member));
     assert_eq!(
         (problem.entry, problem.expected, problem.found),
         (place as u64 + 1, before.to_string(), after.to_string())
@@ -40,40 +41,27 @@ fn an_altered_payment_is_found_even_if_everything_is_chained_and_signed_again() 
 fn an_altered_missing_or_added_posting_is_found() {
     let played = Played::with_rounds();
     let whole = played.store().postings;
-    for (index, posting) in whole.iter().enumerate() {
+    let find = |postings: Vec<Posting>, about: &Posting| {
         let mut store = played.store();
-        store.postings[index].micros += 1;
+        store.postings = postings;
         let problem = problem_of(&mut store, &Trust::default());
-        check(&problem, Fault::Posting, posting.round.0, Some(posting.member.as_str()));
-        assert_eq!(problem.entry, posting.entry);
-        let mut store = played.store();
-        store.postings.remove(index);
-        check(
-            &problem_of(&mut store, &Trust::default()),
-            Fault::Posting,
-            posting.round.0,
-            Some(posting.member.as_str()),
-        );
+        check(&problem, Fault::Posting, about.round.0, Some(about.member.as_str()));
+        problem
+    };
+    for (index, posting) in whole.iter().enumerate() {
+        let mut altered = whole.clone();
+        altered[index].micros += 1;
+        assert_eq!(find(altered, posting).entry, posting.entry);
+        let mut missing = whole.clone();
+        missing.remove(index);
+        find(missing, posting);
     }
-    let mut store = played.store();
-    let mut extra = whole[0].clone();
-    extra.number = whole.len() as u64 + 1;
-    store.postings.push(extra);
-    let problem = problem_of(&mut store, &Trust::default());
-    check(&problem, Fault::Posting, 1, Some(whole[0].member.as_str()));
-    assert_eq!(problem.expected, "none");
-}
-
-#[test]
-fn a_posting_for_an_entry_that_was_never_written_is_found() {
-    let played = Played::with_rounds();
-    let mut store = played.store();
-    let mut extra = store.postings[0].clone();
-    (extra.number, extra.entry) = (store.postings.len() as u64 + 1, played.entries.len() as u64 + 1);
-    store.postings.push(extra.clone());
-    let problem = problem_of(&mut store, &Trust::default());
-    check(&problem, Fault::Posting, 1, Some(extra.member.as_str()));
-    assert_eq!((problem.entry, problem.expected.as_str()), (extra.entry, "none"));
+    // For an entry that has its postings already, and for one that was never written.
+    for entry in [whole[0].entry, played.entries.len() as u64 + 1] {
+        let extra = Posting { number: whole.len() as u64 + 1, entry, ..whole[0].clone() };
+        let problem = find([whole.clone(), vec![extra.clone()]].concat(), &extra);
+        assert_eq!((problem.entry, problem.expected.as_str()), (entry, "none"));
+    }
 }
 
 #[test]
@@ -112,12 +100,12 @@ fn a_reordered_chain_is_found() {
 #[test]
 fn a_swapped_offer_is_found() {
     let played = Played::with_rounds();
-    let mut entries = played.entries.clone();
-    let first = position(&entries, 0, is_offer);
-    let (one, other) = (offer_of(&mut entries[first]).clone(), offer_of(&mut entries[first + 1]).clone());
-    (*offer_of(&mut entries[first]), *offer_of(&mut entries[first + 1])) = (other, one);
-    let problem = find(&played.federation.sign_again(&entries));
-    check(&problem, Fault::Context, 1, Some("a"));
+    let first = position(&played.entries, 0, is_offer);
+    let swap = |entries: &mut Vec<Entry>| {
+        let [one, other] = &mut entries[first..first + 2] else { panic!("two offers") };
+        std::mem::swap(offer_of(one), offer_of(other));
+    };
+    let problem = check_fraud(&played, swap, Fault::Context, 1, Some("a"));
     assert_eq!((problem.expected.as_str(), problem.found.as_str()), ("a", "b"));
 }
 
@@ -140,19 +128,16 @@ fn a_dropped_offer_is_found() {
 fn an_offer_added_after_sealing_is_found() {
     let mut played = Played::new(&["a", "b", "c"]);
     played.ask("a");
-    played.offer("a", 3);
-    played.offer("b", 4);
+    played.offers(&[("a", 3), ("b", 4)]);
     played.pass_time();
     let late = played.offer_entry("c", 1);
     let winners = played.winners();
     played.deliver_all(&winners);
     check_right(&mut played.store(), &Trust::default(), "ledger verified: 1 rounds, 2 payments, 0 problems");
-    let seal = position(&played.entries, 0, |entry| matches!(entry, Entry::Sealed { .. }));
+    let seal = position(&played.entries, 0, is_seal);
     for place in [seal + 1, seal + 2, seal + 3] {
-        let mut entries = played.entries.clone();
-        entries.insert(place, late.clone());
-        let problem = find(&played.federation.sign_again(&entries));
-        check(&problem, Fault::AfterSealing, 1, Some("c"));
+        let add = |entries: &mut Vec<Entry>| entries.insert(place, late.clone());
+        let problem = check_fraud(&played, add, Fault::AfterSealing, 1, Some("c"));
         assert_eq!(problem.entry, place as u64 + 1);
     }
     // Put before the seal, the seal is another, and with it signed again the outcome is.
@@ -185,13 +170,18 @@ fn an_outcome_of_another_mechanism_is_found() {
 #[test]
 fn terms_changed_afterwards_are_not_the_ones_that_were_signed() {
     let played = Played::with_rounds();
-    let mut entries = played.entries.clone();
-    let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
-    terms.reserve = Amount::from_units(50);
-    check(&find(&played.federation.sign_again(&entries)), Fault::Context, 1, Some("a"));
-    let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
-    terms.norm = -1.0;
-    check(&find(&entries), Fault::Terms, 0, None);
+    type Change = fn(&mut RawTerms);
+    let changes: [(Change, Fault, u64, Option<&str>); 2] = [
+        (|terms| terms.reserve = Amount::from_units(50), Fault::Context, 1, Some("a")),
+        (|terms| terms.norm = -1.0, Fault::Terms, 0, None),
+    ];
+    for (change, fault, round, member) in changes {
+        let change = |entries: &mut Vec<Entry>| {
+            let Entry::Genesis { terms, .. } = &mut entries[0] else { panic!("genesis") };
+            change(terms);
+        };
+        check_fraud(&played, change, fault, round, member);
+    }
 }
 
 #[test]

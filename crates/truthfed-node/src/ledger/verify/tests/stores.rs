@@ -34,7 +34,6 @@ fn a_store_that_cannot_be_read_to_its_end_tells_so_after_the_fraud_before() {
     }
 }
 
-/// Writes a journal into a real store.
 fn written(place: &dyn Place, played: &Played) {
     let Memory { rows, postings, .. } = played.store();
     let mut store = place.open();
