@@ -1,6 +1,5 @@
 //! One simulated run: a world, a federation, and what came of it.
 
-use truthfed::auction::ClientId;
 use truthfed::protocol::{Ending, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 
@@ -9,7 +8,7 @@ use crate::federation::{Federation, client_number, paid};
 use crate::identities::{Identities, IdentityCost};
 use crate::role::{Pricing, Role};
 use crate::totals::Totals;
-use crate::world::{Arrival, Cost, PaperCost, Purpose, Source, World, WorldError, stream};
+use crate::world::{Cost, PaperCost, Played, Purpose, Source, World, WorldError, arrivals, stream};
 
 /// Points kept of each curve: a figure draws at most 300, and 250 divide the usual 6250 steps evenly.
 const POINTS: u64 = 250;
@@ -70,15 +69,12 @@ impl<'c> Simulation<'c> {
     /// The simulation of a configuration under a seed, its files read beforehand: once for many seeds.
     pub fn from_source(config: &'c Config, source: &Source, seed: u64) -> Simulation<'c> {
         let raw = config.raw();
-        let costs = &raw.costs;
-        let bases = (costs.base_low, costs.base_high);
-        let mut drawn = stream(seed, Purpose::Costs, 0);
         Simulation {
             config,
             seed,
             roles: roles(config, behaviours(config, seed)),
             split: None,
-            cost: Box::new(PaperCost::new(costs.weight, costs.per_sample, bases, raw.world.clients, &mut drawn)),
+            cost: Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed)),
             world: source.world(config, seed),
         }
     }
@@ -146,7 +142,7 @@ impl<'c> Simulation<'c> {
         let mut federation = Federation::new(self.config, &cost, &roles, self.seed);
         watch(&mut federation);
         let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
-        let arrivals = Arrival::new(self.config.arrivals(), world.clients, stream(self.seed, Purpose::Arrivals, 0));
+        let arrivals = arrivals(self.config.arrivals, world.clients, stream(self.seed, Purpose::Arrivals, 0));
         let every = (world.steps / POINTS).max(1);
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
@@ -171,7 +167,7 @@ impl<'c> Simulation<'c> {
 }
 
 /// One step of a client, as one of its members: see, choose, learn.
-fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, member: usize) -> crate::world::Played {
+fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, member: usize) -> Played {
     let shown: Vec<usize> = world.present(client).to_vec();
     let member = federation.member(member);
     let contexts: Vec<&[f64]> = shown.iter().map(|&arm| world.arm(arm)).collect();
@@ -217,7 +213,7 @@ impl Ledger {
         Ledger { run, totals: Totals::default(), identities, dimension: dimension as u64 }
     }
 
-    fn played(&mut self, client: usize, step: u64, played: crate::world::Played) {
+    fn played(&mut self, client: usize, step: u64, played: Played) {
         self.totals.steps = step;
         self.totals.regret += played.regret;
         self.totals.reward += played.reward;
@@ -226,6 +222,10 @@ impl Ledger {
     }
 
     fn ended(&mut self, federation: &Federation<'_>, record: RoundRecord) {
+        let outcome = match &record.ending {
+            Ending::Settled { outcome, .. } => Some(outcome),
+            _ => None,
+        };
         for (client, payment) in paid(&record) {
             let member = client_number(client);
             let cost = federation.true_cost(member);
@@ -236,20 +236,17 @@ impl Ledger {
             self.totals.incentive += payment.to_f64();
             self.totals.social_cost += cost;
             self.totals.participations += 1;
-            self.totals.essential += u64::from(is_essential(&record, client));
+            let winner = outcome.and_then(|outcome| outcome.winner(client));
+            self.totals.essential += u64::from(winner.is_some_and(|winner| winner.essential));
         }
         self.totals.rounds += 1;
-        self.count_scalars(&record);
+        self.count_scalars(outcome.map_or(0, |outcome| outcome.winners().len() as u64));
         self.run.rounds.push((self.totals.steps, record));
     }
 
     /// N matrices and |S| moments up, N matrices and moments down.
-    fn count_scalars(&mut self, record: &RoundRecord) {
+    fn count_scalars(&mut self, winners: u64) {
         let (members, d) = (self.identities.members() as u64, self.dimension);
-        let winners = match &record.ending {
-            Ending::Settled { outcome, .. } => outcome.winners().len() as u64,
-            _ => 0,
-        };
         let triangle = d * (d + 1) / 2;
         self.totals.scalars += members * d * d + winners * d + members * (d * d + d);
         self.totals.packed_scalars += members * triangle + winners * d + members * (triangle + d);
@@ -257,12 +254,5 @@ impl Ledger {
 
     fn mark(&mut self) {
         self.run.curve.push(self.totals);
-    }
-}
-
-fn is_essential(record: &RoundRecord, client: &ClientId) -> bool {
-    match &record.ending {
-        Ending::Settled { outcome, .. } => outcome.winner(client).is_some_and(|winner| winner.essential),
-        _ => false,
     }
 }

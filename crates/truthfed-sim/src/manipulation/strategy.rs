@@ -38,8 +38,6 @@ pub enum Family {
 }
 
 impl Strategy {
-    pub const TRUTH: Strategy = Strategy::Multiple(1.0);
-
     /// All strategies that a plan tries.
     pub fn all() -> Vec<Strategy> {
         let multiples = [0.25, 0.5, 0.8, 1.25, 1.5, 2.0, 4.0].map(Strategy::Multiple);

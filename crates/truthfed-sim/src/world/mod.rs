@@ -12,7 +12,7 @@ mod source;
 mod synthetic;
 
 pub use arms::{ArmLaw, draw_arms, read_arms};
-pub use arrivals::{Arrival, Arrivals};
+pub use arrivals::{Arrivals, arrivals};
 pub(crate) use costs::to_amount;
 pub use costs::{Cost, PaperCost};
 pub use error::{LineProblem, WorldError};
