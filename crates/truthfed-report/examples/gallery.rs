@@ -26,20 +26,20 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn page() -> Page {
     let section = |id: &str, title: &str, text: &str, items: Vec<Item>| Section::new(id, title, [text], items);
-    let about_claims = "Each row names a claim, what was measured, and how to measure it again.";
-    let about_lines = "Long series have bands, short ones have error bars.";
-    let about_bars = "Bars of one name look alike in all groups; they may point down.";
-    let about_panels = "Charts side by side share a legend when they share names.";
+    let claims = "Each row names a claim, what was measured, and how to measure it again.";
+    let lines = "Long series have bands, short ones have error bars.";
+    let bars = "Bars of one name look alike in all groups; they may point down.";
+    let panels = "Charts side by side share a legend when they share names.";
     Page {
         title: "Gallery of figures".to_owned(),
         lead: "Every kind of figure and table that a report can hold, drawn from made-up data. None of these numbers \
                was measured."
             .to_owned(),
         sections: vec![
-            section("claims", "Claims", about_claims, vec![Item::Verdicts(verdicts())]),
-            section("lines", "Lines", about_lines, vec![regret().into(), scaling().into()]),
-            section("bars", "Bars", about_bars, vec![normalised().into(), utility().into()]),
-            section("panels", "Panels", about_panels, vec![palette().into(), awkward().into()]),
+            section("claims", "Claims", claims, vec![Item::Verdicts(verdicts())]),
+            section("lines", "Lines", lines, vec![regret().into(), scaling().into()]),
+            section("bars", "Bars", bars, vec![normalised().into(), utility().into()]),
+            section("panels", "Panels", panels, vec![palette().into(), awkward().into()]),
             section("settings", "Settings and seeds", "All of it follows from `--seed 1`.", vec![settings().into()]),
         ],
         footer: "Written by `cargo run -p truthfed-report --example gallery`.".to_owned(),
@@ -132,19 +132,15 @@ fn scaling() -> Figure {
 
 fn normalised() -> Figure {
     let names = ["truth-fedban", "vanilla greedy", "inc-feducb", "clock", "ratchet"];
-    let group = |name: &str, heights: [f64; 5], deviations: [f64; 5], labels: [&str; 5]| {
-        let one = |i: usize| bar(names[i], heights[i], deviations[i], Some(labels[i].to_owned()));
-        BarGroup::new(name, (0..names.len()).map(one))
+    let group = |name: &str, unit: f64, heights: [f64; 5]| {
+        let one = |(name, height)| bar(name, height, 0.06 * height, Some(format!("{:.1}k", unit * height)));
+        BarGroup::new(name, names.into_iter().zip(heights).map(one))
     };
-    let regret = ["181", "185", "176", "179", "181"];
-    let communication = ["31.2k", "25.6k", "22.2k", "23.7k", "30.6k"];
-    let incentive = ["41.5k", "25.7k", "13.7k", "24.1k", "39.0k"];
-    let social = ["22.0k", "16.3k", "17.4k", "15.8k", "21.8k"];
     let groups = [
-        group("regret", [1.0, 1.02, 0.97, 0.99, 1.0], [0.06, 0.05, 0.07, 0.05, 0.04], regret),
-        group("communication", [1.0, 0.82, 0.71, 0.76, 0.98], [0.02, 0.02, 0.05, 0.02, 0.02], communication),
-        group("incentive cost", [1.0, 0.62, 0.33, 0.58, 0.94], [0.09, 0.08, 0.04, 0.05, 0.09], incentive),
-        group("social cost", [1.0, 0.74, 0.79, 0.72, 0.99], [0.05, 0.03, 0.04, 0.03, 0.05], social),
+        group("regret", 1.8, [1.0, 1.02, 0.97, 0.99, 1.0]),
+        group("communication", 31.2, [1.0, 0.82, 0.71, 0.76, 0.98]),
+        group("incentive cost", 41.5, [1.0, 0.62, 0.33, 0.58, 0.94]),
+        group("social cost", 22.0, [1.0, 0.74, 0.79, 0.72, 0.99]),
     ];
     let chart = Chart::bars("", Axis::linear("relative to truth-fedban"), groups);
     let caption = "Each quantity divided by that of truth-fedban; mean and standard deviation of 5 seeds.";

@@ -13,7 +13,6 @@ use crate::world::{Cost, PaperCost, Played, Purpose, Source, World, WorldError, 
 /// Points kept of each curve: a figure draws at most 300, and 250 divide the usual 6250 steps evenly.
 const POINTS: u64 = 250;
 
-/// What a run came to, over time and in the end.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub seed: u64,
@@ -24,14 +23,10 @@ pub struct Run {
     pub rounds: Vec<(u64, RoundRecord)>,
 }
 
-/// One client's sums.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClientTotals {
-    /// Expected reward missed.
     pub regret: f64,
-    /// What it was paid.
     pub incentive: f64,
-    /// What taking part cost it.
     pub cost: f64,
     /// Rounds it took part in; twice in a round if it did so under two identities.
     pub participations: u64,
@@ -79,14 +74,12 @@ impl<'c> Simulation<'c> {
         }
     }
 
-    /// With a cost function of one's own.
     #[must_use]
     pub fn with_cost(mut self, cost: impl Cost + 'c) -> Simulation<'c> {
         self.cost = Box::new(cost);
         self
     }
 
-    /// With a world of one's own.
     #[must_use]
     pub fn with_world(mut self, world: impl World + 'static) -> Simulation<'c> {
         self.world = Box::new(world);
@@ -177,7 +170,6 @@ fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, me
     played
 }
 
-/// The roles of behaviours, with the configured factor.
 fn roles(config: &Config, behaviours: Vec<Behaviour>) -> Vec<Role> {
     let factor = config.raw().behaviour.factor;
     behaviours.into_iter().map(|behaviour| Role::of(behaviour, factor)).collect()

@@ -82,7 +82,6 @@ impl Canvas {
         self.stroke(&path, pen);
     }
 
-    /// Draws a path as a line.
     pub(super) fn stroke(&mut self, path: &Path, pen: Pen) {
         let (paint, width) = (self.theme.paint(pen.role), px(pen.width));
         let mut attributes = vec![("fill", "none"), ("stroke", paint.as_str()), ("stroke-width", width.as_str())];

@@ -39,7 +39,9 @@ fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
         legend.draw(canvas, (MARGIN, top));
         top += legend.height() + LEGEND_GAP;
     }
-    let lefts: Vec<f64> = (0..columns).map(|column| left_of_column(&panels, column, columns, size)).collect();
+    let in_column = |column: usize| panels.iter().skip(column).step_by(columns);
+    let left = |column: usize| in_column(column).map(|panel| panel.left(size)).fold(0.0, f64::max);
+    let lefts: Vec<f64> = (0..columns).map(left).collect();
     for row in panels.chunks(columns) {
         let head = row.iter().map(Panel::head).fold(0.0, f64::max);
         let foot = row.iter().map(|panel| panel.foot).fold(0.0, f64::max);
@@ -80,10 +82,6 @@ fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -
         Panel::new(chart, name.as_deref(), legend, size)
     };
     figure.charts.iter().enumerate().map(panel).collect()
-}
-
-fn left_of_column(panels: &[Panel<'_>], column: usize, columns: usize, size: Size) -> f64 {
-    panels.iter().skip(column).step_by(columns).map(|panel| panel.left(size)).fold(0.0, f64::max)
 }
 
 /// Puts the drawing into its root element.

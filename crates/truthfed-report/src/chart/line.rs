@@ -92,15 +92,9 @@ impl<'a> LineBody<'a> {
             draw_no_data(canvas, plot);
         }
         // What is drawn later covers what is drawn earlier: bands lie below all lines, markers on top.
-        for (look, runs) in &lines {
-            draw_deviation(canvas, *look, runs);
-        }
-        for (look, runs) in &lines {
-            draw_line(canvas, *look, runs);
-        }
-        for (look, runs) in &lines {
-            draw_markers(canvas, *look, runs);
-        }
+        lines.iter().for_each(|(look, runs)| draw_deviation(canvas, *look, runs));
+        lines.iter().for_each(|(look, runs)| draw_line(canvas, *look, runs));
+        lines.iter().for_each(|(look, runs)| draw_markers(canvas, *look, runs));
     }
 
     /// Where the data lie: the plot, or a little inside when markers and error bars would touch its sides.

@@ -80,13 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_of_one_axis_have_equally_many_decimals() {
+    fn labels_of_one_axis_have_equally_many_decimals_and_large_and_small_values_are_shortened() {
         assert_eq!(linear_labels(&[0.0, 0.5, 1.0], -1), ["0", "0.5", "1.0"]);
         assert_eq!(linear_labels(&[-20.0, 0.0, 20.0], 1), ["−20", "0", "20"]);
-    }
-
-    #[test]
-    fn large_and_small_values_are_shortened() {
         assert_eq!(linear_labels(&[5000.0, 10_000.0], 3), ["5k", "10k"]);
         assert_eq!(linear_labels(&[500_000.0, 1_000_000.0], 5), ["0.5M", "1.0M"]);
         assert_eq!(linear_labels(&[2e9, 4e9], 9), ["2×10⁹", "4×10⁹"]);

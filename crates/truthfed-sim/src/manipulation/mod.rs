@@ -66,7 +66,6 @@ impl Plan {
         Ok(Plan { settings: names.iter().map(setting).collect::<Result<_, _>>()?, ..self })
     }
 
-    /// Restricts the plan to these strategies.
     #[must_use]
     pub fn with_strategies(self, strategies: &[Strategy]) -> Plan {
         Plan { strategies: strategies.to_vec(), ..self }
@@ -90,7 +89,6 @@ impl Plan {
         Plan { choosing_seeds: choosing_seeds.max(1), ..self }
     }
 
-    /// The number of runs of the plan.
     pub fn runs(&self) -> u64 {
         let families = Family::ALL.iter().filter(|family| self.strategies.iter().any(|one| one.family() == **family));
         let per_seed = |strategies: usize| (1 + strategies * self.manipulators) as u64;

@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 
 use super::OutputError;
 
-/// The hash of some bytes, in hexadecimal digits.
 pub(crate) fn hex_digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

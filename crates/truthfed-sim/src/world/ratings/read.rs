@@ -166,16 +166,12 @@ fn separator(text: &str) -> &'static str {
 
 /// The first three fields.
 fn fields<'t>(text: &'t str, separator: &str) -> Result<[&'t str; 3], LineProblem> {
-    let mut found = [""; 3];
-    let mut got = 0;
-    for (slot, field) in found.iter_mut().zip(text.split(separator)) {
-        *slot = field.trim();
-        got += 1;
-    }
-    if got < found.len() {
-        return Err(LineProblem::FewFields { got });
-    }
-    for (field, text) in ["user", "item", "value"].into_iter().zip(found) {
+    let mut parts = text.split(separator).map(str::trim);
+    let found: [Option<&str>; 3] = std::array::from_fn(|_| parts.next());
+    let [Some(user), Some(item), Some(value)] = found else {
+        return Err(LineProblem::FewFields { got: found.iter().flatten().count() });
+    };
+    for (field, text) in [("user", user), ("item", item), ("value", value)] {
         if text.is_empty() {
             return Err(LineProblem::EmptyField { field });
         }
@@ -183,7 +179,7 @@ fn fields<'t>(text: &'t str, separator: &str) -> Result<[&'t str; 3], LineProble
             return Err(LineProblem::OpenQuote { field, text: text.to_owned() });
         }
     }
-    Ok(found)
+    Ok([user, item, value])
 }
 
 /// The upper one of the two in the middle: the values at or above it are those at or above their mean.

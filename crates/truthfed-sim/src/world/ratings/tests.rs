@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use tempfile::NamedTempFile;
@@ -120,9 +119,8 @@ fn a_faulty_line_is_named_with_file_and_field() {
 
 #[test]
 fn a_missing_file_is_named() {
-    let error = Log::read(&PathBuf::from("no/such/u.data"), Liked::Median).unwrap_err();
-    assert!(matches!(error, WorldError::Io { .. }));
-    assert!(error.to_string().starts_with("cannot read no/such/u.data: "), "{error}");
+    let error = Log::read("no/such/u.data".as_ref(), Liked::Median).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read no/such/u.data: "), "{error}");
 }
 
 /// A configuration of a log, other keys from `section.key=value`.
