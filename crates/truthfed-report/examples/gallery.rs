@@ -6,15 +6,18 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Point, Series};
-use truthfed_report::export::write_figure;
+use truthfed_report::export::figure_files;
 use truthfed_report::page::{Item, Page, Section, Table, Verdict, VerdictKind};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: gallery <folder>")?);
     let page = page();
+    std::fs::create_dir_all(folder.join("figures"))?;
     for item in page.sections.iter().flat_map(|section| &section.items) {
         if let Item::Figure(figure) = item {
-            write_figure(&folder.join("figures"), figure)?;
+            for (name, bytes) in figure_files(figure)? {
+                std::fs::write(folder.join("figures").join(name), bytes)?;
+            }
         }
     }
     std::fs::write(folder.join("index.html"), page.to_html())?;
@@ -23,21 +26,20 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn page() -> Page {
     let section = |id: &str, title: &str, text: &str, items: Vec<Item>| Section::new(id, title, [text], items);
-    let about_claims = "Each row names a claim, what was measured, and how to measure it again.";
-    let about_lines = "Long series have bands, short ones have error bars.";
-    let about_bars = "Bars of one name look alike in all groups; they may point down.";
-    let about_panels = "Charts side by side share a legend when they share names.";
-    let panels = vec![sweep().into(), mixed().into(), palette().into(), awkward().into()];
+    let claims = "Each row names a claim, what was measured, and how to measure it again.";
+    let lines = "Long series have bands, short ones have error bars.";
+    let bars = "Bars of one name look alike in all groups; they may point down.";
+    let panels = "Charts side by side share a legend when they share names.";
     Page {
         title: "Gallery of figures".to_owned(),
         lead: "Every kind of figure and table that a report can hold, drawn from made-up data. None of these numbers \
                was measured."
             .to_owned(),
         sections: vec![
-            section("claims", "Claims", about_claims, vec![Item::Verdicts(verdicts())]),
-            section("lines", "Lines", about_lines, vec![regret().into(), scaling().into()]),
-            section("bars", "Bars", about_bars, vec![normalised().into(), utility().into()]),
-            section("panels", "Panels", about_panels, panels),
+            section("claims", "Claims", claims, vec![Item::Verdicts(verdicts())]),
+            section("lines", "Lines", lines, vec![regret().into(), scaling().into()]),
+            section("bars", "Bars", bars, vec![normalised().into(), utility().into()]),
+            section("panels", "Panels", panels, vec![palette().into(), awkward().into()]),
             section("settings", "Settings and seeds", "All of it follows from `--seed 1`.", vec![settings().into()]),
         ],
         footer: "Written by `cargo run -p truthfed-report --example gallery`.".to_owned(),
@@ -45,28 +47,18 @@ fn page() -> Page {
 }
 
 fn verdicts() -> Vec<Verdict> {
+    let claim = |id: &str, claim: &str, measured: &str, kind: VerdictKind| {
+        Verdict::new(id, claim, measured, kind, &format!("truthfed reproduce --only {id} --seeds 5"))
+    };
+    let grows = "Regret grows like √T, up to logarithms, under every mechanism.";
+    let lower = "Incentive and social cost are lower than with `vanilla-greedy`.";
+    let cost = "Incentive cost 1.61 times, social cost 1.35 times that of the greedy, at ε = 1 and N = 25.";
+    let truthful = "Algorithm 1 is truthful: no client gains by asking for more or less than its cost.";
+    let higher = "374 of 600 random rounds have a client that loses at a lower ask and wins at a higher one.";
     vec![
-        Verdict::new(
-            "C1",
-            "Regret grows like √T, up to logarithms, under every mechanism.",
-            "Slope 0.52 ± 0.01 on a log-log scale, 5 seeds.",
-            VerdictKind::Reproduced,
-            "truthfed reproduce --only C1 --seeds 5",
-        ),
-        Verdict::new(
-            "C2",
-            "Incentive and social cost are lower than with `vanilla-greedy`.",
-            "Incentive cost 1.61 times, social cost 1.35 times that of the greedy, at ε = 1 and N = 25.",
-            VerdictKind::NotReproduced,
-            "truthfed reproduce --only C2 --epsilon 1",
-        ),
-        Verdict::new(
-            "C3",
-            "Algorithm 1 is truthful: no client gains by asking for more or less than its cost.",
-            "374 of 600 random rounds have a client that loses at a lower ask and wins at a higher one.",
-            VerdictKind::Refuted,
-            "truthfed reproduce --only C3 --rounds 600 --seed 7",
-        ),
+        claim("C1", grows, "Slope 0.52 ± 0.01 on a log-log scale, 5 seeds.", VerdictKind::Reproduced),
+        claim("C2", lower, cost, VerdictKind::NotReproduced),
+        claim("C3", truthful, higher, VerdictKind::Refuted),
     ]
 }
 
@@ -134,29 +126,23 @@ fn scaling() -> Figure {
         line("vanilla greedy", 6e-8, 1.95),
     ];
     let (x, y) = (Axis::log("clients N"), Axis::log("time (s)"));
-    let chart = Chart::lines("Time for one round, payments included", x, y, lines)
-        .with_note("2 cores, d = 5, mean and standard deviation of 10 rounds.");
+    let chart = Chart::lines("Time for one round, payments included", x, y, lines);
     Figure::new("scaling", "Time per round", "Error bars are one standard deviation.", [chart])
 }
 
 fn normalised() -> Figure {
     let names = ["truth-fedban", "vanilla greedy", "inc-feducb", "clock", "ratchet"];
-    let group = |name: &str, heights: [f64; 5], deviations: [f64; 5], labels: [&str; 5]| {
-        let one = |i: usize| bar(names[i], heights[i], deviations[i], Some(labels[i].to_owned()));
-        BarGroup::new(name, (0..names.len()).map(one))
+    let group = |name: &str, unit: f64, heights: [f64; 5]| {
+        let one = |(name, height)| bar(name, height, 0.06 * height, Some(format!("{:.1}k", unit * height)));
+        BarGroup::new(name, names.into_iter().zip(heights).map(one))
     };
-    let regret = ["181", "185", "176", "179", "181"];
-    let communication = ["31.2k", "25.6k", "22.2k", "23.7k", "30.6k"];
-    let incentive = ["41.5k", "25.7k", "13.7k", "24.1k", "39.0k"];
-    let social = ["22.0k", "16.3k", "17.4k", "15.8k", "21.8k"];
     let groups = [
-        group("regret", [1.0, 1.02, 0.97, 0.99, 1.0], [0.06, 0.05, 0.07, 0.05, 0.04], regret),
-        group("communication", [1.0, 0.82, 0.71, 0.76, 0.98], [0.02, 0.02, 0.05, 0.02, 0.02], communication),
-        group("incentive cost", [1.0, 0.62, 0.33, 0.58, 0.94], [0.09, 0.08, 0.04, 0.05, 0.09], incentive),
-        group("social cost", [1.0, 0.74, 0.79, 0.72, 0.99], [0.05, 0.03, 0.04, 0.03, 0.05], social),
+        group("regret", 1.8, [1.0, 1.02, 0.97, 0.99, 1.0]),
+        group("communication", 31.2, [1.0, 0.82, 0.71, 0.76, 0.98]),
+        group("incentive cost", 41.5, [1.0, 0.62, 0.33, 0.58, 0.94]),
+        group("social cost", 22.0, [1.0, 0.74, 0.79, 0.72, 0.99]),
     ];
-    let chart = Chart::bars("", Axis::linear("relative to truth-fedban"), groups)
-        .with_note("Numbers on the bars are the values themselves. inc-feducb is reconstructed.");
+    let chart = Chart::bars("", Axis::linear("relative to truth-fedban"), groups);
     let caption = "Each quantity divided by that of truth-fedban; mean and standard deviation of 5 seeds.";
     Figure::new("normalised", "Mechanisms compared", caption, [chart])
 }
@@ -175,46 +161,6 @@ fn utility() -> Figure {
     let chart = Chart::bars("Utility of one client, all others truthful", Axis::linear("utility (units)"), groups);
     let caption = "Overstating pays only under truth-fedban: its ask moves the grid of budgets.";
     Figure::new("utility", "What a lie earns", caption, [chart])
-}
-
-fn sweep() -> Figure {
-    let betas = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
-    let chart = |title: &str, y: Axis, value: fn(f64, f64) -> f64| {
-        let line = |name: &str, mechanism: f64| {
-            series(name, betas.into_iter(), |beta| {
-                let mean = value(beta, mechanism);
-                (mean, mean.abs() * 0.07)
-            })
-        };
-        let lines = [line("truth-fedban", 1.3), line("vanilla greedy", 1.0), line("clock", 0.92)];
-        Chart::lines(title, Axis::linear("coverage β"), y, lines)
-    };
-    let charts = [
-        chart("Regret", Axis::linear("cumulative regret"), |beta, m| 260.0 - 90.0 * beta * m),
-        chart("Communication", Axis::linear("scalars sent"), |beta, m| 52_000.0 * m * beta),
-        chart("Incentive cost", Axis::log("units (log scale)"), |beta, m| 40.0 * m * (6.0 * beta).exp()),
-        chart("Winners", Axis::linear("clients of 25"), |beta, m| (25.0 * beta * m).min(25.0)),
-    ];
-    let caption = "The more coverage is demanded, the lower the regret and the higher all costs.";
-    Figure::new("sweep", "Coverage swept", caption, charts).in_columns(2)
-}
-
-fn mixed() -> Figure {
-    let names = ["truth-fedban", "truth-fedban with a fixed grid", "vanilla greedy", "clock", "ratchet"];
-    let group = |(name, rate): (&str, f64)| BarGroup::new(name, [bar("", rate, 0.0, Some(format!("{rate} %")))]);
-    let groups = names.into_iter().zip([62.3, 11.8, 0.0, 0.0, 0.0]).map(group);
-    let broken = Chart::bars("Rounds in which a lower ask loses", Axis::linear("share of 600 rounds (%)"), groups);
-    let line = |name: &str, scale: f64| {
-        series(name, (0..2000).map(|i| 0.5 + f64::from(i) / 1000.0), move |factor| {
-            let utility = 30.0 - scale * (factor - 1.0).abs() * 22.0 + if factor > 1.6 { -4.0 } else { 0.0 };
-            (utility, 3.0)
-        })
-    };
-    let lines = [line("clock", 1.0), line("ratchet", 1.3)];
-    let (x, y) = (Axis::linear("ask / cost"), Axis::linear("utility (units)"));
-    let deviation = Chart::lines("Utility against the factor of a lie", x, y, lines);
-    let caption = "(a) How often monotonicity fails. (b) Utility is highest at the true cost.";
-    Figure::new("mixed", "Two kinds side by side", caption, [broken, deviation]).in_columns(2)
 }
 
 /// As many names as have a colour of their own, and one more.

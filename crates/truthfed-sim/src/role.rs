@@ -26,9 +26,6 @@ pub enum Pricing {
 }
 
 impl Role {
-    /// Tells the truth.
-    pub const TRUTHFUL: Role = Role { pricing: Pricing::Multiple(1.0), poisons: false };
-
     /// Of a behaviour, with the factor of those that have one.
     pub fn of(behaviour: Behaviour, factor: f64) -> Role {
         let pricing = match behaviour {

@@ -1,6 +1,5 @@
 //! One simulated run: a world, a federation, and what came of it.
 
-use truthfed::auction::ClientId;
 use truthfed::protocol::{Ending, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 
@@ -9,12 +8,11 @@ use crate::federation::{Federation, client_number, paid};
 use crate::identities::{Identities, IdentityCost};
 use crate::role::{Pricing, Role};
 use crate::totals::Totals;
-use crate::world::{Arrival, Cost, PaperCost, Purpose, Source, World, WorldError, stream};
+use crate::world::{Cost, PaperCost, Played, Purpose, Source, World, WorldError, arrivals, stream};
 
 /// Points kept of each curve: a figure draws at most 300, and 250 divide the usual 6250 steps evenly.
 const POINTS: u64 = 250;
 
-/// What a run came to, over time and in the end.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub seed: u64,
@@ -25,14 +23,10 @@ pub struct Run {
     pub rounds: Vec<(u64, RoundRecord)>,
 }
 
-/// One client's sums.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClientTotals {
-    /// Expected reward missed.
     pub regret: f64,
-    /// What it was paid.
     pub incentive: f64,
-    /// What taking part cost it.
     pub cost: f64,
     /// Rounds it took part in; twice in a round if it did so under two identities.
     pub participations: u64,
@@ -70,27 +64,22 @@ impl<'c> Simulation<'c> {
     /// The simulation of a configuration under a seed, its files read beforehand: once for many seeds.
     pub fn from_source(config: &'c Config, source: &Source, seed: u64) -> Simulation<'c> {
         let raw = config.raw();
-        let costs = &raw.costs;
-        let bases = (costs.base_low, costs.base_high);
-        let mut drawn = stream(seed, Purpose::Costs, 0);
         Simulation {
             config,
             seed,
             roles: roles(config, behaviours(config, seed)),
             split: None,
-            cost: Box::new(PaperCost::new(costs.weight, costs.per_sample, bases, raw.world.clients, &mut drawn)),
+            cost: Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed)),
             world: source.world(config, seed),
         }
     }
 
-    /// With a cost function of one's own.
     #[must_use]
     pub fn with_cost(mut self, cost: impl Cost + 'c) -> Simulation<'c> {
         self.cost = Box::new(cost);
         self
     }
 
-    /// With a world of one's own.
     #[must_use]
     pub fn with_world(mut self, world: impl World + 'static) -> Simulation<'c> {
         self.world = Box::new(world);
@@ -146,7 +135,7 @@ impl<'c> Simulation<'c> {
         let mut federation = Federation::new(self.config, &cost, &roles, self.seed);
         watch(&mut federation);
         let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
-        let arrivals = Arrival::new(self.config.arrivals(), world.clients, stream(self.seed, Purpose::Arrivals, 0));
+        let arrivals = arrivals(self.config.arrivals, world.clients, stream(self.seed, Purpose::Arrivals, 0));
         let every = (world.steps / POINTS).max(1);
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
@@ -171,7 +160,7 @@ impl<'c> Simulation<'c> {
 }
 
 /// One step of a client, as one of its members: see, choose, learn.
-fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, member: usize) -> crate::world::Played {
+fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, member: usize) -> Played {
     let shown: Vec<usize> = world.present(client).to_vec();
     let member = federation.member(member);
     let contexts: Vec<&[f64]> = shown.iter().map(|&arm| world.arm(arm)).collect();
@@ -181,7 +170,6 @@ fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, me
     played
 }
 
-/// The roles of behaviours, with the configured factor.
 fn roles(config: &Config, behaviours: Vec<Behaviour>) -> Vec<Role> {
     let factor = config.raw().behaviour.factor;
     behaviours.into_iter().map(|behaviour| Role::of(behaviour, factor)).collect()
@@ -217,7 +205,7 @@ impl Ledger {
         Ledger { run, totals: Totals::default(), identities, dimension: dimension as u64 }
     }
 
-    fn played(&mut self, client: usize, step: u64, played: crate::world::Played) {
+    fn played(&mut self, client: usize, step: u64, played: Played) {
         self.totals.steps = step;
         self.totals.regret += played.regret;
         self.totals.reward += played.reward;
@@ -226,6 +214,10 @@ impl Ledger {
     }
 
     fn ended(&mut self, federation: &Federation<'_>, record: RoundRecord) {
+        let outcome = match &record.ending {
+            Ending::Settled { outcome, .. } => Some(outcome),
+            _ => None,
+        };
         for (client, payment) in paid(&record) {
             let member = client_number(client);
             let cost = federation.true_cost(member);
@@ -236,20 +228,17 @@ impl Ledger {
             self.totals.incentive += payment.to_f64();
             self.totals.social_cost += cost;
             self.totals.participations += 1;
-            self.totals.essential += u64::from(is_essential(&record, client));
+            let winner = outcome.and_then(|outcome| outcome.winner(client));
+            self.totals.essential += u64::from(winner.is_some_and(|winner| winner.essential));
         }
         self.totals.rounds += 1;
-        self.count_scalars(&record);
+        self.count_scalars(outcome.map_or(0, |outcome| outcome.winners().len() as u64));
         self.run.rounds.push((self.totals.steps, record));
     }
 
     /// N matrices and |S| moments up, N matrices and moments down.
-    fn count_scalars(&mut self, record: &RoundRecord) {
+    fn count_scalars(&mut self, winners: u64) {
         let (members, d) = (self.identities.members() as u64, self.dimension);
-        let winners = match &record.ending {
-            Ending::Settled { outcome, .. } => outcome.winners().len() as u64,
-            _ => 0,
-        };
         let triangle = d * (d + 1) / 2;
         self.totals.scalars += members * d * d + winners * d + members * (d * d + d);
         self.totals.packed_scalars += members * triangle + winners * d + members * (triangle + d);
@@ -257,12 +246,5 @@ impl Ledger {
 
     fn mark(&mut self) {
         self.run.curve.push(self.totals);
-    }
-}
-
-fn is_essential(record: &RoundRecord, client: &ClientId) -> bool {
-    match &record.ending {
-        Ending::Settled { outcome, .. } => outcome.winner(client).is_some_and(|winner| winner.essential),
-        _ => false,
     }
 }

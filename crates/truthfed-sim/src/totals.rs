@@ -86,14 +86,6 @@ figures! {
     essential: u64, "essential payments";
 }
 
-impl Totals {
-    /// Reward over that of blind choice, which papers plot for logs: 1 is no better than blind. 0 where the ratio is
-    /// meaningless: before the first step, and where blind choice earns nothing or less.
-    pub fn normalised_reward(&self) -> f64 {
-        if self.blind_reward > 0.0 { self.reward / self.blind_reward } else { 0.0 }
-    }
-}
-
 /// The totals at the end of a run, as files hold them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeedTotals {
@@ -141,22 +133,5 @@ pub struct ByName(Vec<f64>);
 impl Serialize for ByName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(FIGURES.iter().map(|figure| figure.name).zip(&self.0))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check_normalised(reward: f64, blind_reward: f64, expected: f64) {
-        assert_eq!(Totals { reward, blind_reward, ..Totals::default() }.normalised_reward(), expected);
-    }
-
-    #[test]
-    fn normalised_reward_is_over_that_of_blind_choice_or_0() {
-        check_normalised(30.0, 20.0, 1.5);
-        check_normalised(0.0, 20.0, 0.0);
-        check_normalised(0.0, 0.0, 0.0);
-        check_normalised(3.0, -1.0, 0.0);
     }
 }

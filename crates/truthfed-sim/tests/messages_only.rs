@@ -11,25 +11,23 @@ use truthfed_sim::config::Config;
 use truthfed_sim::federation::client_id;
 use truthfed_sim::simulation::Simulation;
 
-/// What a coordinator was told, and what it had settled by then.
-#[derive(Default)]
-struct Heard {
-    inputs: Vec<(Time, Input)>,
-    settled: Option<Statistics>,
+fn small(settings: &[&str]) -> Config {
+    let small = ["world.clients=8", "world.dimension=3", "world.steps=600", "world.arm_count=60"];
+    let overrides: Vec<String> = small.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+    Config::read("", &overrides).unwrap()
 }
 
-/// Runs a small simulation with some settings; returns its rounds too.
-fn simulate(config: &Config, seed: u64) -> (Vec<RoundRecord>, Heard) {
-    let mut heard = Heard::default();
-    let mut is_first = true;
+/// Runs a simulation; returns its rounds, what the coordinator was told, and what it had settled in the end.
+fn simulate(config: &Config, seed: u64) -> (Vec<RoundRecord>, Vec<(Time, Input)>, Statistics) {
+    let mut heard = None;
     let run = Simulation::new(config, seed).unwrap().run_watched(|federation| {
-        if std::mem::take(&mut is_first) {
+        if heard.is_none() {
             federation.keep_inputs();
         }
-        heard.inputs = federation.inputs().to_vec();
-        heard.settled = Some(federation.settled().clone());
+        heard = Some((federation.inputs().to_vec(), federation.settled().clone()));
     });
-    (run.rounds.into_iter().map(|(_, record)| record).collect(), heard)
+    let (inputs, settled) = heard.unwrap();
+    (run.rounds.into_iter().map(|(_, record)| record).collect(), inputs, settled)
 }
 
 /// Tells a fresh coordinator the same.
@@ -51,17 +49,15 @@ fn replay(config: &Config, inputs: Vec<(Time, Input)>) -> (Vec<RoundRecord>, Sta
 }
 
 fn check_replay(settings: &[&str]) {
-    let small = ["world.clients=8", "world.dimension=3", "world.steps=600", "world.arm_count=60"];
-    let overrides: Vec<String> = small.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
-    let config = Config::read("", &overrides).unwrap();
+    let config = small(settings);
     for seed in 1..=3 {
-        let (rounds, heard) = simulate(&config, seed);
+        let (rounds, inputs, settled) = simulate(&config, seed);
         assert!(rounds.len() > 3, "{settings:?}, seed {seed}: {} rounds", rounds.len());
-        let (again, settled) = replay(&config, heard.inputs);
+        let (again, settled_again) = replay(&config, inputs);
         // The debug form shows every digit of every number.
         let [rounds, again] = [rounds, again].map(|records| format!("{records:#?}"));
         assert!(rounds == again, "{settings:?}, seed {seed}: another round");
-        assert_eq!(heard.settled, Some(settled), "{settings:?}, seed {seed}");
+        assert_eq!(settled, settled_again, "{settings:?}, seed {seed}");
     }
 }
 
@@ -86,13 +82,10 @@ fn a_run_with_liars_is_replayed_from_its_messages() {
 
 #[test]
 fn a_member_that_was_away_asks_once_what_happened() {
-    let settings =
-        ["world.clients=8", "world.dimension=3", "world.steps=600", "world.arm_count=60", "faults.offline=0.3"];
-    let config = Config::read("", &settings.map(str::to_owned)).unwrap();
-    let (_, heard) = simulate(&config, 1);
+    let (_, inputs, _) = simulate(&small(&["faults.offline=0.3"]), 1);
     let mut caught_up = BTreeSet::new();
     let mut syncs = 0;
-    for (_, input) in heard.inputs {
+    for (_, input) in inputs {
         match input {
             // Only another round gives reason to ask again.
             Input::Request(_, Request::Ask) => caught_up.clear(),

@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Lettering, Path, Pen, Rect};
 use super::frame::{LABEL, TICK, VALUE, draw_base, draw_no_data, draw_y, height_of, level, paragraph, patched};
 use super::look::{Look, Looks};
-use super::ruler::{Fit, Ruler, extent, has_place};
+use super::ruler::{Fit, Ruler, deviation, extent, has_place};
 use super::{Bar, BarGroup, Scale};
 use crate::text::{CAP_HEIGHT, widest, wrap};
 use crate::theme::Role;
@@ -119,7 +119,7 @@ impl<'a> BarBody<'a> {
         let end = level(&self.y, plot, bar.height);
         let rect = Rect { x: centre - breadth / 2.0, y: end.min(base), width: breadth, height: (end - base).abs() };
         draw_block(canvas, rect, look);
-        let sd = deviation(bar);
+        let sd = deviation(bar.sd);
         let (top, bottom) = (level(&self.y, plot, bar.height + sd), level(&self.y, plot, bar.height - sd));
         if sd > 0.0 {
             let mut path = Path::default();
@@ -182,31 +182,24 @@ pub(super) fn draw_block(canvas: &mut Canvas, rect: Rect, look: Look) {
     let mut block = Path::default();
     block.rect(rect);
     canvas.fill(&block, look.role(), 1.0);
-    let hatch = look.hatch(rect);
-    if !hatch.is_empty() {
-        canvas.stroke(&hatch, Pen::solid(Role::Ground, 0.9));
-    }
+    canvas.stroke(&look.hatch(rect), Pen::solid(Role::Ground, 0.9));
 }
 
 fn bars(groups: &[BarGroup]) -> impl Iterator<Item = &Bar> {
     groups.iter().flat_map(|group| &group.bars)
 }
 
-fn deviation(bar: &Bar) -> f64 {
-    if has_place(bar.sd, Scale::Linear) { bar.sd.max(0.0) } else { 0.0 }
-}
-
 fn y_extent(groups: &[BarGroup], scale: Scale) -> Option<(f64, f64)> {
     let placed = bars(groups).filter(|bar| has_place(bar.height, scale));
     match scale {
         Scale::Linear => {
-            let ends = placed.flat_map(|bar| [0.0, bar.height - deviation(bar), bar.height + deviation(bar)]);
+            let ends = placed.flat_map(|bar| [0.0, bar.height - deviation(bar.sd), bar.height + deviation(bar.sd)]);
             // Error bars of upward bars may reach below zero; they are cut there unless some bar points down.
             let down = bars(groups).any(|bar| bar.height < 0.0);
             extent(ends, scale).map(|(low, high)| (if down { low } else { 0.0 }, high))
         }
         // The lowest bar must have a height to be seen.
-        Scale::Log => extent(placed.flat_map(|bar| [bar.height / 2.0, bar.height + deviation(bar)]), scale),
+        Scale::Log => extent(placed.flat_map(|bar| [bar.height / 2.0, bar.height + deviation(bar.sd)]), scale),
     }
 }
 

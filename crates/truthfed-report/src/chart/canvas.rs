@@ -1,6 +1,6 @@
 //! What charts are drawn with: lines, shapes and text in the colours of a theme.
 
-use crate::markup::{Markup, px};
+use crate::markup::{Attributes, Markup, px};
 use crate::theme::{Role, Theme};
 
 /// A position: right and down, in pixels.
@@ -77,39 +77,43 @@ impl Canvas {
     }
 
     pub(super) fn line(&mut self, from: Spot, to: Spot, pen: Pen) {
-        let path = Path::default().to(from).to(to);
+        let mut path = Path::default();
+        path.segment(from, to);
         self.stroke(&path, pen);
     }
 
     pub(super) fn stroke(&mut self, path: &Path, pen: Pen) {
         let (paint, width) = (self.theme.paint(pen.role), px(pen.width));
-        let mut attributes =
-            vec![("d", path.data()), ("fill", "none"), ("stroke", paint.as_str()), ("stroke-width", width.as_str())];
+        let mut attributes = vec![("fill", "none"), ("stroke", paint.as_str()), ("stroke-width", width.as_str())];
         if !pen.dash.is_empty() {
             attributes.push(("stroke-dasharray", pen.dash));
         }
         if path.spots > 2 {
             attributes.push(("stroke-linejoin", "round"));
         }
-        self.markup.empty("path", &attributes);
+        self.path(path, &attributes);
     }
 
     /// Fills a path, wholly (opacity 1) or translucently.
     pub(super) fn fill(&mut self, path: &Path, role: Role, opacity: f64) {
         let (paint, opacity) = (self.theme.paint(role), px(opacity));
-        let mut attributes = vec![("d", path.data()), ("fill", paint.as_str())];
+        let mut attributes = vec![("fill", paint.as_str())];
         if opacity != "1" {
             attributes.push(("fill-opacity", opacity.as_str()));
         }
-        self.markup.empty("path", &attributes);
+        self.path(path, &attributes);
     }
 
     /// Fills a path and edges it with the ground, so that it stands out from what it covers.
     pub(super) fn fill_edged(&mut self, path: &Path, role: Role) {
         let (paint, ground) = (self.theme.paint(role), self.theme.paint(Role::Ground));
-        let attributes =
-            [("d", path.data()), ("fill", paint.as_str()), ("stroke", ground.as_str()), ("stroke-width", "1")];
-        self.markup.empty("path", &attributes);
+        self.path(path, &[("fill", paint.as_str()), ("stroke", ground.as_str()), ("stroke-width", "1")]);
+    }
+
+    fn path(&mut self, path: &Path, attributes: Attributes<'_>) {
+        if !path.data.is_empty() {
+            self.markup.empty("path", &[&[("d", path.data.as_str())], attributes].concat());
+        }
     }
 
     /// Writes one line of text; the spot is on its baseline.
@@ -143,12 +147,6 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Goes on to a spot, or starts there.
-    pub(super) fn to(mut self, spot: Spot) -> Path {
-        self.push(spot);
-        self
-    }
-
     /// Goes on to a spot, or starts there.
     pub(super) fn push(&mut self, (x, y): Spot) {
         self.data.push(if self.open { 'L' } else { 'M' });
@@ -185,26 +183,15 @@ impl Path {
 
     pub(super) fn circle(&mut self, (x, y): Spot, radius: f64) {
         let (r, across) = (px(radius), px(2.0 * radius));
-        self.data.push_str(&format!(
-            "M{} {}a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0 -{across} 0Z",
-            px(x - radius),
-            px(y)
-        ));
+        let (left, y) = (px(x - radius), px(y));
+        self.data.push_str(&format!("M{left} {y}a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0 -{across} 0Z"));
         self.spots += 3;
-        self.open = false;
+        self.lift();
     }
 
     pub(super) fn rect(&mut self, rect: Rect) {
         let (left, right, top, bottom) = (rect.x, rect.right(), rect.y, rect.bottom());
         self.polygon(&[(left, top), (right, top), (right, bottom), (left, bottom)]);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.data.is_empty()
-    }
-
-    fn data(&self) -> &str {
-        &self.data
     }
 }
 
@@ -221,10 +208,10 @@ mod tests {
 
     #[test]
     fn a_path_starts_anew_after_it_was_lifted_or_closed() {
-        let mut path = Path::default().to((0.0, 0.0)).to((1.0, 0.5));
-        path.lift();
+        let mut path = Path::default();
+        path.segment((0.0, 0.0), (1.0, 0.5));
         path.polygon(&[(2.0, 2.0), (3.0, 3.0)]);
         path.push((4.0, 4.0));
-        assert_eq!(path.data(), "M0 0L1 0.5M2 2L3 3ZM4 4");
+        assert_eq!(path.data, "M0 0L1 0.5M2 2L3 3ZM4 4");
     }
 }

@@ -9,18 +9,21 @@ const BOTH: [&str; 9] = ["chart", "series", "x", "mean", "sd", "group", "bar", "
 /// One row: the columns it has, and what is in them.
 type Row = Vec<(&'static str, String)>;
 
-pub(super) fn render(figure: &Figure) -> String {
-    let header = header(figure);
-    let mut out = format!("{}\n", header.join(","));
-    for (index, chart) in figure.charts.iter().enumerate() {
-        for row in rows(chart, &name(chart, index)) {
-            let cell = |column: &&str| row.iter().find(|(key, _)| key == column).map_or("", |(_, value)| value);
-            let cells: Vec<String> = header.iter().map(|column| quoted(cell(column))).collect();
-            out.push_str(&cells.join(","));
-            out.push('\n');
+impl Figure {
+    /// All values, not thinned. Columns `chart,series,x,mean,sd` or `chart,group,bar,height,sd,label`, or both kinds'
+    /// columns when the figure has both kinds of charts. What is not finite is left empty.
+    pub fn to_csv(&self) -> String {
+        let header = header(self);
+        let mut out = header.join(",") + "\n";
+        for (index, chart) in self.charts.iter().enumerate() {
+            for row in rows(chart, &name(chart, index)) {
+                let cell = |column: &&str| row.iter().find(|(key, _)| key == column).map_or("", |(_, value)| value);
+                let cells: Vec<String> = header.iter().map(|column| quoted(cell(column))).collect();
+                out += &(cells.join(",") + "\n");
+            }
         }
+        out
     }
-    out
 }
 
 fn header(figure: &Figure) -> &'static [&'static str] {

@@ -19,11 +19,13 @@ const LEGEND_GAP: f64 = 16.0;
 /// A fifth chart in a row would leave less than 150 pixels for each, too little for an axis and its labels.
 const MOST_COLUMNS: usize = 4;
 
-pub(super) fn render(figure: &Figure, theme: Theme) -> String {
-    let looks = Looks::of(figure);
-    let mut canvas = Canvas::new(theme);
-    let height = draw(figure, &looks, &mut canvas);
-    document(figure, theme, height, &canvas.finish())
+impl Figure {
+    /// The figure as SVG: a document of its own, or an element for a page.
+    pub fn render(&self, theme: Theme) -> String {
+        let mut canvas = Canvas::new(theme);
+        let height = draw(self, &Looks::of(self), &mut canvas);
+        document(self, theme, height, &canvas.finish())
+    }
 }
 
 /// Draws all panels; the result is the height of the figure.
@@ -37,10 +39,12 @@ fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
         legend.draw(canvas, (MARGIN, top));
         top += legend.height() + LEGEND_GAP;
     }
-    let lefts: Vec<f64> = (0..columns).map(|column| left_of_column(&panels, column, columns, size)).collect();
+    let in_column = |column: usize| panels.iter().skip(column).step_by(columns);
+    let left = |column: usize| in_column(column).map(|panel| panel.left(size)).fold(0.0, f64::max);
+    let lefts: Vec<f64> = (0..columns).map(left).collect();
     for row in panels.chunks(columns) {
         let head = row.iter().map(Panel::head).fold(0.0, f64::max);
-        let foot = row.iter().map(Panel::foot).fold(0.0, f64::max);
+        let foot = row.iter().map(|panel| panel.foot).fold(0.0, f64::max);
         for (column, panel) in row.iter().enumerate() {
             let x = MARGIN + column as f64 * (size.width + COLUMN_GAP);
             let left = lefts[column];
@@ -74,14 +78,10 @@ fn shared_legend<'a>(figure: &'a Figure, looks: &Looks<'a>) -> Option<Legend> {
 fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -> Vec<Panel<'a>> {
     let panel = |(index, chart): (usize, &'a Chart)| {
         let name = (figure.charts.len() > 1).then(|| letter(index));
-        let legend = if shared { Legend::none() } else { Legend::new(&[chart], looks, size.width) };
+        let legend = if shared { Legend::default() } else { Legend::new(&[chart], looks, size.width) };
         Panel::new(chart, name.as_deref(), legend, size)
     };
     figure.charts.iter().enumerate().map(panel).collect()
-}
-
-fn left_of_column(panels: &[Panel<'_>], column: usize, columns: usize, size: Size) -> f64 {
-    panels.iter().skip(column).step_by(columns).map(|panel| panel.left(size)).fold(0.0, f64::max)
 }
 
 /// Puts the drawing into its root element.
@@ -89,30 +89,17 @@ fn document(figure: &Figure, theme: Theme, height: f64, drawing: &str) -> String
     let (width, height) = (px(WIDTH), px(height.ceil()));
     let view = format!("0 0 {width} {height}");
     let mut markup = Markup::default();
+    let size = [("width", width.as_str()), ("height", height.as_str())];
+    let common = [("viewBox", view.as_str()), ("font-family", FAMILIES)];
     match theme {
         Theme::Paper => {
-            let attributes = [
-                ("xmlns", "http://www.w3.org/2000/svg"),
-                ("width", width.as_str()),
-                ("height", height.as_str()),
-                ("viewBox", view.as_str()),
-                ("font-family", FAMILIES),
-            ];
-            markup.open("svg", &attributes);
+            markup.open("svg", &[&[("xmlns", "http://www.w3.org/2000/svg")], &size[..], &common].concat());
             markup.leaf("title", &[], &figure.title);
             markup.leaf("desc", &[], &figure.caption);
             let ground = theme.paint(Role::Ground);
-            markup.empty("rect", &[("width", width.as_str()), ("height", height.as_str()), ("fill", ground.as_str())]);
+            markup.empty("rect", &[&size[..], &[("fill", ground.as_str())]].concat());
         }
-        Theme::Page => {
-            let attributes = [
-                ("viewBox", view.as_str()),
-                ("font-family", FAMILIES),
-                ("role", "img"),
-                ("aria-label", figure.title.as_str()),
-            ];
-            markup.open("svg", &attributes);
-        }
+        Theme::Page => markup.open("svg", &[&common[..], &[("role", "img"), ("aria-label", &figure.title)]].concat()),
     }
     markup.raw(drawing);
     markup.close("svg");

@@ -9,7 +9,6 @@ use crate::theme::Role;
 pub(super) const TITLE: f64 = 14.0;
 pub(super) const LABEL: f64 = 12.5;
 pub(super) const TICK: f64 = 11.5;
-pub(super) const NOTE: f64 = 11.0;
 pub(super) const VALUE: f64 = 10.5;
 
 const TICK_LENGTH: f64 = 4.0;

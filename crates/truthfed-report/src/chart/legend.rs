@@ -15,7 +15,7 @@ const BAR_KEY: f64 = 15.0;
 const KEY_GAP: f64 = 6.0;
 const ENTRY_GAP: f64 = 20.0;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Legend {
     rows: Vec<Vec<Entry>>,
 }
@@ -43,11 +43,6 @@ impl Legend {
             rows.last_mut().expect("the first entry opened a row").push(entry);
         }
         Legend { rows }
-    }
-
-    /// A chart that needs none.
-    pub(super) fn none() -> Legend {
-        Legend { rows: Vec::new() }
     }
 
     pub(super) fn height(&self) -> f64 {

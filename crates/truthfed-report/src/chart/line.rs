@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Lettering, Path, Pen, Rect, Spot};
 use super::frame::{LABEL, TICK, below, draw_base, draw_no_data, draw_x, draw_y, height_of, level, paragraph};
 use super::look::{Look, Looks};
-use super::ruler::{Fit, Ruler, extent, has_place};
+use super::ruler::{Fit, Ruler, deviation, extent, has_place};
 use super::thin::thin;
 use super::{Axis, Point, Scale, Series};
 use crate::text::{widest, wrap};
@@ -92,15 +92,9 @@ impl<'a> LineBody<'a> {
             draw_no_data(canvas, plot);
         }
         // What is drawn later covers what is drawn earlier: bands lie below all lines, markers on top.
-        for (look, runs) in &lines {
-            draw_deviation(canvas, *look, runs);
-        }
-        for (look, runs) in &lines {
-            draw_line(canvas, *look, runs);
-        }
-        for (look, runs) in &lines {
-            draw_markers(canvas, *look, runs);
-        }
+        lines.iter().for_each(|(look, runs)| draw_deviation(canvas, *look, runs));
+        lines.iter().for_each(|(look, runs)| draw_line(canvas, *look, runs));
+        lines.iter().for_each(|(look, runs)| draw_markers(canvas, *look, runs));
     }
 
     /// Where the data lie: the plot, or a little inside when markers and error bars would touch its sides.
@@ -113,7 +107,8 @@ impl<'a> LineBody<'a> {
     /// How far a series is drawn aside, so that error bars at the same place do not hide each other: a few pixels.
     fn dodge(&self, index: usize) -> f64 {
         let series = self.series;
-        let barred = |series: &Series| series.points.len() <= FEW && series.points.iter().any(|p| deviation(p) > 0.0);
+        let barred =
+            |series: &Series| series.points.len() <= FEW && series.points.iter().any(|p| deviation(p.sd) > 0.0);
         if !series.iter().all(barred) || series.len() < 2 {
             return 0.0;
         }
@@ -136,7 +131,7 @@ impl<'a> LineBody<'a> {
     }
 
     fn place_point(&self, point: &Point, plot: Rect) -> Placed {
-        let sd = deviation(point);
+        let sd = deviation(point.sd);
         Placed {
             at: (plot.x + self.x.share(point.x) * plot.width, level(&self.y, plot, point.mean)),
             top: level(&self.y, plot, point.mean + sd),
@@ -149,10 +144,6 @@ fn is_drawable((x, y): (Scale, Scale), point: &Point) -> bool {
     has_place(point.x, x) && has_place(point.mean, y)
 }
 
-fn deviation(point: &Point) -> f64 {
-    if has_place(point.sd, Scale::Linear) { point.sd.max(0.0) } else { 0.0 }
-}
-
 fn drawable(series: &[Series], scales: (Scale, Scale)) -> impl Iterator<Item = &Point> {
     series.iter().flat_map(|series| &series.points).filter(move |point| is_drawable(scales, point))
 }
@@ -161,10 +152,10 @@ fn drawable(series: &[Series], scales: (Scale, Scale)) -> impl Iterator<Item = &
 fn y_extent(series: &[Series], scales: (Scale, Scale)) -> Option<(f64, f64)> {
     let scale = scales.1;
     let ends = |point: &Point| {
-        let low = point.mean - deviation(point);
+        let (low, high) = (point.mean - deviation(point.sd), point.mean + deviation(point.sd));
         // On a log axis a band may reach down to nothing; then its foot is cut off.
         let cut = scale == Scale::Log && low < point.mean / 10.0;
-        [if cut { point.mean } else { low }, point.mean + deviation(point)]
+        [if cut { point.mean } else { low }, high]
     };
     let (low, high) = extent(drawable(series, scales).flat_map(ends), scale)?;
     Some(match scale {
@@ -203,19 +194,14 @@ fn draw_deviation(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
         for point in runs.iter().flatten().filter(|point| point.bottom - point.top >= SHORTEST) {
             path.error_bar(point.at.0, point.top, point.bottom, CAP);
         }
-        if !path.is_empty() {
-            canvas.stroke(&path, Pen::solid(look.role(), 1.2));
-        }
-        return;
+        return canvas.stroke(&path, Pen::solid(look.role(), 1.2));
     }
     for run in runs.iter().filter(|run| run.len() > 1 && run.iter().any(|point| point.top < point.bottom)) {
         let there = run.iter().map(|point| (point.at.0, point.top));
         let back = run.iter().rev().map(|point| (point.at.0, point.bottom));
         path.polygon(&there.chain(back).collect::<Vec<Spot>>());
     }
-    if !path.is_empty() {
-        canvas.fill(&path, look.role(), BAND_OPACITY);
-    }
+    canvas.fill(&path, look.role(), BAND_OPACITY);
 }
 
 fn draw_line(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
@@ -224,9 +210,7 @@ fn draw_line(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
         run.iter().for_each(|point| path.push(point.at));
         path.lift();
     }
-    if !path.is_empty() {
-        canvas.stroke(&path, Pen { role: look.role(), width: LINE_WIDTH, dash: look.dash() });
-    }
+    canvas.stroke(&path, Pen { role: look.role(), width: LINE_WIDTH, dash: look.dash() });
 }
 
 fn draw_markers(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
@@ -234,9 +218,7 @@ fn draw_markers(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
     let spots = if shows_each(runs) { all } else { sparse(&all, look.stagger()) };
     let mut path = Path::default();
     spots.into_iter().for_each(|spot| look.mark(&mut path, spot, MARKER_RADIUS));
-    if !path.is_empty() {
-        canvas.fill_edged(&path, look.role());
-    }
+    canvas.fill_edged(&path, look.role());
 }
 
 /// A few spots of many, evenly spread, at other places for other series.

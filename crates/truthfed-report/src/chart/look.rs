@@ -106,20 +106,13 @@ enum Slant {
 /// A thick plus sign, upright or as a cross.
 fn plus(path: &mut Path, (x, y): Spot, radius: f64, cross: bool) {
     let (long, thin) = (1.35 * radius, 0.42 * radius);
-    let upright = [
-        (-thin, -long),
-        (thin, -long),
-        (thin, -thin),
-        (long, -thin),
-        (long, thin),
-        (thin, thin),
-        (thin, long),
-        (-thin, long),
-        (-thin, thin),
-        (-long, thin),
-        (-long, -thin),
-        (-thin, -thin),
-    ];
+    // One arm, and the other three by quarter turns.
+    let mut arm = [(-thin, -long), (thin, -long), (thin, -thin)];
+    let mut upright = Vec::new();
+    for _ in 0..4 {
+        upright.extend(arm);
+        arm = arm.map(|(a, b)| (-b, a));
+    }
     let turn = |(a, b): Spot| if cross { ((a - b) * FRAC_1_SQRT_2, (a + b) * FRAC_1_SQRT_2) } else { (a, b) };
     let spots: Vec<Spot> = upright.into_iter().map(turn).map(|(a, b)| (x + a, y + b)).collect();
     path.polygon(&spots);

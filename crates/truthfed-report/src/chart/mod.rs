@@ -81,8 +81,6 @@ pub struct Chart {
     pub title: String,
     pub y: Axis,
     pub data: Data,
-    /// A remark below the chart.
-    pub note: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -130,18 +128,11 @@ impl BarGroup {
 
 impl Chart {
     pub fn lines(title: impl Into<String>, x: Axis, y: Axis, series: impl IntoIterator<Item = Series>) -> Chart {
-        let data = Data::Lines { x, series: series.into_iter().collect() };
-        Chart { title: title.into(), y, data, note: None }
+        Chart { title: title.into(), y, data: Data::Lines { x, series: series.into_iter().collect() } }
     }
 
     pub fn bars(title: impl Into<String>, y: Axis, groups: impl IntoIterator<Item = BarGroup>) -> Chart {
-        Chart { title: title.into(), y, data: Data::Bars(groups.into_iter().collect()), note: None }
-    }
-
-    #[must_use]
-    pub fn with_note(mut self, note: impl Into<String>) -> Chart {
-        self.note = Some(note.into());
-        self
+        Chart { title: title.into(), y, data: Data::Bars(groups.into_iter().collect()) }
     }
 
     fn has_lines(&self) -> bool {
@@ -173,17 +164,6 @@ impl Figure {
     /// The figure as an SVG document of its own, on white.
     pub fn to_svg(&self) -> String {
         self.render(Theme::Paper)
-    }
-
-    /// The figure as SVG: a document of its own, or an element for a page.
-    pub fn render(&self, theme: Theme) -> String {
-        figure::render(self, theme)
-    }
-
-    /// All values, not thinned. Columns `chart,series,x,mean,sd` or `chart,group,bar,height,sd,label`, or both kinds'
-    /// columns when the figure has both kinds of charts. What is not finite is left empty.
-    pub fn to_csv(&self) -> String {
-        csv::render(self)
     }
 }
 

@@ -23,9 +23,17 @@ pub(super) fn floor_log10(value: f64) -> i32 {
 /// Labels of values on a linear axis whose step is a multiple of `10^exponent`.
 pub(super) fn linear_labels(values: &[f64], exponent: i32) -> Vec<String> {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-    let unit = Unit::of(largest);
-    let decimals = usize::try_from(unit.exponent - exponent).unwrap_or(0);
-    values.iter().map(|value| unit.label(*value, decimals)).collect()
+    let (unit, suffix) = unit(largest);
+    let decimals = usize::try_from(unit - exponent).unwrap_or(0);
+    let label = |value: &f64| {
+        if *value == 0.0 {
+            return "0".to_owned();
+        }
+        let scaled = if unit < 0 { value * power_of_ten(-unit) } else { value / power_of_ten(unit) };
+        // A true minus sign is as wide as the digits' plus, unlike the hyphen.
+        format!("{scaled:.decimals$}{suffix}").replace('-', "−")
+    };
+    values.iter().map(label).collect()
 }
 
 /// Labels of whole powers of ten: plain when all are short, else with a raised exponent.
@@ -47,46 +55,23 @@ pub(super) fn value_label(exponent: i32, mantissa: u8) -> String {
     }
 }
 
-struct Unit {
-    exponent: i32,
-    suffix: String,
-}
-
-impl Unit {
-    fn of(largest: f64) -> Unit {
-        let (exponent, suffix) = if largest == 0.0 || (0.001..10_000.0).contains(&largest) {
-            (0, String::new())
-        } else if (10_000.0..1e6).contains(&largest) {
-            (3, "k".to_owned())
-        } else if (1e6..1e9).contains(&largest) {
-            (6, "M".to_owned())
-        } else {
-            let exponent = floor_log10(largest);
-            (exponent, format!("×10{}", raised(exponent)))
-        };
-        Unit { exponent, suffix }
-    }
-
-    fn label(&self, value: f64, decimals: usize) -> String {
-        if value == 0.0 {
-            return "0".to_owned();
-        }
-        let scaled =
-            if self.exponent < 0 { value * power_of_ten(-self.exponent) } else { value / power_of_ten(self.exponent) };
-        // A true minus sign is as wide as the digits' plus, unlike the hyphen.
-        format!("{scaled:.decimals$}{}", self.suffix).replace('-', "−")
+/// The power of ten that an axis counts in, as an exponent, and its sign.
+fn unit(largest: f64) -> (i32, String) {
+    if largest == 0.0 || (0.001..10_000.0).contains(&largest) {
+        (0, String::new())
+    } else if (10_000.0..1e6).contains(&largest) {
+        (3, "k".to_owned())
+    } else if (1e6..1e9).contains(&largest) {
+        (6, "M".to_owned())
+    } else {
+        let exponent = floor_log10(largest);
+        (exponent, format!("×10{}", raised(exponent)))
     }
 }
 
 fn raised(exponent: i32) -> String {
-    let raise = |character| match character {
-        '-' => '⁻',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        '0' => '⁰',
-        digit => char::from_u32('⁰' as u32 + digit as u32 - '0' as u32).unwrap_or(digit),
-    };
+    let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raise = |character: char| character.to_digit(10).map_or('⁻', |digit| digits[digit as usize]);
     exponent.to_string().chars().map(raise).collect()
 }
 
@@ -95,13 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_of_one_axis_have_equally_many_decimals() {
+    fn labels_of_one_axis_have_equally_many_decimals_and_large_and_small_values_are_shortened() {
         assert_eq!(linear_labels(&[0.0, 0.5, 1.0], -1), ["0", "0.5", "1.0"]);
         assert_eq!(linear_labels(&[-20.0, 0.0, 20.0], 1), ["−20", "0", "20"]);
-    }
-
-    #[test]
-    fn large_and_small_values_are_shortened() {
         assert_eq!(linear_labels(&[5000.0, 10_000.0], 3), ["5k", "10k"]);
         assert_eq!(linear_labels(&[500_000.0, 1_000_000.0], 5), ["0.5M", "1.0M"]);
         assert_eq!(linear_labels(&[2e9, 4e9], 9), ["2×10⁹", "4×10⁹"]);

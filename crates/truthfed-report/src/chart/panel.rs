@@ -5,7 +5,7 @@
 
 use super::bar::BarBody;
 use super::canvas::{Anchor, Canvas, Lettering, Rect, Spot};
-use super::frame::{LABEL, NOTE, TITLE, height_of, left_of, paragraph};
+use super::frame::{LABEL, TITLE, height_of, left_of, paragraph};
 use super::legend::Legend;
 use super::line::LineBody;
 use super::look::Looks;
@@ -29,8 +29,7 @@ pub(super) struct Panel<'a> {
     body: Body<'a>,
     /// Room that the labels of the ticks need to the left of the plot, and the body below it.
     ticks: f64,
-    foot: f64,
-    note: Vec<String>,
+    pub(super) foot: f64,
 }
 
 #[derive(Debug)]
@@ -72,7 +71,6 @@ impl<'a> Panel<'a> {
             body,
             ticks,
             foot,
-            note: wrap(chart.note.as_deref().unwrap_or_default(), NOTE, size.width),
         }
     }
 
@@ -92,12 +90,6 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Room needed below the plot.
-    pub(super) fn foot(&self) -> f64 {
-        let note = if self.note.is_empty() { 0.0 } else { GAP + height_of(self.note.len(), NOTE) };
-        note + self.foot
-    }
-
     /// Draws the panel with its upper left corner at the spot, and its plot in the rectangle.
     pub(super) fn draw(&self, canvas: &mut Canvas, looks: &Looks<'_>, (x, y): Spot, plot: Rect) {
         paragraph(canvas, &self.title, (x, y), Lettering::new(TITLE, Role::Ink, Anchor::Start));
@@ -108,8 +100,6 @@ impl<'a> Panel<'a> {
             Body::Line(body) => body.draw(canvas, looks, plot),
             Body::Bar(body) => body.draw(canvas, looks, plot),
         }
-        let note = (x, plot.bottom() + self.foot + GAP);
-        paragraph(canvas, &self.note, note, Lettering::new(NOTE, Role::Muted, Anchor::Start));
     }
 
     fn draw_y_label(&self, canvas: &mut Canvas, x: f64, plot: Rect) {

@@ -23,14 +23,12 @@ pub(super) fn thin(points: &[(f64, f64)], limit: usize) -> Vec<usize> {
 
 /// Groups the inner points by how far the line has travelled sideways; no group is empty.
 fn stretches(points: &[(f64, f64)], count: usize) -> Vec<Vec<usize>> {
-    let travelled: Vec<f64> = points
-        .windows(2)
-        .scan(0.0, |sum, pair| {
-            *sum += (pair[1].0 - pair[0].0).abs();
-            Some(*sum)
-        })
-        .collect();
-    let total = travelled[travelled.len() - 1];
+    let mut total = 0.0;
+    let mut travelled = Vec::with_capacity(points.len());
+    for pair in points.windows(2) {
+        total += (pair[1].0 - pair[0].0).abs();
+        travelled.push(total);
+    }
     let mut groups = vec![Vec::new(); count];
     for index in 1..points.len() - 1 {
         let share = if total > 0.0 { travelled[index - 1] / total } else { index as f64 / points.len() as f64 };
@@ -79,10 +77,7 @@ mod tests {
 
     #[test]
     fn a_single_peak_survives() {
-        let mut points = vec![(0.0, 0.0); 5000];
-        for (index, point) in points.iter_mut().enumerate() {
-            point.0 = index as f64;
-        }
+        let mut points: Vec<(f64, f64)> = (0..5000).map(|index| (f64::from(index), 0.0)).collect();
         points[3217].1 = 9.0;
         assert!(thin(&points, 300).contains(&3217));
     }

@@ -7,7 +7,6 @@
 mod pdf;
 mod png;
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use resvg::usvg::{Options, Tree, fontdb};
@@ -15,15 +14,12 @@ use resvg::usvg::{Options, Tree, fontdb};
 use super::chart::Figure;
 use super::text::{FAMILY, FONT};
 
-/// Why a figure was not written.
+/// Why a figure has no files.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// Caller: choose another id.
     #[error("figure id {id:?} cannot name files: use letters, digits, - and _")]
     Id { id: String },
-    /// Machine: no such place, no permission, or no space.
-    #[error("cannot write {path}: {source}")]
-    Write { path: PathBuf, source: std::io::Error },
     /// Caller: the figure has too many charts to be one picture.
     #[error("figure {id} is too large for a picture: {width} x {height}")]
     Size { id: String, width: u32, height: u32 },
@@ -32,35 +28,17 @@ pub enum ExportError {
     Convert { id: String, format: &'static str, reason: String },
 }
 
-/// Writes the files of a figure into a folder, which is made when it is missing.
-pub fn write_figure(folder: &Path, figure: &Figure) -> Result<(), ExportError> {
-    let files = figure_files(figure)?;
-    std::fs::create_dir_all(folder).map_err(|source| ExportError::Write { path: folder.to_owned(), source })?;
-    for (name, bytes) in files {
-        let path = folder.join(name);
-        std::fs::write(&path, bytes).map_err(|source| ExportError::Write { path, source })?;
-    }
-    Ok(())
-}
-
 /// The files of a figure, `<id>.svg`, `<id>.pdf`, `<id>.png` and `<id>.csv`, by name.
 pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 4], ExportError> {
-    if !is_file_name(&figure.id) {
+    let can_name = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    if figure.id.is_empty() || !figure.id.chars().all(can_name) {
         return Err(ExportError::Id { id: figure.id.clone() });
     }
     let svg = figure.to_svg();
     let tree = parse(&figure.id, &svg)?;
-    let files = [
-        ("svg", svg.clone().into_bytes()),
-        ("pdf", to_pdf(&figure.id, &tree)?),
-        ("png", to_png(&figure.id, &tree)?),
-        ("csv", figure.to_csv().into_bytes()),
-    ];
+    let (pdf, png) = (to_pdf(&figure.id, &tree)?, to_png(&figure.id, &tree)?);
+    let files = [("svg", svg.into_bytes()), ("pdf", pdf), ("png", png), ("csv", figure.to_csv().into_bytes())];
     Ok(files.map(|(extension, bytes)| (format!("{}.{extension}", figure.id), bytes)))
-}
-
-fn is_file_name(id: &str) -> bool {
-    !id.is_empty() && id.chars().all(|character| character.is_ascii_alphanumeric() || "-_".contains(character))
 }
 
 /// The embedded font and no other, parsed once.

@@ -7,17 +7,13 @@
 //!
 //! Not here: the files that captions link to, `figures/<id>.svg` and so on ([`export`](super::export) writes them).
 
-mod figure;
+mod html;
 mod inline;
 mod style;
-mod table;
-mod verdict;
 
 use serde::Serialize;
 
 use super::chart::Figure;
-use super::markup::Markup;
-use inline::{inline, plain};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
@@ -120,77 +116,6 @@ impl Verdict {
     }
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    figures: usize,
-    tables: usize,
-}
-
-impl Page {
-    /// The page as one HTML document.
-    pub fn to_html(&self) -> String {
-        let mut html = Markup::default();
-        html.raw("<!doctype html>\n");
-        html.open("html", &[("lang", "en")]);
-        self.head(&mut html);
-        html.open("body", &[]);
-        html.leaf("a", &[("class", "skip"), ("href", "#main")], "Skip to the content");
-        html.open("header", &[]);
-        html.wrap("h1", &[], &inline(&self.title));
-        html.wrap("p", &[("class", "lead")], &inline(&self.lead));
-        html.close("header");
-        self.contents(&mut html);
-        html.open("main", &[("id", "main")]);
-        let mut counts = Counts::default();
-        for section in &self.sections {
-            section.write(&mut html, &mut counts);
-        }
-        html.close("main");
-        self.foot(&mut html);
-        html.close("body");
-        html.close("html");
-        html.finish()
-    }
-
-    fn head(&self, html: &mut Markup) {
-        html.open("head", &[]);
-        html.raw("<meta charset=\"utf-8\">\n");
-        html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-        html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
-        html.raw(style::POLICY);
-        html.leaf("title", &[], &plain(&self.title));
-        html.wrap("style", &[], &style::sheet(self.has_figures()));
-        html.close("head");
-    }
-
-    fn has_figures(&self) -> bool {
-        self.sections.iter().flat_map(|section| &section.items).any(|item| matches!(item, Item::Figure(_)))
-    }
-
-    fn contents(&self, html: &mut Markup) {
-        if self.sections.is_empty() {
-            return;
-        }
-        html.open("nav", &[("aria-label", "Contents")]);
-        html.open("ol", &[]);
-        for section in &self.sections {
-            html.open("li", &[]);
-            html.wrap("a", &[("href", &format!("#{}", section.id))], &inline(&section.title));
-            html.close("li");
-        }
-        html.close("ol");
-        html.close("nav");
-    }
-
-    fn foot(&self, html: &mut Markup) {
-        html.open("footer", &[]);
-        for paragraph in self.footer.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-            html.wrap("p", &[], &inline(paragraph));
-        }
-        html.close("footer");
-    }
-}
-
 impl Section {
     pub fn new(
         id: &str,
@@ -200,29 +125,6 @@ impl Section {
     ) -> Section {
         let text = text.into_iter().map(Into::into).collect();
         Section { id: id.to_owned(), title: title.to_owned(), text, items: items.into_iter().collect() }
-    }
-
-    fn write(&self, html: &mut Markup, counts: &mut Counts) {
-        let heading = format!("{}-title", self.id);
-        html.open("section", &[("id", &self.id), ("aria-labelledby", &heading)]);
-        html.wrap("h2", &[("id", &heading)], &inline(&self.title));
-        for paragraph in &self.text {
-            html.wrap("p", &[], &inline(paragraph));
-        }
-        for item in &self.items {
-            match item {
-                Item::Figure(figure) => {
-                    counts.figures += 1;
-                    figure::write(html, figure, counts.figures);
-                }
-                Item::Table(table) => {
-                    counts.tables += 1;
-                    table::write(html, table, counts.tables);
-                }
-                Item::Verdicts(verdicts) => verdict::write(html, verdicts),
-            }
-        }
-        html.close("section");
     }
 }
 

@@ -16,11 +16,10 @@ const SHEET: &str = include_str!("style.css");
 pub(super) fn sheet(figures: bool) -> String {
     let light = format!(":root{{{}}}", declarations(false));
     let dark = format!("@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}", declarations(true));
-    let font = if figures { font_face() } else { String::new() };
+    let mut font = String::new();
+    if figures {
+        let data = STANDARD.encode(FONT);
+        font = format!("@font-face{{font-family:{FAMILY};src:url(data:font/ttf;base64,{data})format('truetype');}}");
+    }
     format!("\n{light}\n{dark}\n{font}\n{SHEET}")
-}
-
-fn font_face() -> String {
-    let data = STANDARD.encode(FONT);
-    format!("@font-face{{font-family:{FAMILY};src:url(data:font/ttf;base64,{data})format('truetype');}}")
 }

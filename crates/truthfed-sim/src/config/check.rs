@@ -1,5 +1,6 @@
 //! From what is written down to what is valid.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
@@ -18,16 +19,17 @@ use crate::world::{ArmLaw, Arrivals, Liked};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     raw: RawConfig,
-    arms: Arms,
-    liked: Option<Liked>,
-    arrivals: Arrivals,
     terms: Terms,
+    pub(crate) arms: Arms,
+    /// From which value on an item is liked, where the arms are the items of a log of ratings.
+    pub(crate) liked: Option<Liked>,
+    pub(crate) arrivals: Arrivals,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Arms {
     Law(ArmLaw),
-    /// Read from a file: one of arms, or a log of ratings where [`Config::liked`] says what is liked.
+    /// A file of arms, or a log of ratings where [`Config::liked`] is set.
     File(PathBuf),
 }
 
@@ -49,6 +51,12 @@ pub enum ConfigError {
     Override(String),
 }
 
+impl From<toml::de::Error> for ConfigError {
+    fn from(error: toml::de::Error) -> ConfigError {
+        ConfigError::Toml(error.to_string())
+    }
+}
+
 /// Milliseconds that offers and deliveries are waited for; a step of the simulation is a second.
 const DEADLINE_MS: u64 = 100;
 /// Observations in one offer: more than a simulation makes.
@@ -59,36 +67,19 @@ impl Config {
     /// allowed, and the line.
     pub fn read(text: &str, overrides: &[String]) -> Result<Config, ConfigError> {
         // The text itself first: its errors carry the place.
-        toml::from_str::<RawConfig>(text).map_err(|error| ConfigError::Toml(error.to_string()))?;
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| ConfigError::Toml(error.to_string()))?;
-        for change in overrides {
-            set(&mut table, change)?;
-        }
-        let raw: RawConfig =
-            table.try_into().map_err(|error: toml::de::Error| ConfigError::Toml(error.message().to_owned()))?;
+        toml::from_str::<RawConfig>(text)?;
+        let mut table: toml::Table = toml::from_str(text)?;
+        overrides.iter().try_for_each(|change| set(&mut table, change))?;
+        let raw = from_table(table).map_err(ConfigError::Toml)?;
         Config::try_from(raw).map_err(|error| locate(text, error))
     }
 
-    /// What was written down.
     pub fn raw(&self) -> &RawConfig {
         &self.raw
     }
 
     pub fn terms(&self) -> &Terms {
         &self.terms
-    }
-
-    pub(crate) fn arms(&self) -> &Arms {
-        &self.arms
-    }
-
-    /// From which value on an item is liked, where the arms are the items of a log of ratings.
-    pub(crate) fn liked(&self) -> Option<Liked> {
-        self.liked
-    }
-
-    pub(crate) fn arrivals(&self) -> Arrivals {
-        self.arrivals
     }
 }
 
@@ -97,23 +88,23 @@ impl TryFrom<RawConfig> for Config {
 
     fn try_from(raw: RawConfig) -> Result<Config, ConfigError> {
         let RawConfig { world, learning, rounds, costs, faults, behaviour } = &raw;
-        whole("world.clients", world.clients as u64, 1, 100_000)?;
-        whole("world.dimension", world.dimension as u64, 1, 512)?;
-        whole("world.steps", world.steps, 1, 1_000_000_000)?;
-        whole("world.arm_count", world.arm_count as u64, 1, 10_000_000)?;
-        whole("world.arms_per_step", world.arms_per_step as u64, 1, 100_000)?;
-        real("world.noise", world.noise, 0.0, 1e3)?;
-        real("learning.lambda", learning.lambda, 1e-9, 1e9)?;
-        real("learning.sigma", learning.sigma, 0.0, 1e9)?;
-        real("learning.delta", learning.delta, 1e-12, 1.0 - 1e-12)?;
-        real("costs.weight", costs.weight, 0.0, 1e9)?;
-        real("costs.per_sample", costs.per_sample, 0.0, 1e9)?;
-        real("costs.base_low", costs.base_low, 0.0, 1e9)?;
-        real("costs.base_high", costs.base_high, costs.base_low, 1e9)?;
-        real("faults.offline", faults.offline, 0.0, 1.0)?;
-        real("faults.dropout", faults.dropout, 0.0, 1.0)?;
-        real("behaviour.share", behaviour.share, 0.0, 1.0)?;
-        real("behaviour.factor", behaviour.factor, 0.0, 1e6)?;
+        within("world.clients", world.clients, 1, 100_000)?;
+        within("world.dimension", world.dimension, 1, 512)?;
+        within("world.steps", world.steps, 1, 1_000_000_000)?;
+        within("world.arm_count", world.arm_count, 1, 10_000_000)?;
+        within("world.arms_per_step", world.arms_per_step, 1, 100_000)?;
+        within("world.noise", world.noise, 0.0, 1e3)?;
+        within("learning.lambda", learning.lambda, 1e-9, 1e9)?;
+        within("learning.sigma", learning.sigma, 0.0, 1e9)?;
+        within("learning.delta", learning.delta, 1e-12, 1.0 - 1e-12)?;
+        within("costs.weight", costs.weight, 0.0, 1e9)?;
+        within("costs.per_sample", costs.per_sample, 0.0, 1e9)?;
+        within("costs.base_low", costs.base_low, 0.0, 1e9)?;
+        within("costs.base_high", costs.base_high, costs.base_low, 1e9)?;
+        within("faults.offline", faults.offline, 0.0, 1.0)?;
+        within("faults.dropout", faults.dropout, 0.0, 1.0)?;
+        within("behaviour.share", behaviour.share, 0.0, 1.0)?;
+        within("behaviour.factor", behaviour.factor, 0.0, 1e6)?;
         let wrong_side =
             |bound: &str| wrong("behaviour.factor", format!("is {}: it must be {bound}", behaviour.factor));
         match behaviour.kind {
@@ -157,7 +148,7 @@ fn arms(world: &World) -> Arms {
 
 fn liked(setting: &LikedSetting) -> Result<Liked, ConfigError> {
     match setting {
-        LikedSetting::Value(value) => real("world.liked", *value, -1e15, 1e15).map(|()| Liked::AtLeast(*value)),
+        LikedSetting::Value(value) => within("world.liked", *value, -1e15, 1e15).map(|()| Liked::AtLeast(*value)),
         LikedSetting::Rule(rule) if rule == "median" => Ok(Liked::Median),
         LikedSetting::Rule(other) => Err(one_of("world.liked", other, &["median", "a number"])),
     }
@@ -190,7 +181,7 @@ fn trigger(raw: &RawConfig) -> Result<Trigger, ConfigError> {
     };
     let threshold = match &raw.rounds.threshold {
         Threshold::Number(number) => {
-            real("rounds.threshold", *number, 0.0, 1e12)?;
+            within("rounds.threshold", *number, 0.0, 1e12)?;
             *number
         }
         Threshold::Rule(rule) if rule == "formula" => {
@@ -233,14 +224,7 @@ fn amount(key: &str, units: f64) -> Result<Amount, ConfigError> {
     units.to_string().parse().map_err(|error: truthfed::AmountError| wrong(key, format!("is {units}: {error}")))
 }
 
-fn whole(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), ConfigError> {
-    match (low..=high).contains(&value) {
-        true => Ok(()),
-        false => Err(wrong(key, format!("is {value}: it must lie between {low} and {high}"))),
-    }
-}
-
-fn real(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), ConfigError> {
+fn within<T: PartialOrd + Display + Copy>(key: &str, value: T, low: T, high: T) -> Result<(), ConfigError> {
     match (low..=high).contains(&value) {
         true => Ok(()),
         false => Err(wrong(key, format!("is {value}: it must lie between {low} and {high}"))),
@@ -258,14 +242,24 @@ fn wrong(key: &str, problem: String) -> ConfigError {
 /// Changes one `section.key=value` of a table; the value is TOML, or else a plain string.
 fn set(table: &mut toml::Table, change: &str) -> Result<(), ConfigError> {
     let malformed = || ConfigError::Override(change.to_owned());
-    let (path, value) = change.split_once('=').ok_or_else(malformed)?;
-    let (section, key) = path.trim().split_once('.').ok_or_else(malformed)?;
-    let value = value.trim();
+    let (path, value) =
+        change.split_once('=').map(|(path, value)| (path.trim(), value.trim())).ok_or_else(malformed)?;
     let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
     let value = parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| toml::Value::from(value));
+    put(table, path, value).ok_or_else(malformed)
+}
+
+/// Sets the value at a path `section.key`; `None` if the path is not of that form.
+pub(crate) fn put(table: &mut toml::Table, path: &str, value: toml::Value) -> Option<()> {
+    let (section, key) = path.split_once('.')?;
     let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
-    section.as_table_mut().ok_or_else(malformed)?.insert(key.to_owned(), value);
-    Ok(())
+    section.as_table_mut()?.insert(key.to_owned(), value);
+    Some(())
+}
+
+/// The configuration in a table, or what is wrong with it. Tables carry no places.
+pub(crate) fn from_table(table: toml::Table) -> Result<RawConfig, String> {
+    table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
 }
 
 /// Adds the line of the text that has the key of an error, or the header of its table.
@@ -292,17 +286,11 @@ mod tests {
     use crate::config::default_toml;
 
     #[test]
-    fn the_commented_defaults_are_the_defaults() {
-        let raw: RawConfig = toml::from_str(&default_toml()).unwrap();
-        assert_eq!(raw, RawConfig::default());
-        assert_eq!(Config::read("", &[]).unwrap().raw(), &raw);
-    }
-
-    #[test]
-    fn every_key_is_in_the_commented_defaults() {
+    fn the_commented_defaults_are_the_defaults_and_have_every_key() {
         let written: toml::Table = toml::from_str(&default_toml()).unwrap();
-        let known = toml::Table::try_from(RawConfig::default()).unwrap();
-        assert_eq!(written, known);
+        assert_eq!(written, toml::Table::try_from(RawConfig::default()).unwrap());
+        let raw: RawConfig = written.try_into().unwrap();
+        assert_eq!((&raw, Config::read("", &[]).unwrap().raw()), (&RawConfig::default(), &raw));
     }
 
     fn check_refused(text: &str, expected: &str) {

@@ -7,7 +7,7 @@ mod check;
 mod parameters;
 mod raw;
 
-pub(crate) use check::{Arms, line_at};
+pub(crate) use check::{Arms, from_table, line_at, put};
 pub use check::{Config, ConfigError};
 pub use parameters::Parameters;
 pub use raw::{Behaviour, Behaviours, Costs, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};

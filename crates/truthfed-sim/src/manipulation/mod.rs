@@ -24,7 +24,7 @@ use truthfed::auction::catalog;
 
 use crate::config::{Behaviours, Config, ConfigError};
 use crate::experiment::Spread;
-use crate::simulation::{ClientTotals, Simulation};
+use crate::simulation::{ClientTotals, Run, Simulation};
 use crate::world::{Source, WorldError};
 
 /// The default setting: a federation small enough for every mechanism, with many rounds, prices set by competition, and
@@ -41,14 +41,6 @@ pub struct Plan {
     manipulators: usize,
     seeds: u64,
     choosing_seeds: u64,
-}
-
-/// One run: a mechanism, a seed, and a client with its strategy, if any.
-#[derive(Debug, Clone, Copy)]
-struct Task<'p> {
-    setting: &'p Config,
-    seed: u64,
-    manipulation: Option<(Strategy, usize)>,
 }
 
 impl Plan {
@@ -74,7 +66,6 @@ impl Plan {
         Ok(Plan { settings: names.iter().map(setting).collect::<Result<_, _>>()?, ..self })
     }
 
-    /// Restricts the plan to these strategies.
     #[must_use]
     pub fn with_strategies(self, strategies: &[Strategy]) -> Plan {
         Plan { strategies: strategies.to_vec(), ..self }
@@ -98,7 +89,6 @@ impl Plan {
         Plan { choosing_seeds: choosing_seeds.max(1), ..self }
     }
 
-    /// The number of runs of the plan.
     pub fn runs(&self) -> u64 {
         let families = Family::ALL.iter().filter(|family| self.strategies.iter().any(|one| one.family() == **family));
         let per_seed = |strategies: usize| (1 + strategies * self.manipulators) as u64;
@@ -111,15 +101,14 @@ impl Plan {
     /// from any thread. Fails when a file of the configuration cannot be used.
     pub fn run(&self, done: impl Fn() + Sync) -> Result<Findings, WorldError> {
         let source = Source::read(&self.config)?;
-        let try_all = |strategies: &[Vec<Strategy>], seeds: RangeInclusive<u64>| {
-            let run = |task: Task<'_>| {
-                let utilities = task.run(&source, self.manipulators);
-                done();
-                utilities
-            };
-            let tasks = self.tasks(strategies, seeds.clone());
-            let utilities: Vec<Vec<f64>> = tasks.into_par_iter().map(run).collect();
-            self.findings(strategies, seeds, utilities)
+        let run = |simulation: Simulation<'_>| {
+            let run = simulation.run();
+            done();
+            run
+        };
+        let try_all = |strategies: &[Vec<Strategy>], seeds: RangeInclusive<u64>| -> Vec<Vec<(Strategy, Finding)>> {
+            let settings = self.settings.par_iter().zip(strategies);
+            settings.map(|(setting, strategies)| self.measure(setting, &source, strategies, &seeds, &run)).collect()
         };
         let all = vec![self.strategies.clone(); self.settings.len()];
         let trials = try_all(&all, self.seeds + 1..=self.seeds + self.choosing_seeds);
@@ -135,55 +124,33 @@ impl Plan {
         })
     }
 
-    /// For each mechanism and seed the truth, then each of the mechanism's strategies by each manipulator.
-    fn tasks(&self, strategies: &[Vec<Strategy>], seeds: RangeInclusive<u64>) -> Vec<Task<'_>> {
-        let mut tasks = Vec::new();
-        for (setting, strategies) in self.settings.iter().zip(strategies) {
-            for seed in seeds.clone() {
-                tasks.push(Task { setting, seed, manipulation: None });
-                for &strategy in strategies {
-                    let by = |client| Task { setting, seed, manipulation: Some((strategy, client)) };
-                    tasks.extend((0..self.manipulators).map(by));
-                }
-            }
-        }
-        tasks
-    }
-
-    /// Sums up the utilities of the tasks by mechanism and strategy.
-    fn findings(
+    /// Compares each strategy with the truth, under one mechanism. A utility is the mean over the manipulators: all of
+    /// them in one truthful run, each in a run in which it alone follows the strategy.
+    fn measure(
         &self,
-        strategies: &[Vec<Strategy>],
-        seeds: RangeInclusive<u64>,
-        utilities: Vec<Vec<f64>>,
-    ) -> Vec<Vec<(Strategy, Finding)>> {
-        let mut utilities = utilities.into_iter();
-        let mut next = |tasks: usize| Spread::of(utilities.by_ref().take(tasks).flatten()).mean;
-        let mut of_setting = |(setting, strategies): (&Config, &Vec<Strategy>)| {
-            let mut truth = Vec::new();
-            let mut manipulated = vec![Vec::new(); strategies.len()];
-            for _ in seeds.clone() {
-                truth.push(next(1));
-                manipulated.iter_mut().for_each(|of_strategy| of_strategy.push(next(self.manipulators)));
-            }
-            let mechanism = &setting.raw().rounds.mechanism;
-            let found = |(&strategy, utilities): (&Strategy, Vec<f64>)| {
-                (strategy, Finding::new(mechanism, strategy, &utilities, &truth))
-            };
-            strategies.iter().zip(manipulated).map(found).collect()
+        setting: &Config,
+        source: &Source,
+        strategies: &[Strategy],
+        seeds: &RangeInclusive<u64>,
+        run: &(impl Fn(Simulation<'_>) -> Run + Sync),
+    ) -> Vec<(Strategy, Finding)> {
+        let simulation = |seed| Simulation::from_source(setting, source, seed);
+        let truthful = |seed| {
+            let clients = run(simulation(seed)).clients;
+            Spread::of(clients[..self.manipulators].iter().map(ClientTotals::utility)).mean
         };
-        self.settings.iter().zip(strategies).map(&mut of_setting).collect()
-    }
-}
-
-impl Task<'_> {
-    /// The utility of the manipulator; if nobody manipulates, that of every client that might.
-    fn run(self, source: &Source, manipulators: usize) -> Vec<f64> {
-        let truthful = Simulation::from_source(self.setting, source, self.seed);
-        match self.manipulation {
-            None => truthful.run().clients[..manipulators].iter().map(ClientTotals::utility).collect(),
-            Some((strategy, client)) => vec![strategy.follow(truthful, client).run().clients[client].utility()],
-        }
+        let manipulated = |strategy: Strategy, seed| {
+            let by = |client: usize| run(strategy.follow(simulation(seed), client)).clients[client].utility();
+            let utilities: Vec<f64> = (0..self.manipulators).into_par_iter().map(by).collect();
+            Spread::of(utilities).mean
+        };
+        let truth: Vec<f64> = seeds.clone().into_par_iter().map(truthful).collect();
+        let found = |&strategy: &Strategy| {
+            let lies = seeds.clone().into_par_iter().map(|seed| manipulated(strategy, seed));
+            let lies: Vec<f64> = lies.collect();
+            (strategy, Finding::new(&setting.raw().rounds.mechanism, strategy, &lies, &truth))
+        };
+        strategies.par_iter().map(found).collect()
     }
 }
 

@@ -23,24 +23,17 @@ pub enum Strategy {
     Split,
 }
 
-/// Strategies that differ in a parameter.
+/// Strategies that differ in a parameter only, by the name of their variant of [`Strategy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// [`Strategy::Multiple`], by its factor.
     Multiple,
-    /// [`Strategy::UntilEssential`].
     UntilEssential,
-    /// [`Strategy::Sandbag`], by the round from which it sells.
     Sandbag,
-    /// [`Strategy::Split`].
     Split,
 }
 
 impl Strategy {
-    pub const TRUTH: Strategy = Strategy::Multiple(1.0);
-
-    /// All strategies that a plan tries.
     pub fn all() -> Vec<Strategy> {
         let multiples = [0.25, 0.5, 0.8, 1.25, 1.5, 2.0, 4.0].map(Strategy::Multiple);
         let sandbags = [2, 4, 8].map(Strategy::Sandbag);
@@ -56,7 +49,6 @@ impl Strategy {
         }
     }
 
-    /// The parameter within its family.
     pub fn parameter(self) -> Option<f64> {
         match self {
             Strategy::Multiple(factor) => Some(factor),
@@ -65,7 +57,6 @@ impl Strategy {
         }
     }
 
-    /// Makes the client of a simulation follow the strategy.
     pub fn follow(self, simulation: Simulation<'_>, client: usize) -> Simulation<'_> {
         match self {
             Strategy::Multiple(factor) => simulation.with_pricing(client, Pricing::Multiple(factor)),

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use super::digest::Hashing;
+use super::digest::hash;
 use super::kind::{Head, Kind, manifest};
 
 pub type Writer<'f> = dyn Write + 'f;
@@ -37,7 +37,7 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OutputError {
+    pub(super) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OutputError {
         move |error| OutputError::Io { verb, path: path.display().to_string(), error }
     }
 }
@@ -114,9 +114,10 @@ impl OutputFolder {
         let write = || {
             fs::create_dir_all(path.parent().unwrap_or(&self.path))?;
             let mut file = unfinished(&self.path)?;
-            let mut out = BufWriter::new(Hashing::new(file.as_file_mut()));
+            let mut out = BufWriter::new(file.as_file_mut());
             fill(&mut out)?;
-            let hash = out.into_inner().map_err(io::IntoInnerError::into_error)?.finish();
+            out.into_inner().map_err(io::IntoInnerError::into_error)?.rewind()?;
+            let hash = hash(file.as_file())?;
             file.persist(&path).map_err(|failed| failed.error)?;
             Ok(hash)
         };

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::OutputError;
 use super::folder::{MANIFEST, UNFINISHED, list};
 
-/// What an experiment of some kind leaves behind.
 #[derive(Debug)]
 pub struct Kind {
     pub schema: &'static str,
@@ -22,7 +21,6 @@ pub struct Kind {
 /// A folder inside, and whether a name in it is ours.
 pub type Inner = (&'static str, fn(&str) -> bool);
 
-/// The folder of `truthfed simulate`.
 pub const SIMULATION: Kind = Kind {
     schema: "truthfed.simulation/1",
     command: "truthfed simulate",
@@ -30,7 +28,6 @@ pub const SIMULATION: Kind = Kind {
     inner: &[("rounds", |name| name.starts_with("seed-") && (name.ends_with(".csv") || name.ends_with(".jsonl")))],
 };
 
-/// The folder of `truthfed sweep`.
 pub const SWEEP: Kind = Kind {
     schema: "truthfed.sweep/1",
     command: "truthfed sweep",
@@ -39,7 +36,6 @@ pub const SWEEP: Kind = Kind {
 };
 
 impl Kind {
-    /// The names of the folders inside.
     pub(super) fn inner(&self) -> impl Iterator<Item = &'static str> {
         self.inner.iter().map(|(name, _)| *name)
     }

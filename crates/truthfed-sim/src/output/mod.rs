@@ -48,9 +48,8 @@ pub fn write_simulation(folder: OutputFolder, config: &Config, runs: &[Run]) -> 
     folder.finish(Details { config: config.raw(), seeds: runs.len(), inputs })
 }
 
-/// The files that a configuration reads.
 pub(crate) fn input_files(config: &Config) -> Vec<PathBuf> {
-    match config.arms() {
+    match &config.arms {
         Arms::File(path) => vec![path.clone()],
         Arms::Law(_) => Vec::new(),
     }

@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 use std::io;
 
-use truthfed::auction::{Outcome, RoundDocument};
+use truthfed::Total;
+use truthfed::auction::RoundDocument;
 use truthfed::protocol::{Ending, RoundRecord};
-use truthfed::{Amount, Total};
 
 use super::Writer;
 use crate::federation::{client_id, paid};
 use crate::simulation::Run;
 use crate::totals::{FIGURES, Totals};
 
-/// The totals of every run over time.
 pub(super) fn curves(out: &mut Writer<'_>, runs: &[Run]) -> io::Result<()> {
     write!(out, "seed,step")?;
     figure_names(out)?;
@@ -35,7 +34,6 @@ pub(crate) fn figure_values(out: &mut Writer<'_>, totals: &Totals) -> io::Result
     writeln!(out)
 }
 
-/// The totals of every client.
 pub(super) fn clients(out: &mut Writer<'_>, runs: &[Run]) -> io::Result<()> {
     writeln!(out, "seed,client,regret,incentive,cost,utility,participations")?;
     for run in runs {
@@ -77,7 +75,9 @@ pub(super) fn rounds(out: &mut Writer<'_>, run: &Run) -> io::Result<()> {
         write!(out, ",{},{}", spec.offers.len(), outcome.winners().len())?;
         write!(out, ",{},{}", outcome.coverage(), outcome.target())?;
         write!(out, ",{},{},{}", outcome.social_cost(), outcome.payments(), defaulted.len())?;
-        writeln!(out, ",{},{}", total_paid(record), awards(outcome))?;
+        let total: Total = paid(record).iter().map(|(_, payment)| *payment).sum();
+        let awards = outcome.winners().iter().map(|winner| format!("{}:{}", winner.client, winner.payment));
+        writeln!(out, ",{total},{}", awards.collect::<Vec<_>>().join(" "))?;
     }
     Ok(())
 }
@@ -89,15 +89,6 @@ fn ending_name(ending: &Ending) -> &'static str {
         Ending::Invalid(_) => "invalid",
         Ending::Refused(_) => "refused",
     }
-}
-
-fn total_paid(record: &RoundRecord) -> Total {
-    paid(record).iter().map(|(_, payment): &(_, Amount)| *payment).sum()
-}
-
-fn awards(outcome: &Outcome) -> String {
-    let award = |winner: &truthfed::auction::Winner| format!("{}:{}", winner.client, winner.payment);
-    outcome.winners().iter().map(award).collect::<Vec<_>>().join(" ")
 }
 
 /// A text as a field of CSV, in quotes where it needs them.

@@ -4,6 +4,7 @@
 //! if it is, byte for byte, what this version would write with these totals.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,6 @@ use crate::totals::SeedTotals;
 /// Digits of the hash in the name of a file.
 const SHORT: usize = 12;
 
-/// A point of the grid under a seed.
 #[derive(Debug)]
 pub(super) struct Cell<'s> {
     pub(super) point: &'s Point,
@@ -62,7 +62,6 @@ struct Found {
 }
 
 impl Cell<'_> {
-    /// The name of its file, in the folder of cells.
     pub(super) fn file_name(&self) -> String {
         format!("{:05}-{}.json", self.index, self.short_hash())
     }
@@ -94,7 +93,6 @@ impl Cell<'_> {
     }
 }
 
-/// The short hash in the name of a file.
 pub(super) fn short_hash_in(name: &str) -> Option<&str> {
     name.strip_suffix(".json")?.split_once('-').map(|(_, hash)| hash)
 }
@@ -117,14 +115,9 @@ pub(super) fn cells(sweep: &Sweep) -> Result<Vec<Cell<'_>>, OutputError> {
 
 /// The hashes of the files of a point, each computed once.
 fn inputs(point: &Point, hashes: &mut BTreeMap<PathBuf, String>) -> Result<Vec<String>, OutputError> {
-    let mut inputs = Vec::new();
-    for path in input_files(&point.config) {
-        let hash = match hashes.get(&path) {
-            Some(hash) => hash.clone(),
-            None => hash_file(&path)?,
-        };
-        inputs.push(hash.clone());
-        hashes.insert(path, hash);
-    }
-    Ok(inputs)
+    let hash = |path: PathBuf| match hashes.entry(path) {
+        Entry::Occupied(known) => Ok(known.get().clone()),
+        Entry::Vacant(new) => hash_file(new.key()).map(|hash| new.insert(hash).clone()),
+    };
+    input_files(&point.config).into_iter().map(hash).collect()
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::SweepError;
-use crate::config::{Config, ConfigError, RawConfig, line_at};
+use crate::config::{Config, ConfigError, RawConfig, from_table, line_at, put};
 
 /// Most cells of a sweep: each is a file, and names have five digits.
 const MAX_CELLS: u64 = 100_000;
@@ -15,10 +15,10 @@ const MAX_CELLS: u64 = 100_000;
 /// A valid sweep: every point of its grid is a valid configuration.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    text: String,
+    pub(super) text: String,
     base: Config,
     seeds: u64,
-    axes: Vec<Axis>,
+    pub(super) axes: Vec<Axis>,
     points: Vec<Point>,
 }
 
@@ -57,20 +57,16 @@ fn five() -> u64 {
 impl Sweep {
     /// Reads a sweep and checks every point of it. The error names the key or the point, what is allowed, and the line.
     pub fn read(text: &str) -> Result<Sweep, SweepError> {
-        let file: File = toml::from_str(text).map_err(|error| not_toml(&error))?;
+        let file: File = toml::from_str(text).map_err(ConfigError::from)?;
         let raw = file.sweep.filter(|sweep| !sweep.grid.is_empty()).ok_or(SweepError::NoGrid)?;
         let plain = without_sweep(text)?;
         let base = Config::read(&plain, &[])?;
-        let table: Table = toml::from_str(&plain).map_err(|error| not_toml(&error))?;
+        let table: Table = toml::from_str(&plain).map_err(ConfigError::from)?;
         let axes = axes(text, raw.grid)?;
         check_size(&axes, raw.seeds)?;
         axes.iter().try_for_each(|axis| axis.check(&table))?;
         let points = points(&table, &axes)?;
         Ok(Sweep { text: text.to_owned(), base, seeds: raw.seeds, axes, points })
-    }
-
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// The configuration that the points change.
@@ -96,32 +92,21 @@ impl Sweep {
     pub fn cells(&self) -> usize {
         self.points.len() * self.seeds as usize
     }
-
-    pub(super) fn axes(&self) -> &[Axis] {
-        &self.axes
-    }
 }
 
 impl Axis {
-    fn wrong(&self, problem: String) -> SweepError {
-        SweepError::Key { line: self.line, key: self.key.clone(), problem }
-    }
-
     /// Every value must be of the type of the key, and different from the others.
     fn check(&self, table: &Table) -> Result<(), SweepError> {
+        let wrong = |problem| SweepError::Key { line: self.line, key: self.key.clone(), problem };
         let mut seen = BTreeSet::new();
         for value in &self.values {
-            let raw = changed(table, [(self.key.as_str(), value)]).map_err(|problem| self.wrong(problem))?;
+            let raw = changed(table, [(self.key.as_str(), value)]).map_err(wrong)?;
             if !seen.insert(serde_json::to_string(&raw).expect("a configuration is JSON")) {
-                return Err(self.wrong(format!("{value} stands there twice")));
+                return Err(wrong(format!("{value} stands there twice")));
             }
         }
         Ok(())
     }
-}
-
-fn not_toml(error: &toml::de::Error) -> ConfigError {
-    ConfigError::Toml(error.to_string())
 }
 
 /// The text with the lines of its sweep left empty, so that all others keep their numbers.
@@ -136,7 +121,7 @@ fn without_sweep(text: &str) -> Result<String, SweepError> {
         plain.push_str(if inside { "" } else { line });
         plain.push('\n');
     }
-    let mut expected: Table = toml::from_str(text).map_err(|error| not_toml(&error))?;
+    let mut expected: Table = toml::from_str(text).map_err(ConfigError::from)?;
     expected.remove("sweep");
     match toml::from_str::<Table>(&plain) {
         Ok(table) if table == expected => Ok(plain),
@@ -153,19 +138,17 @@ fn axes(text: &str, grid: BTreeMap<Spanned<String>, Value>) -> Result<Vec<Axis>,
 
 fn axis(text: &str, key: Spanned<String>, values: Value) -> Result<Axis, SweepError> {
     let line = line_at(text, key.span().start);
-    let mut axis = Axis { key: key.into_inner(), values: Vec::new(), line };
-    match values {
-        Value::Array(values) if values.is_empty() => Err(axis.wrong("the list is empty".to_owned())),
+    let key = key.into_inner();
+    let problem = match values {
+        Value::Array(values) if !values.is_empty() => return Ok(Axis { key, values, line }),
+        Value::Array(_) => "the list is empty".to_owned(),
         Value::Table(inner) => {
             let inner = inner.keys().next().map_or("key", String::as_str);
-            Err(axis.wrong(format!("the whole key stands in quotes: \"{}.{inner}\" = [...]", axis.key)))
+            format!("the whole key stands in quotes: \"{key}.{inner}\" = [...]")
         }
-        Value::Array(values) => {
-            axis.values = values;
-            Ok(axis)
-        }
-        value => Err(axis.wrong(format!("is {value}: it must be a list, such as [{value}]"))),
-    }
+        value => format!("is {value}: it must be a list, such as [{value}]"),
+    };
+    Err(SweepError::Key { line, key, problem })
 }
 
 fn check_size(axes: &[Axis], seeds: u64) -> Result<(), SweepError> {
@@ -186,15 +169,11 @@ fn points(table: &Table, axes: &[Axis]) -> Result<Vec<Point>, SweepError> {
 
 fn point(table: &Table, axes: &[Axis], index: usize) -> Result<Point, SweepError> {
     let mut rest = index;
-    let mut values: Vec<Value> = axes
-        .iter()
-        .rev()
-        .map(|axis| {
-            let value = axis.values[rest % axis.values.len()].clone();
-            rest /= axis.values.len();
-            value
-        })
-        .collect();
+    let mut values = Vec::with_capacity(axes.len());
+    for axis in axes.iter().rev() {
+        values.push(axis.values[rest % axis.values.len()].clone());
+        rest /= axis.values.len();
+    }
     values.reverse();
     let settings = || axes.iter().map(|axis| axis.key.as_str()).zip(&values);
     let config = changed(table, settings()).map_err(ConfigError::Toml).and_then(Config::try_from);
@@ -209,10 +188,7 @@ fn point(table: &Table, axes: &[Axis], index: usize) -> Result<Point, SweepError
 fn changed<'a>(table: &Table, changes: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<RawConfig, String> {
     let mut table = table.clone();
     for (path, value) in changes {
-        let malformed = || "a key is of the form section.key, such as world.clients".to_owned();
-        let (section, key) = path.split_once('.').ok_or_else(malformed)?;
-        let section = table.entry(section).or_insert_with(|| Table::new().into());
-        section.as_table_mut().ok_or_else(malformed)?.insert(key.to_owned(), value.clone());
+        put(&mut table, path, value.clone()).ok_or("a key is of the form section.key, such as world.clients")?;
     }
-    table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
+    from_table(table)
 }

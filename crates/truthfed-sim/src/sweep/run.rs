@@ -18,12 +18,8 @@ pub enum Event<'a> {
     Unfit { name: &'a str, problem: Unfit },
     /// Cells on disk belong to no point of this sweep; they go when it is complete.
     Unknown { cells: usize },
-    /// What is on disk is known, and the rest is begun.
-    Started {
-        /// Cells taken over.
-        kept: usize,
-        cells: usize,
-    },
+    /// The cells kept from disk are known, and the rest is begun.
+    Started { kept: usize, cells: usize },
     /// One more cell is there.
     Done,
 }

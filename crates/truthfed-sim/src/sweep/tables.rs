@@ -23,12 +23,12 @@ pub fn write_results(folder: OutputFolder, sweep: &Sweep, totals: &[SeedTotals])
         seeds: u64,
         inputs: BTreeMap<String, String>,
     }
-    folder.write("sweep.toml", |out| out.write_all(sweep.text().as_bytes()))?;
+    folder.write("sweep.toml", |out| out.write_all(sweep.text.as_bytes()))?;
     folder.write("results.csv", |out| results(out, sweep, totals))?;
     folder.write("summary.csv", |out| summary(out, sweep, totals))?;
     let paths: BTreeSet<_> = sweep.points().iter().flat_map(|point| input_files(&point.config)).collect();
     let inputs = hash_inputs(paths)?;
-    folder.finish(Details { config: sweep.base().raw(), grid: Grid(sweep.axes()), seeds: sweep.seeds(), inputs })
+    folder.finish(Details { config: sweep.base().raw(), grid: Grid(&sweep.axes), seeds: sweep.seeds(), inputs })
 }
 
 /// The lists of the grid, in their order.

@@ -60,7 +60,7 @@ fn norm(x: &[f64]) -> f64 {
     x.iter().map(|coordinate| coordinate * coordinate).sum::<f64>().sqrt()
 }
 
-fn unit(x: Vec<f64>) -> Vec<f64> {
+pub(super) fn unit(x: Vec<f64>) -> Vec<f64> {
     let norm = norm(&x);
     x.into_iter().map(|coordinate| coordinate / norm).collect()
 }

@@ -1,5 +1,7 @@
 //! Which client acts at each step.
 
+use std::iter::repeat_with;
+
 use truthfed::generate::Stream;
 
 /// How the order of clients is drawn.
@@ -14,45 +16,20 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// The clients in the order in which they act.
-#[derive(Debug)]
-pub struct Arrival {
-    arrivals: Arrivals,
-    clients: usize,
-    step: usize,
-    stream: Stream,
-    rates: Vec<f64>,
-    next: Vec<f64>,
-}
-
-impl Arrival {
-    pub fn new(arrivals: Arrivals, clients: usize, mut stream: Stream) -> Arrival {
-        let (mut rates, mut next) = (Vec::new(), Vec::new());
-        if arrivals == Arrivals::Poisson {
-            rates = (0..clients).map(|_| 0.5 + 1.5 * stream.uniform()).collect();
-            next = rates.iter().map(|rate| waiting(&mut stream, *rate)).collect();
+/// The clients in the order in which they act, without end.
+pub fn arrivals(law: Arrivals, clients: usize, mut stream: Stream) -> Box<dyn Iterator<Item = usize>> {
+    match law {
+        Arrivals::InTurn => Box::new((0..clients).cycle()),
+        Arrivals::Uniform => Box::new(repeat_with(move || stream.between(0, clients - 1))),
+        Arrivals::Poisson => {
+            let rates: Vec<f64> = (0..clients).map(|_| 0.5 + 1.5 * stream.uniform()).collect();
+            let mut next: Vec<f64> = rates.iter().map(|rate| waiting(&mut stream, *rate)).collect();
+            Box::new(repeat_with(move || {
+                let first = (0..clients).min_by(|&a, &b| next[a].total_cmp(&next[b])).unwrap_or(0);
+                next[first] += waiting(&mut stream, rates[first]);
+                first
+            }))
         }
-        Arrival { arrivals, clients, step: 0, stream, rates, next }
-    }
-
-    fn poisson(&mut self) -> usize {
-        let first = (0..self.clients).min_by(|&a, &b| self.next[a].total_cmp(&self.next[b])).unwrap_or(0);
-        self.next[first] += waiting(&mut self.stream, self.rates[first]);
-        first
-    }
-}
-
-impl Iterator for Arrival {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        let client = match self.arrivals {
-            Arrivals::InTurn => self.step % self.clients,
-            Arrivals::Uniform => self.stream.between(0, self.clients - 1),
-            Arrivals::Poisson => self.poisson(),
-        };
-        self.step += 1;
-        Some(client)
     }
 }
 
@@ -69,7 +46,7 @@ mod tests {
     fn everyone_acts_under_every_law() {
         for law in [Arrivals::InTurn, Arrivals::Uniform, Arrivals::Poisson] {
             let mut seen = [0; 5];
-            Arrival::new(law, 5, Stream::new(3, 0)).take(1000).for_each(|client| seen[client] += 1);
+            arrivals(law, 5, Stream::new(3, 0)).take(1000).for_each(|client| seen[client] += 1);
             assert!(seen.iter().all(|&count| count > 50), "{law:?}: {seen:?}");
         }
     }

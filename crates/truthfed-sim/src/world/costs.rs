@@ -3,8 +3,10 @@
 //! To use your own cost function, implement [`Cost`] and pass it to [`crate::simulation::Simulation`].
 
 use truthfed::Amount;
-use truthfed::generate::Stream;
 use truthfed::statistics::{Factor, Statistics};
+
+use super::{Purpose, stream};
+use crate::config::Costs;
 
 /// The true cost of delivering some statistics.
 pub trait Cost {
@@ -28,15 +30,11 @@ pub struct PaperCost {
 }
 
 impl PaperCost {
-    /// The base of each client is drawn uniformly from `low..high`.
-    pub fn new(
-        weight: f64,
-        per_sample: f64,
-        (low, high): (f64, f64),
-        clients: usize,
-        stream: &mut Stream,
-    ) -> PaperCost {
-        let bases = (0..clients).map(|_| low + (high - low) * stream.uniform()).collect();
+    /// The base of each client is drawn uniformly from `base_low..base_high`.
+    pub fn new(costs: &Costs, clients: usize, seed: u64) -> PaperCost {
+        let Costs { weight, per_sample, base_low: low, base_high: high } = *costs;
+        let mut drawn = stream(seed, Purpose::Costs, 0);
+        let bases = (0..clients).map(|_| low + (high - low) * drawn.uniform()).collect();
         PaperCost { weight, per_sample, bases }
     }
 }

@@ -1,6 +1,7 @@
 //! Why a world cannot be created. The user can fix every cause: the file, or the keys that ask too much of it.
 
 use truthfed::statistics::MAX_ENTRY;
+
 /// Why a world cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {

@@ -12,7 +12,7 @@ mod source;
 mod synthetic;
 
 pub use arms::{ArmLaw, draw_arms, read_arms};
-pub use arrivals::{Arrival, Arrivals};
+pub use arrivals::{Arrivals, arrivals};
 pub(crate) use costs::to_amount;
 pub use costs::{Cost, PaperCost};
 pub use error::{LineProblem, WorldError};
@@ -31,7 +31,6 @@ pub trait World {
     fn play(&mut self, client: usize, index: usize) -> Played;
 }
 
-/// The result of playing an arm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Played {
     /// What the client observes.
@@ -47,15 +46,12 @@ pub struct Played {
 pub enum Purpose {
     /// The hidden parameter.
     Theta,
-    /// The fixed set of arms.
     Arms,
     /// Who acts next.
     Arrivals,
     /// Which arms a client is shown.
     Shown,
-    /// The noise of a client's rewards.
     Noise,
-    /// A client's costs.
     Costs,
     /// Who is away and who vanishes.
     Faults,

@@ -7,9 +7,7 @@ use crate::config::{Arms, Config};
 
 /// What the worlds of all seeds have in common.
 #[derive(Debug)]
-pub struct Source {
-    arms: Known,
-}
+pub struct Source(Known);
 
 #[derive(Debug)]
 enum Known {
@@ -23,15 +21,14 @@ impl Source {
     /// configuration.
     pub fn read(config: &Config) -> Result<Source, WorldError> {
         let world = &config.raw().world;
-        let arms = match (config.arms(), config.liked()) {
+        Ok(Source(match (&config.arms, config.liked) {
             (Arms::Law(law), _) => Known::Law(*law),
             (Arms::File(path), None) => Known::Arms(read_arms(path, world.dimension)?),
             (Arms::File(path), Some(liked)) => {
                 let log = Log::read(path, liked)?;
                 Known::Audience(Arc::new(Audience::new(log, world.clients, world.arms_per_step, world.dimension)?))
             }
-        };
-        Ok(Source { arms })
+        }))
     }
 
     /// The world of a seed, for the configuration that the source was read for.
@@ -39,7 +36,7 @@ impl Source {
         let world = &config.raw().world;
         let synthetic = |arms| Synthetic::new(arms, world.arms_per_step, world.noise, world.clients, seed);
         let mut drawn = stream(seed, Purpose::Arms, 0);
-        match &self.arms {
+        match &self.0 {
             Known::Law(law) => Box::new(synthetic(draw_arms(*law, world.arm_count, world.dimension, &mut drawn))),
             Known::Arms(arms) => Box::new(synthetic(arms.clone())),
             Known::Audience(audience) => Box::new(Ratings::new(Arc::clone(audience), seed)),

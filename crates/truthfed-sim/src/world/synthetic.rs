@@ -2,6 +2,7 @@
 
 use truthfed::generate::Stream;
 
+use super::arms::unit;
 use super::{Played, Purpose, World, stream};
 
 /// A hidden parameter of unit length, fixed arms of which each step shows some, and Gaussian noise.
@@ -24,11 +25,7 @@ impl Synthetic {
     /// When there is no arm.
     pub fn new(arms: Vec<Vec<f64>>, per_step: usize, noise: f64, clients: usize, seed: u64) -> Synthetic {
         let dimension = arms.first().expect("a world needs arms").len();
-        let theta = {
-            let x = stream(seed, Purpose::Theta, 0).normals(dimension);
-            let norm = x.iter().map(|coordinate| coordinate * coordinate).sum::<f64>().sqrt();
-            x.into_iter().map(|coordinate| coordinate / norm).collect::<Vec<f64>>()
-        };
+        let theta = unit(stream(seed, Purpose::Theta, 0).normals(dimension));
         let means = arms.iter().map(|arm| arm.iter().zip(&theta).map(|(a, t)| a * t).sum()).collect();
         let streams = |purpose| (0..clients).map(|client| stream(seed, purpose, client)).collect();
         Synthetic {

@@ -47,6 +47,11 @@ pub(super) fn has_place(value: f64, scale: Scale) -> bool {
     finite && (scale == Scale::Linear || value >= SMALLEST)
 }
 
+/// A standard deviation as it is drawn: 0 unless it is a positive number.
+pub(super) fn deviation(sd: f64) -> f64 {
+    if has_place(sd, Scale::Linear) { sd.max(0.0) } else { 0.0 }
+}
+
 /// Lowest and highest of those values that have a place.
 pub(super) fn extent(values: impl Iterator<Item = f64>, scale: Scale) -> Option<(f64, f64)> {
     let placed = values.filter(|value| has_place(*value, scale));

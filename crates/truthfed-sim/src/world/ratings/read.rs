@@ -53,18 +53,24 @@ impl Log {
     /// Reads a log. Fails when the file cannot be read, a line is not a rating, or there is none. Names the file, line
     /// and field.
     pub fn read(path: &Path, liked: Liked) -> Result<Log, WorldError> {
-        let name = path.display().to_string();
-        let io = |error| WorldError::Io { path: path.display().to_string(), error };
-        let mut lines = Lines { reader: BufReader::new(File::open(path).map_err(io)?), buffer: Vec::new() };
+        let name = || path.display().to_string();
+        let io = |error| WorldError::Io { path: name(), error };
+        let mut reader = BufReader::new(File::open(path).map_err(io)?);
         let mut table = Table::default();
+        let mut bytes = Vec::new();
         for line in 1.. {
-            let wrong = |problem| WorldError::Line { path: path.display().to_string(), line, problem };
-            let Some(bytes) = lines.next().map_err(io)? else { break };
-            table.add(line, bytes).map_err(wrong)?;
+            bytes.clear();
+            // No line is held longer than it takes to see that it is too long.
+            let got = (&mut reader).take(MOST_BYTES as u64 + 1).read_until(b'\n', &mut bytes).map_err(io)?;
+            if got == 0 {
+                break;
+            }
+            let rating = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            table.add(line, rating).map_err(|problem| WorldError::Line { path: name(), line, problem })?;
         }
         match table.ratings.is_empty() {
-            true => Err(WorldError::Empty { path: name, what: "ratings" }),
-            false => Ok(table.into_log(name, liked)),
+            true => Err(WorldError::Empty { path: name(), what: "ratings" }),
+            false => Ok(table.into_log(name(), liked)),
         }
     }
 
@@ -79,20 +85,6 @@ impl Log {
     /// The items that a user liked, ascending.
     pub fn likes(&self, user: usize) -> &[u32] {
         &self.likes[self.starts[user]..self.starts[user + 1]]
-    }
-}
-
-/// The lines of a file, none of them held longer than it takes to see that it is too long.
-struct Lines {
-    reader: BufReader<File>,
-    buffer: Vec<u8>,
-}
-
-impl Lines {
-    fn next(&mut self) -> std::io::Result<Option<&[u8]>> {
-        self.buffer.clear();
-        let got = (&mut self.reader).take(MOST_BYTES as u64 + 1).read_until(b'\n', &mut self.buffer)?;
-        Ok((got > 0).then(|| self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer)))
     }
 }
 
@@ -125,7 +117,8 @@ impl Table {
             return Ok(());
         }
         let value = number("value", value)?;
-        self.ratings.push(Rating { user: self.users.number(user), item: self.items.number(item), value });
+        let (user, item) = (number_of(user, &mut self.users), number_of(item, &mut self.items));
+        self.ratings.push(Rating { user, item, value });
         Ok(())
     }
 
@@ -143,33 +136,28 @@ impl Table {
             Liked::Median => median(self.ratings.iter().map(|rating| rating.value).collect()),
             Liked::AtLeast(value) => value,
         };
-        let mut starts = vec![0; self.users.known.len() + 1];
+        let mut starts = vec![0; self.users.len() + 1];
         let mut likes = Vec::new();
         for rating in self.ratings.iter().filter(|rating| rating.value >= threshold) {
             starts[rating.user as usize + 1] += 1;
             likes.push(rating.item);
         }
         (1..starts.len()).for_each(|user| starts[user] += starts[user - 1]);
-        Log { path, threshold, items: self.items.known.len(), starts, likes }
+        Log { path, threshold, items: self.items.len(), starts, likes }
     }
 }
 
 /// Numbers for names, in the order in which they appear. Names are only looked up, so that the order of the map
 /// is never seen.
-#[derive(Default)]
-struct Names {
-    known: HashMap<Box<str>, u32>,
-}
+type Names = HashMap<Box<str>, u32>;
 
-impl Names {
-    fn number(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.known.get(name) {
-            return number;
-        }
-        let next = u32::try_from(self.known.len()).expect("no more names than lines");
-        self.known.insert(name.into(), next);
-        next
+fn number_of(name: &str, names: &mut Names) -> u32 {
+    if let Some(&number) = names.get(name) {
+        return number;
     }
+    let next = u32::try_from(names.len()).expect("no more names than lines");
+    names.insert(name.into(), next);
+    next
 }
 
 fn separator(text: &str) -> &'static str {
@@ -178,16 +166,12 @@ fn separator(text: &str) -> &'static str {
 
 /// The first three fields.
 fn fields<'t>(text: &'t str, separator: &str) -> Result<[&'t str; 3], LineProblem> {
-    let mut found = [""; 3];
-    let mut got = 0;
-    for (slot, field) in found.iter_mut().zip(text.split(separator)) {
-        *slot = field.trim();
-        got += 1;
-    }
-    if got < found.len() {
-        return Err(LineProblem::FewFields { got });
-    }
-    for (field, text) in ["user", "item", "value"].into_iter().zip(found) {
+    let mut parts = text.split(separator).map(str::trim);
+    let found: [Option<&str>; 3] = std::array::from_fn(|_| parts.next());
+    let [Some(user), Some(item), Some(value)] = found else {
+        return Err(LineProblem::FewFields { got: found.iter().flatten().count() });
+    };
+    for (field, text) in [("user", user), ("item", item), ("value", value)] {
         if text.is_empty() {
             return Err(LineProblem::EmptyField { field });
         }
@@ -195,7 +179,7 @@ fn fields<'t>(text: &'t str, separator: &str) -> Result<[&'t str; 3], LineProble
             return Err(LineProblem::OpenQuote { field, text: text.to_owned() });
         }
     }
-    Ok(found)
+    Ok([user, item, value])
 }
 
 /// The upper one of the two in the middle: the values at or above it are those at or above their mean.
