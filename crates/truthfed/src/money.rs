@@ -12,6 +12,7 @@ use std::iter::Sum;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 const MICROS_PER_UNIT: i64 = 1_000_000;
 /// Decimal places an amount can carry.
@@ -35,19 +36,15 @@ const MAX_DIGITS: usize = 400;
 #[serde(into = "i64", try_from = "i64")]
 pub struct Amount(i64);
 
-/// Why a number is not an amount of money.
+/// Why a number is not an amount of money. All are the caller's to fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// Caller: the text is not a finite decimal number.
     #[error("`{0}` is not a finite decimal number")]
     NotANumber(String),
-    /// Caller: money is never negative here.
     #[error("`{0}` is negative: the least amount is 0")]
     Negative(String),
-    /// Caller: above the cap of 10^12 units.
     #[error("`{0}` is above the largest amount, 1000000000000")]
     TooLarge(String),
-    /// Caller: finer than a micro-unit.
     #[error("`{0}` has more than 6 decimal places: the smallest step is 0.000001")]
     TooFine(String),
 }
@@ -75,6 +72,10 @@ impl Amount {
     /// The nearest float, for display, plots and bounds. It never decides anything.
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / MICROS_PER_UNIT as f64
+    }
+
+    pub(crate) fn step_above(self) -> Amount {
+        Amount::saturating(i128::from(self.0) + 1)
     }
 
     /// The nearest amount in the range `0..=Amount::MAX`.
@@ -145,6 +146,11 @@ impl schemars::JsonSchema for Amount {
             "type": "integer", "format": "int64", "minimum": 0, "maximum": Amount::MAX.0
         })
     }
+}
+
+/// Money as an exact JSON number of units.
+pub(crate) fn raw(money: impl fmt::Display) -> Box<RawValue> {
+    RawValue::from_string(money.to_string()).expect("a decimal is JSON")
 }
 
 /// Amounts as people write them: a decimal in quotes, such as `"12.5"`, for `#[serde(with)]`.
@@ -229,14 +235,10 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Writes micro-units as a decimal without trailing zeros.
-fn write_decimal(f: &mut fmt::Formatter<'_>, micros: i128) -> fmt::Result {
-    let per_unit = i128::from(MICROS_PER_UNIT);
-    let (units, rest) = (micros / per_unit, micros % per_unit);
-    if rest == 0 {
-        return f.pad(&units.to_string());
-    }
-    let fraction = format!("{rest:06}");
-    f.pad(&format!("{units}.{}", fraction.trim_end_matches('0')))
+pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, micros: i128) -> fmt::Result {
+    let (sign, micros) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
+    let text = format!("{sign}{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    f.pad(text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]

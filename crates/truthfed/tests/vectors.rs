@@ -9,23 +9,21 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use truthfed::Amount;
 use truthfed::auction::catalog;
-use truthfed::auction::{ClientId, Clock, Greedy, Mechanism, Outcome, Ratchet, Round, RoundDocument, TruthFedBan};
+use truthfed::auction::{ClientId, Clock, Greedy, Mechanism, Ratchet, Round, RoundDocument, TruthFedBan};
 
 /// Expected payments by mechanism and client; null where only winning is recorded.
 type Expected = BTreeMap<String, BTreeMap<String, Option<f64>>>;
 
 #[derive(Deserialize)]
-struct Vector<'a> {
-    #[serde(borrow)]
-    round: &'a RawValue,
+struct Vector {
+    round: Box<RawValue>,
     expected: Expected,
 }
 
 #[derive(Deserialize)]
-struct Counterexample<'a> {
-    #[serde(borrow)]
-    round: &'a RawValue,
-    client: String,
+struct Counterexample {
+    round: Box<RawValue>,
+    client: ClientId,
     epsilon: f64,
     wins: BTreeMap<String, bool>,
     payment_at_lie: Option<f64>,
@@ -37,12 +35,11 @@ fn text(name: &str) -> String {
 }
 
 fn check_vector(name: &str) {
-    let text = text(name);
-    let vector: Vector<'_> = serde_json::from_str(&text).unwrap();
+    let vector: Vector = serde_json::from_str(&text(name)).unwrap();
     let round = RoundDocument::read_round(vector.round.get()).unwrap();
     assert!(vector.expected.len() >= 6);
     for (mechanism, expected) in vector.expected {
-        let outcome = run(&mechanism, &round);
+        let outcome = catalog::find(&mechanism).unwrap().mechanism().run(&round).unwrap();
         let winners: Vec<&str> = outcome.winners().iter().map(|winner| winner.client.as_str()).collect();
         assert_eq!(winners, expected.keys().map(String::as_str).collect::<Vec<_>>(), "{name}, {mechanism}");
         for (winner, payment) in outcome.winners().iter().zip(expected.values()) {
@@ -52,10 +49,6 @@ fn check_vector(name: &str) {
             assert!(close, "{name}, {mechanism}: {} is paid {}, not {payment:?}", winner.client, winner.payment);
         }
     }
-}
-
-fn run(mechanism: &str, round: &Round) -> Outcome {
-    catalog::find(mechanism).unwrap().mechanism().run(round).unwrap()
 }
 
 #[test]
@@ -72,39 +65,33 @@ fn wins(mechanism: &dyn Mechanism, round: &Round, client: &ClientId, ask: &str) 
     outcome.winner(client).is_some()
 }
 
-/// Winning asks, rising, of a monotone mechanism: all that win come before all that lose.
-fn check_monotone(mechanism: &dyn Mechanism, round: &Round, client: &ClientId) {
-    let asks = (1..400).map(|step| Amount::from_micros(step * 50_000).unwrap());
-    let won: Vec<bool> = asks.map(|ask| wins(mechanism, round, client, &ask.to_string())).collect();
-    assert!(won.windows(2).all(|pair| pair[0] || !pair[1]), "{} is not monotone", mechanism.name());
+/// Winning asks, rising, of the truthful mechanisms: all that win come before all that lose.
+fn check_monotone(round: &Round, client: &ClientId) {
+    for mechanism in [&Clock as &dyn Mechanism, &Greedy, &Ratchet::default()] {
+        let asks = (1..400).map(|step| Amount::from_micros(step * 50_000).unwrap());
+        let won: Vec<bool> = asks.map(|ask| wins(mechanism, round, client, &ask.to_string())).collect();
+        assert!(won.windows(2).all(|pair| pair[0] || !pair[1]), "{} is not monotone", mechanism.name());
+    }
 }
 
 #[test]
 fn on_the_printed_grid_a_client_loses_at_its_cost_wins_when_it_asks_more_and_gains() {
-    let text = text("printed-grid-not-monotone.json");
-    let example: Counterexample<'_> = serde_json::from_str(&text).unwrap();
-    let round = RoundDocument::read_round(example.round.get()).unwrap();
-    let client: ClientId = example.client.parse().unwrap();
-    let printed = TruthFedBan::new(example.epsilon, Amount::STEP).unwrap();
-    for (ask, expected) in &example.wins {
-        assert_eq!(wins(&printed, &round, &client, ask), *expected, "{ask}");
+    let Counterexample { round, client, epsilon, wins: expected, payment_at_lie } =
+        serde_json::from_str(&text("printed-grid-not-monotone.json")).unwrap();
+    let round = RoundDocument::read_round(round.get()).unwrap();
+    let printed = TruthFedBan::new(epsilon, Amount::STEP).unwrap();
+    for (ask, expected) in expected {
+        assert_eq!(wins(&printed, &round, &client, &ask), expected, "{ask}");
     }
     let lie = round.with_ask(&client, "6.4".parse().unwrap());
     let paid = printed.run(&lie).unwrap().winner(&client).unwrap().payment;
-    assert!((paid.to_f64() - example.payment_at_lie.unwrap()).abs() < 1e-5, "{paid}");
+    assert!((paid.to_f64() - payment_at_lie.unwrap()).abs() < 1e-5, "{paid}");
     assert!(paid > round.ask(round.seat_of(&client).unwrap()));
-    for mechanism in [&Clock as &dyn Mechanism, &Greedy, &Ratchet::default()] {
-        check_monotone(mechanism, &round, &client);
-    }
+    check_monotone(&round, &client);
 }
 
 #[test]
 fn the_counterexample_to_a_fixed_grid_does_not_refute_the_truthful_mechanisms() {
-    let text = text("fixed-grid-not-monotone.json");
-    let example: Counterexample<'_> = serde_json::from_str(&text).unwrap();
-    let round = RoundDocument::read_round(example.round.get()).unwrap();
-    let client: ClientId = example.client.parse().unwrap();
-    for mechanism in [&Clock as &dyn Mechanism, &Greedy, &Ratchet::default()] {
-        check_monotone(mechanism, &round, &client);
-    }
+    let example: Counterexample = serde_json::from_str(&text("fixed-grid-not-monotone.json")).unwrap();
+    check_monotone(&RoundDocument::read_round(example.round.get()).unwrap(), &example.client);
 }

@@ -84,7 +84,7 @@ pub(super) fn critical_within(
 ) -> i128 {
     let mut best = known;
     let mut last_gain: Option<Information> = None;
-    for step in bought.start()..=bought.len() {
+    for step in bought.start..=bought.len() {
         let affordable = budget - bought.spent_at(step);
         if affordable <= best {
             break;
@@ -144,7 +144,7 @@ mod tests {
         for (seed, round) in random_rounds(500) {
             let trunk = Path::new(&round, Information::UNREACHABLE);
             let levels: Vec<_> =
-                budgets(&round).into_iter().map(|budget| buy_within(&round, &trunk, budget, None).level()).collect();
+                budgets(&round).into_iter().map(|budget| buy_within(&round, &trunk, budget, None).level).collect();
             assert!(levels.windows(2).all(|pair| pair[0] <= pair[1] + round.noise()), "seed {seed}");
         }
     }
@@ -155,9 +155,9 @@ mod tests {
             let trunk = Path::new(&round, Information::UNREACHABLE);
             for budget in budgets(&round) {
                 let bought = buy_within(&round, &trunk, budget, None);
-                if bought.next_change() < i128::MAX {
-                    let just_below = buy_within(&round, &trunk, bought.next_change() - 1, None);
-                    assert_eq!(bought.level(), just_below.level(), "seed {seed}");
+                if bought.next_change < i128::MAX {
+                    let just_below = buy_within(&round, &trunk, bought.next_change - 1, None);
+                    assert_eq!(bought.level, just_below.level, "seed {seed}");
                 }
             }
         }

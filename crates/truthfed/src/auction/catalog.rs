@@ -61,6 +61,16 @@ impl fmt::Display for Claim {
 }
 
 impl Claims {
+    pub(super) const NONE: Claims = Claims {
+        individually_rational: Claim::No,
+        truthful: Claim::No,
+        collusion_proof: Claim::No,
+        optimal: Claim::No,
+    };
+    /// No client alone has a reason to lie.
+    pub(super) const TRUTHFUL: Claims =
+        Claims { individually_rational: Claim::Yes, truthful: Claim::Yes, ..Claims::NONE };
+
     /// Whether winners are paid. If not, no ask is better than another.
     pub fn pays(&self) -> bool {
         self.truthful != Claim::NotApplicable
@@ -88,7 +98,6 @@ impl Entry {
     }
 }
 
-/// The name of the default mechanism.
 pub const DEFAULT: &str = clock::ENTRY.name;
 
 /// Every mechanism, baselines first.
@@ -100,7 +109,6 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     MECHANISMS.iter().find(|entry| entry.name == name)
 }
 
-/// The names of all mechanisms, in the order of [`entries`].
 pub fn names() -> Vec<&'static str> {
     MECHANISMS.iter().map(|entry| entry.name).collect()
 }

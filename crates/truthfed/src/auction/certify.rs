@@ -16,7 +16,7 @@ pub enum Violation {
     #[error("{client} is paid {payment}, but would lose if it asked that")]
     LosesAtPayment { client: ClientId, payment: Amount },
     /// The payment is below the critical value.
-    #[error("{client} is paid {payment}, but would still win if it asked {}", step_above(*payment))]
+    #[error("{client} is paid {payment}, but would still win if it asked {}", payment.step_above())]
     WinsAbovePayment { client: ClientId, payment: Amount },
 }
 
@@ -32,10 +32,7 @@ pub enum CertificateError {
 }
 
 /// Runs the selection again for every winner, asking its payment and one micro-unit more: it must win,
-/// then lose. Asks above the reserve lose by rule.
-///
-/// # Errors
-/// Lists every payment that is not the critical value, or passes on a refusal of the mechanism.
+/// then lose. Asks above the reserve lose by rule. Every payment that fails is listed.
 pub fn certify(round: &Round, mechanism: &dyn Mechanism, outcome: &Outcome) -> Result<(), CertificateError> {
     let checked: Vec<Option<Violation>> =
         outcome.winners().par_iter().map(|winner| check(round, mechanism, winner)).collect::<Result<_, _>>()?;
@@ -58,14 +55,10 @@ fn check(round: &Round, mechanism: &dyn Mechanism, winner: &Winner) -> Result<Op
     if !wins_at(payment)? {
         return Ok(Some(Violation::LosesAtPayment { client, payment }));
     }
-    if payment < Amount::MAX && wins_at(step_above(payment))? {
+    if payment < Amount::MAX && wins_at(payment.step_above())? {
         return Ok(Some(Violation::WinsAbovePayment { client, payment }));
     }
     Ok(None)
-}
-
-fn step_above(amount: Amount) -> Amount {
-    Amount::saturating(i128::from(amount.micros()) + 1)
 }
 
 #[cfg(test)]

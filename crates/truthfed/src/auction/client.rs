@@ -13,23 +13,20 @@ const MAX_LEN: usize = 128;
 #[serde(into = "String", try_from = "String")]
 pub struct ClientId(Box<str>);
 
-/// Why a text is not the name of a client.
+/// Why a text is not the name of a client. All are the caller's to fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientIdError {
-    /// Caller: the name is empty.
     #[error("client name is empty")]
     Empty,
-    /// Caller: the name has more than 128 bytes.
     #[error("client name has {0} bytes, at most 128 are allowed")]
     TooLong(usize),
-    /// Caller: the name has a control character, which would spoil tables and logs.
+    /// It would spoil tables and logs.
     #[error("client name {0:?} has a control character")]
     ControlCharacter(String),
 }
 
 impl ClientId {
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -39,14 +36,11 @@ impl FromStr for ClientId {
     type Err = ClientIdError;
 
     fn from_str(name: &str) -> Result<ClientId, ClientIdError> {
-        if name.is_empty() {
-            Err(ClientIdError::Empty)
-        } else if name.len() > MAX_LEN {
-            Err(ClientIdError::TooLong(name.len()))
-        } else if name.chars().any(char::is_control) {
-            Err(ClientIdError::ControlCharacter(name.to_owned()))
-        } else {
-            Ok(ClientId(name.into()))
+        match name.len() {
+            0 => Err(ClientIdError::Empty),
+            1..=MAX_LEN if name.chars().any(char::is_control) => Err(ClientIdError::ControlCharacter(name.to_owned())),
+            1..=MAX_LEN => Ok(ClientId(name.into())),
+            long => Err(ClientIdError::TooLong(long)),
         }
     }
 }

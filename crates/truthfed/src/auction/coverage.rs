@@ -9,17 +9,14 @@ pub struct Coverage {
     log: f64,
 }
 
-/// Why a number is not a coverage target.
+/// Why a number is not a coverage target. All are the caller's to fix.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CoverageError {
-    /// Caller: outside (0, 1].
     #[error("coverage is {0}: it must be above 0 and at most 1")]
     OutOfRange(f64),
-    /// Caller: not the logarithm of a ratio.
     #[error("log_coverage is {0}: it must be finite and at most 0")]
     Log(f64),
-    /// Caller: a parameter of the monopoly-free bound is not positive and finite.
     #[error("{what} is {value}: it must be positive and finite")]
     NotPositive { what: &'static str, value: f64 },
 }
@@ -29,9 +26,6 @@ impl Coverage {
     pub(super) const STRICT: f64 = 1.0 - 1.0 / std::f64::consts::E;
 
     /// A plain determinant ratio.
-    ///
-    /// # Errors
-    /// When it is not above 0 and at most 1.
     pub fn ratio(ratio: f64) -> Result<Coverage, CoverageError> {
         if ratio > 0.0 && ratio <= 1.0 {
             Ok(Coverage { ratio, log: libm::log(ratio) })
@@ -42,9 +36,6 @@ impl Coverage {
 
     /// The target (1 + t L^2 / (lambda d))^-d, under which no client is essential, when `samples` (t)
     /// observations of norm at most `norm` (L) exist in the whole federation.
-    ///
-    /// # Errors
-    /// When `norm` or `lambda` is not positive and finite.
     pub fn monopoly_free(samples: u64, norm: f64, lambda: f64, dimension: usize) -> Result<Coverage, CoverageError> {
         for (what, value) in [("norm", norm), ("lambda", lambda)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -56,9 +47,6 @@ impl Coverage {
     }
 
     /// The ratio of which this is the logarithm, for ratios too small for a float.
-    ///
-    /// # Errors
-    /// When it is not finite or above 0.
     pub fn from_log(log: f64) -> Result<Coverage, CoverageError> {
         if log.is_finite() && log <= 0.0 { Ok(Coverage::of_log(log)) } else { Err(CoverageError::Log(log)) }
     }

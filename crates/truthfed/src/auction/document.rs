@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ClientIdError, Coverage, CoverageError, Offer, Round, RoundError, RoundSpec};
+use crate::money::raw;
 use crate::statistics::{Gram, GramError};
 use crate::{Amount, AmountError};
 
@@ -52,28 +53,20 @@ pub enum DocumentError {
         /// What is wrong, with line and column.
         message: String,
     },
-    /// Another schema.
     #[error("schema: is `{0}`, this version reads `{ROUND_SCHEMA}`")]
     Schema(String),
-    /// The name of a client is not valid.
     #[error("offers[{index}].client: {error}")]
     Client { index: usize, error: ClientIdError },
-    /// An ask is not an amount.
     #[error("offers[{index}].ask of {client}: {error}")]
     Ask { index: usize, client: String, error: AmountError },
-    /// An offered matrix is not a Gram matrix.
     #[error("offers[{index}].gram of {client}: {error}")]
     Gram { index: usize, client: String, error: GramError },
-    /// The settled matrix is not a Gram matrix.
     #[error("base: {0}")]
     Base(GramError),
-    /// The reserve is not an amount.
     #[error("reserve: {0}")]
     Reserve(AmountError),
-    /// The coverage is out of range.
     #[error(transparent)]
     Coverage(#[from] CoverageError),
-    /// The parts do not make a round.
     #[error(transparent)]
     Round(#[from] RoundError),
 }
@@ -90,28 +83,18 @@ impl fmt::Display for FieldPath {
 
 impl RoundDocument {
     /// Reads a document, its shape only; [`RoundDocument::into_spec`] checks the rest.
-    ///
-    /// # Errors
-    /// When it is not JSON, has unknown, missing or repeated fields or wrong types.
     pub fn read(text: &str) -> Result<RoundDocument, DocumentError> {
         // Some editors put a byte-order mark in front.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let shape = |at: String, message: String| DocumentError::Shape { at: FieldPath(at), message };
         let mut reader = serde_json::Deserializer::from_str(text);
-        let document: Object<_> =
-            serde_path_to_error::deserialize(&mut reader).map_err(|error| DocumentError::Shape {
-                at: FieldPath(error.path().to_string()),
-                message: shape_message(text, error.inner()),
-            })?;
-        reader
-            .end()
-            .map_err(|error| DocumentError::Shape { at: FieldPath(String::new()), message: error.to_string() })?;
+        let document: Object<_> = serde_path_to_error::deserialize(&mut reader)
+            .map_err(|error| shape(error.path().to_string(), shape_message(text, error.inner())))?;
+        reader.end().map_err(|error| shape(String::new(), error.to_string()))?;
         Ok(document.0)
     }
 
     /// The parts of the round, ready to be changed or made a [`Round`].
-    ///
-    /// # Errors
-    /// When the schema, a name, an amount, a matrix or the coverage is not valid.
     pub fn into_spec(self) -> Result<RoundSpec, DocumentError> {
         if self.schema != ROUND_SCHEMA {
             return Err(DocumentError::Schema(self.schema));
@@ -128,9 +111,6 @@ impl RoundDocument {
     }
 
     /// Reads and checks a whole round.
-    ///
-    /// # Errors
-    /// Names the first thing that is wrong.
     pub fn read_round(text: &str) -> Result<Round, DocumentError> {
         Ok(Round::new(RoundDocument::read(text)?.into_spec()?)?)
     }
@@ -217,10 +197,6 @@ fn amount(text: &RawValue) -> Result<Amount, AmountError> {
     text.get().parse()
 }
 
-fn raw(amount: Amount) -> Box<RawValue> {
-    RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
-}
-
 /// JSON has no NaN or Infinity, though some writers print them: say so instead of "expected value".
 fn shape_message(text: &str, error: &serde_json::Error) -> String {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or("");
@@ -247,13 +223,16 @@ mod tests {
         assert!(error.contains(expected), "{error}");
     }
 
+    fn check_written_and_read(spec: &RoundSpec) {
+        let document = RoundDocument::of(spec);
+        for text in [document.to_string(), format!("{document:#}")] {
+            assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), *spec);
+        }
+    }
+
     #[test]
     fn a_valid_document_is_read_and_written_back() {
-        let round = RoundDocument::read_round(VALID).unwrap();
-        let document = RoundDocument::of(&round.spec());
-        for text in [document.to_string(), format!("{document:#}")] {
-            assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), round.spec());
-        }
+        check_written_and_read(&RoundDocument::read_round(VALID).unwrap().spec());
     }
 
     #[test]
@@ -290,10 +269,7 @@ mod tests {
         let logs = [-5000.0, -744.0, -7.938_094_626_073_02e-13].map(|log| Coverage::from_log(log).unwrap());
         for coverage in logs.into_iter().chain(Coverage::monopoly_free(7, 1.0, 0.1, 3)) {
             spec.coverage = coverage;
-            let document = RoundDocument::of(&spec);
-            for text in [document.to_string(), format!("{document:#}")] {
-                assert_eq!(RoundDocument::read_round(&text).unwrap().spec(), spec);
-            }
+            check_written_and_read(&spec);
         }
         check_refused("\"coverage\":0.5", "\"coverage\":0.5,\"log_coverage\":1", "log_coverage is 1");
     }

@@ -16,12 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "DisLinUCB: all take part, nobody is paid",
     target: "none",
     parameters: &[],
-    claims: |_| Claims {
-        individually_rational: Claim::No,
-        truthful: Claim::NotApplicable,
-        collusion_proof: Claim::NotApplicable,
-        optimal: Claim::No,
-    },
+    claims: |_| Claims { truthful: Claim::NotApplicable, collusion_proof: Claim::NotApplicable, ..Claims::NONE },
     build: |_| Box::new(Everyone),
 };
 

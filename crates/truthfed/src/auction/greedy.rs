@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::catalog::{Claim, Claims, Entry};
+use super::catalog::{Claims, Entry};
 use super::path::Path;
 use super::ratio::highest_ask_to_beat;
 use super::{Coverage, Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
@@ -23,12 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the paper's Algorithm 3: best value first, critical payments",
     target: "c",
     parameters: &[],
-    claims: |_| Claims {
-        individually_rational: Claim::Yes,
-        truthful: Claim::Yes,
-        collusion_proof: Claim::No,
-        optimal: Claim::No,
-    },
+    claims: |_| Claims::TRUTHFUL,
     build: |_| Box::new(Greedy),
 };
 
@@ -54,7 +49,7 @@ pub(super) fn run(round: &Round, name: &str, target: Coverage) -> Outcome {
         (0..path.len()).into_par_iter().map(|turn| price(round, &path, turn, required)).collect();
     let price = priced.iter().map(|(_, _, evaluations)| evaluations).sum();
     let paid = priced.into_iter().map(|(seat, payment, _)| (seat, payment)).collect();
-    let evaluations = Evaluations { select: path.evaluations(), price };
+    let evaluations = Evaluations { select: path.evaluations, price };
     Outcome::new(round, name, PaymentRule::Critical, target, paid, evaluations)
 }
 
@@ -68,7 +63,7 @@ pub(super) fn select(round: &Round, target: Coverage) -> Vec<Seat> {
 
 fn covering_path(round: &Round, required: Information) -> Path<'static> {
     let path = Path::new(round, required);
-    assert!(path.level() >= required, "bug: everyone together misses a target relative to everyone");
+    assert!(path.level >= required, "bug: everyone together misses a target relative to everyone");
     path
 }
 
@@ -83,7 +78,7 @@ fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> 
     let mut walk = path.resume(round, turn, Some(own.seat));
     let mut best = i128::from(own.ask.micros());
     let (mut gain, mut exact) = (own.gain, true);
-    while walk.level() < required && best < reserve {
+    while walk.level < required && best < reserve {
         // Essential but for rounding.
         let Some(pick) = walk.choose() else {
             best = reserve;
@@ -99,7 +94,7 @@ fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> 
         exact = false;
         walk.take(&pick);
     }
-    (own.seat, Amount::saturating(best.min(reserve)), walk.evaluations())
+    (own.seat, Amount::saturating(best.min(reserve)), walk.kernel.evaluations)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! The one difference: clients that ask 0 cost no budget, so the printed loop takes all of them that add
 //! anything even where some would do. The plain greedy stops at the target here too.
 
-use super::catalog::{Claim, Claims, Entry};
+use super::catalog::{Claims, Entry};
 use super::{Coverage, Mechanism, Outcome, Refusal, Round, Seat, greedy};
 
 /// The greedy at the target coverage^(1 - 1/e), critical payments.
@@ -20,12 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the paper's Algorithms 4 and 5: the greedy at a stricter target",
     target: "c^(1-1/e)",
     parameters: &[],
-    claims: |_| Claims {
-        individually_rational: Claim::Yes,
-        truthful: Claim::Yes,
-        collusion_proof: Claim::No,
-        optimal: Claim::No,
-    },
+    claims: |_| Claims::TRUTHFUL,
     build: |_| Box::new(GreedyV2),
 };
 

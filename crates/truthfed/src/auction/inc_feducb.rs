@@ -39,9 +39,7 @@ pub(super) const ENTRY: Entry = Entry {
             true => Claim::Partly("counting data"),
             false => Claim::Yes,
         },
-        truthful: Claim::No,
-        collusion_proof: Claim::No,
-        optimal: Claim::No,
+        ..Claims::NONE
     },
     build: |setting| Box::new(IncFedUcb { data_incentive: setting.is_on(&DATA_INCENTIVE) }),
 };

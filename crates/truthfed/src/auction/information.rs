@@ -16,7 +16,6 @@ const UNITS_PER_NAT: f64 = (1_u64 << PLACES) as f64;
 pub struct Information(i64);
 
 impl Information {
-    /// No information.
     pub const ZERO: Information = Information(0);
 
     /// More than any set of clients has.

@@ -1,8 +1,7 @@
 //! The one place where an auction evaluates log determinants.
 //!
 //! Every mechanism asks a [`Kernel`] for the information level of a matrix, alone, with one client's
-//! Gram matrix added, or with it taken away. The kernel counts what it is asked. A kernel that handles
-//! many clients at once enters here: [`Kernel::each_with`] and [`Kernel::each_without`] already take a list.
+//! Gram matrix added, or with it taken away. The kernel counts what it is asked.
 
 use super::Information;
 use crate::statistics::log_det_in_place;
@@ -12,17 +11,13 @@ use crate::statistics::log_det_in_place;
 pub(super) struct Kernel {
     work: Vec<f64>,
     column: Vec<f64>,
-    evaluations: u64,
+    /// Log determinants evaluated so far.
+    pub(super) evaluations: u64,
 }
 
 impl Kernel {
     pub(super) fn new(dimension: usize) -> Kernel {
         Kernel { work: Vec::new(), column: vec![0.0; dimension], evaluations: 0 }
-    }
-
-    /// Log determinants evaluated so far.
-    pub(super) fn evaluations(&self) -> u64 {
-        self.evaluations
     }
 
     /// log det(matrix).
@@ -44,20 +39,6 @@ impl Kernel {
         self.work.clear();
         self.work.extend(matrix.iter().zip(gram).map(|(m, g)| m - g));
         self.evaluate()
-    }
-
-    /// log det(matrix + gram) for each of many.
-    pub(super) fn each_with<'g>(&mut self, matrix: &[f64], grams: impl Iterator<Item = &'g [f64]>) -> Vec<Information> {
-        grams.map(|gram| self.level_with(matrix, gram)).collect()
-    }
-
-    /// log det(matrix - gram) for each of many.
-    pub(super) fn each_without<'g>(
-        &mut self,
-        matrix: &[f64],
-        grams: impl Iterator<Item = &'g [f64]>,
-    ) -> Vec<Information> {
-        grams.map(|gram| self.level_without(matrix, gram)).collect()
     }
 
     fn evaluate(&mut self) -> Information {

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+mod bound;
 mod budget;
 pub mod catalog;
 mod certify;
@@ -82,17 +83,11 @@ pub trait Mechanism: Send + Sync {
         BTreeMap::new()
     }
 
-    /// Winners and payments.
-    ///
-    /// # Errors
-    /// When the mechanism gives up on this round, with the reason.
+    /// Winners and payments, or why the mechanism gives up on this round.
     fn run(&self, round: &Round) -> Result<Outcome, Refusal>;
 
     /// Only who wins, by seat in ascending order. Must agree with [`Mechanism::run`]; override it where
     /// choosing is cheaper than choosing and pricing, as certifying calls it twice for every winner.
-    ///
-    /// # Errors
-    /// As [`Mechanism::run`].
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
         Ok(self.run(round)?.winners().iter().map(|winner| winner.seat).collect())
     }

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use super::{ClientId, Coverage, Information, Round, Seat};
+use crate::money::raw;
 use crate::{Amount, Total};
 
 /// A client that takes part, and its payment.
@@ -101,12 +101,10 @@ impl Outcome {
         }
     }
 
-    /// The name of the mechanism.
     pub fn mechanism(&self) -> &str {
         &self.mechanism
     }
 
-    /// How payments were found.
     pub fn rule(&self) -> PaymentRule {
         self.rule
     }
@@ -147,7 +145,6 @@ impl Outcome {
         self.winners.iter().map(|winner| winner.ask).sum()
     }
 
-    /// Sum of all payments.
     pub fn payments(&self) -> Total {
         self.winners.iter().map(|winner| winner.payment).sum()
     }
@@ -189,5 +186,5 @@ impl Serialize for Outcome {
 }
 
 fn decimal<S: Serializer>(money: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
-    RawValue::from_string(money.to_string()).expect("a decimal is JSON").serialize(serializer)
+    raw(money).serialize(serializer)
 }

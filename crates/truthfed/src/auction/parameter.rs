@@ -6,8 +6,9 @@
 use std::fmt;
 
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::money::decimal;
 use crate::{Amount, AmountError};
 
 /// A parameter of a mechanism.
@@ -36,10 +37,11 @@ pub enum Kind {
 /// The value of a parameter.
 ///
 /// In JSON and TOML a number, `true`, `false`, or for money a decimal in quotes: no amount passes through a float.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     Real(f64),
-    Amount(Amount),
+    Amount(#[serde(serialize_with = "decimal::serialize")] Amount),
     Count(u64),
     Switch(bool),
 }
@@ -73,9 +75,6 @@ impl Parameter {
     }
 
     /// The value as this parameter's kind, within its bound. Whole numbers count as numbers and as units of money.
-    ///
-    /// # Errors
-    /// When the value is of another kind or out of bounds.
     pub fn check(&self, value: impl Into<Value>) -> Result<Value, ParameterError> {
         let value = value.into();
         let refused = |reason| Err(ParameterError { parameter: *self, reason });
@@ -96,9 +95,6 @@ impl Parameter {
     }
 
     /// Reads a value as it is typed on a command line.
-    ///
-    /// # Errors
-    /// When the text is no value of this kind, or the value is out of bounds.
     pub fn read(&self, text: &str) -> Result<Value, ParameterError> {
         let refused = |reason| ParameterError { parameter: *self, reason };
         let value = match self.kind {
@@ -175,17 +171,6 @@ impl From<u64> for Value {
 impl From<bool> for Value {
     fn from(is_on: bool) -> Value {
         Value::Switch(is_on)
-    }
-}
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Value::Real(real) => serializer.serialize_f64(*real),
-            Value::Amount(amount) => serializer.collect_str(amount),
-            Value::Count(count) => serializer.serialize_u64(*count),
-            Value::Switch(is_on) => serializer.serialize_bool(*is_on),
-        }
     }
 }
 

@@ -12,16 +12,21 @@ use super::{Information, Round, Seat};
 #[derive(Debug)]
 pub(super) struct Path<'p> {
     parent: Option<&'p Path<'p>>,
-    start: usize,
+    /// The step at which the own part begins.
+    pub(super) start: usize,
     picks: Vec<Pick>,
     /// The matrix before each own pick, and after the last.
     matrices: Vec<f64>,
     trace: Vec<Seen>,
     size: usize,
-    level: Information,
-    spent: i128,
-    next_change: i128,
-    evaluations: u64,
+    /// Information at the end.
+    pub(super) level: Information,
+    /// Sum of asks of all purchases.
+    pub(super) spent: i128,
+    /// The least budget with which the own part could have gone otherwise; the largest number if none.
+    pub(super) next_change: i128,
+    /// Log determinants evaluated for the own part.
+    pub(super) evaluations: u64,
 }
 
 impl<'p> Path<'p> {
@@ -36,18 +41,17 @@ impl<'p> Path<'p> {
     }
 
     fn record(parent: Option<&'p Path<'p>>, mut walk: Walk<'_>, required: Information) -> Path<'p> {
-        let (start, size) = (walk.step(), walk.matrix().len());
+        let (start, size) = (walk.step, walk.matrix.len());
         let (mut picks, mut matrices) = (Vec::new(), Vec::new());
-        while walk.level() < required {
+        while walk.level < required {
             let Some(pick) = walk.choose() else { break };
             picks.push(pick);
-            matrices.extend_from_slice(walk.matrix());
+            matrices.extend_from_slice(&walk.matrix);
             walk.take(&pick);
         }
-        matrices.extend_from_slice(walk.matrix());
-        let (level, spent) = (walk.level(), walk.spent());
-        let (next_change, evaluations) = (walk.next_change(), walk.evaluations());
-        let trace = walk.into_trace();
+        matrices.extend_from_slice(&walk.matrix);
+        let Walk { level, spent, next_change, trace, kernel, .. } = walk;
+        let evaluations = kernel.evaluations;
         Path { parent, start, picks, matrices, trace, size, level, spent, next_change, evaluations }
     }
 
@@ -56,7 +60,6 @@ impl<'p> Path<'p> {
         self.start + self.picks.len()
     }
 
-    /// The purchase of a step.
     pub(super) fn pick(&self, step: usize) -> &Pick {
         match self.parent {
             Some(parent) if step < self.start => parent.pick(step),
@@ -64,39 +67,13 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// All purchases.
     pub(super) fn picks(&self) -> impl ExactSizeIterator<Item = &Pick> {
         (0..self.len()).map(|step| self.pick(step))
-    }
-
-    /// Information at the end.
-    pub(super) fn level(&self) -> Information {
-        self.level
-    }
-
-    /// Sum of asks of all purchases.
-    pub(super) fn spent(&self) -> i128 {
-        self.spent
-    }
-
-    /// The step at which the own part begins.
-    pub(super) fn start(&self) -> usize {
-        self.start
-    }
-
-    /// The least budget with which the own part could have gone otherwise; the largest number if none.
-    pub(super) fn next_change(&self) -> i128 {
-        self.next_change
     }
 
     /// What a client would have added before a step, or at the end.
     pub(super) fn gain_at(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Information {
         kernel.level_with(self.matrix(step), gram) - self.level_at(step)
-    }
-
-    /// Log determinants evaluated for the own part.
-    pub(super) fn evaluations(&self) -> u64 {
-        self.evaluations
     }
 
     /// How many purchases from the beginning are within a budget.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::budget::{EPSILON, Grid, buy_within, critical_within};
-use super::catalog::{Claim, Claims, Entry};
+use super::catalog::{Claims, Entry};
 use super::kernel::Kernel;
 use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
@@ -40,20 +40,12 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "Algorithm 1 fixed: budgets that no ask can move, once chosen stays chosen",
     target: "c",
     parameters: &[EPSILON, FIRST_BUDGET],
-    claims: |_| Claims {
-        individually_rational: Claim::Yes,
-        truthful: Claim::Yes,
-        collusion_proof: Claim::No,
-        optimal: Claim::No,
-    },
+    claims: |_| Claims::TRUTHFUL,
     build: |setting| Box::new(Ratchet::of(setting)),
 };
 
 impl Ratchet {
     /// Budgets `first_budget * (1 + epsilon)^m`.
-    ///
-    /// # Errors
-    /// When the first budget is 0 or epsilon is outside 1e-9..=1e9.
     pub fn new(first_budget: Amount, epsilon: f64) -> Result<Ratchet, ParameterError> {
         FIRST_BUDGET.check(first_budget)?;
         EPSILON.check(epsilon)?;
@@ -127,23 +119,23 @@ impl<'r> Search<'r> {
         };
         let trunk = Path::new(round, Information::UNREACHABLE);
         let turns = turns(&trunk, round.admitted());
-        let evaluations = trunk.evaluations();
+        let evaluations = trunk.evaluations;
         let mut search = Search { round, grid, required, trunk, turns, stages: Vec::new(), evaluations };
         let mut kept = Kept::new(round);
         let mut kernel = round.kernel();
         let mut m = 0;
         while kept.level < required {
             let bought = buy_within(round, &search.trunk, grid.budget(m), None);
-            search.evaluations += bought.evaluations();
+            search.evaluations += bought.evaluations;
             let chosen = kept.add_all(round, &mut kernel, bought.picks().map(|pick| pick.ratio.seat));
             search.stages.push(Stage { m, chosen });
             if kept.level < required {
-                let next = bought.next_change();
+                let next = bought.next_change;
                 assert!(next < i128::MAX, "bug: everyone together misses a target relative to everyone");
                 m = grid.reaching(next);
             }
         }
-        search.evaluations += kernel.evaluations();
+        search.evaluations += kernel.evaluations;
         search
     }
 
@@ -171,10 +163,10 @@ impl<'r> Search<'r> {
         while kept.level < self.required {
             let bought = buy_within(round, &self.trunk, grid.budget(m), Some((seat, self.turns[seat.0])));
             kept.add_all(round, &mut kernel, bought.picks().map(|pick| pick.ratio.seat));
-            let next = bought.next_change();
+            let next = bought.next_change;
             let covered = kept.level >= self.required;
             if next == i128::MAX && !covered {
-                let evaluations = kernel.evaluations() + total_evaluations(&runs) + bought.evaluations();
+                let evaluations = kernel.evaluations + total_evaluations(&runs) + bought.evaluations;
                 return (round.reserve(), evaluations);
             }
             // The same purchases are made with every budget below the next change; the largest allows most.
@@ -186,12 +178,12 @@ impl<'r> Search<'r> {
         for (bought, budget) in runs.iter().rev() {
             best = critical_within(round, &mut kernel, bought, *budget, seat, best);
         }
-        (Amount::saturating(best.min(reserve)), kernel.evaluations() + total_evaluations(&runs))
+        (Amount::saturating(best.min(reserve)), kernel.evaluations + total_evaluations(&runs))
     }
 }
 
 fn total_evaluations(runs: &[(Path<'_>, i128)]) -> u64 {
-    runs.iter().map(|(bought, _)| bought.evaluations()).sum()
+    runs.iter().map(|(bought, _)| bought.evaluations).sum()
 }
 
 /// The clients kept so far.

@@ -36,14 +36,8 @@ impl Ratio {
 pub(super) fn highest_ask_to_beat(rival: &Ratio, seat: Seat, gain: Information) -> i128 {
     match (gain.units() > 0, rival.gain.units() > 0) {
         (true, false) => i128::MAX,
-        (false, true) => -1,
-        (false, false) => {
-            if seat < rival.seat {
-                i128::MAX
-            } else {
-                -1
-            }
-        }
+        (false, false) if seat < rival.seat => i128::MAX,
+        (false, _) => -1,
         (true, true) => {
             let lost_tie = i128::from(seat > rival.seat);
             (product(gain, rival.ask) - lost_tie).div_euclid(i128::from(rival.gain.units()))

@@ -39,11 +39,8 @@ pub struct MechanismSetting {
 #[error("{} {}", self.key(), self.problem())]
 #[non_exhaustive]
 pub enum SettingError {
-    /// The catalog has no mechanism of that name.
     Name(String),
-    /// The mechanism has no such parameter.
     Misplaced { mechanism: &'static str, key: String },
-    /// The value is out of bounds, or of the wrong type.
     Value { mechanism: &'static str, error: ParameterError },
 }
 
@@ -56,9 +53,6 @@ impl RawMechanism {
 
 impl MechanismSetting {
     /// A mechanism of the catalog with its defaults.
-    ///
-    /// # Errors
-    /// When the catalog does not have it.
     pub fn named(name: &str) -> Result<MechanismSetting, SettingError> {
         let entry = catalog::find(name).ok_or_else(|| SettingError::Name(name.to_owned()))?;
         Ok(MechanismSetting::of(entry))
@@ -70,9 +64,6 @@ impl MechanismSetting {
     }
 
     /// The same with another value for a parameter.
-    ///
-    /// # Errors
-    /// When the mechanism has no such parameter, or the value is out of its bounds.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Result<MechanismSetting, SettingError> {
         let mechanism = self.entry.name;
         let parameter = self.entry.parameter(key);
@@ -100,24 +91,18 @@ impl MechanismSetting {
     }
 
     pub(super) fn real(&self, parameter: &Parameter) -> f64 {
-        match self.value(parameter) {
-            Value::Real(real) => real,
-            other => panic!("bug: {} is {other:?}", parameter.name),
-        }
+        let Value::Real(real) = self.value(parameter) else { panic!("bug: {} is no real", parameter.name) };
+        real
     }
 
     pub(super) fn amount(&self, parameter: &Parameter) -> Amount {
-        match self.value(parameter) {
-            Value::Amount(amount) => amount,
-            other => panic!("bug: {} is {other:?}", parameter.name),
-        }
+        let Value::Amount(amount) = self.value(parameter) else { panic!("bug: {} is no amount", parameter.name) };
+        amount
     }
 
     pub(super) fn count(&self, parameter: &Parameter) -> u64 {
-        match self.value(parameter) {
-            Value::Count(count) => count,
-            other => panic!("bug: {} is {other:?}", parameter.name),
-        }
+        let Value::Count(count) = self.value(parameter) else { panic!("bug: {} is no count", parameter.name) };
+        count
     }
 
     pub(super) fn is_on(&self, parameter: &Parameter) -> bool {
@@ -222,15 +207,14 @@ impl<'de> Visitor<'de> for MechanismVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMechanism, A::Error> {
         let (mut name, mut parameters) = (None, BTreeMap::new());
-        let twice = |key: &str| de::Error::custom(format!("duplicate field `{key}`"));
         while let Some(key) = map.next_key::<String>()? {
-            let previous = match key.strip_suffix(MICROS) {
-                _ if key == "name" => name.replace(map.next_value()?).map(|_: String| ()),
-                Some(stem) => parameters.insert(stem.to_owned(), Value::Amount(map.next_value()?)).map(|_| ()),
-                None => parameters.insert(key.clone(), map.next_value()?).map(|_| ()),
+            let is_repeated = match key.strip_suffix(MICROS) {
+                _ if key == "name" => name.replace(map.next_value()?).is_some(),
+                Some(stem) => parameters.insert(stem.to_owned(), Value::Amount(map.next_value()?)).is_some(),
+                None => parameters.insert(key.clone(), map.next_value()?).is_some(),
             };
-            if previous.is_some() {
-                return Err(twice(&key));
+            if is_repeated {
+                return Err(de::Error::custom(format!("duplicate field `{key}`")));
             }
         }
         Ok(RawMechanism { name: name.ok_or_else(|| de::Error::missing_field("name"))?, parameters })
@@ -309,9 +293,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_names_the_key_the_bound_and_the_mechanism() {
-        let refused = |text: &str| read(text).unwrap_err();
         let check = |text: &str, expected: &str| {
-            let error = refused(text);
+            let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         };
         check(r#"{"name":"x"}"#, "name is `x`: it must be one of everyone, inc-feducb");

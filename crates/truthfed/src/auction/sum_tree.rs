@@ -18,7 +18,8 @@ pub(super) struct SumTree {
     nodes: Vec<f64>,
     present: Vec<bool>,
     base: Vec<f64>,
-    root: Vec<f64>,
+    /// The base and everyone who is left.
+    pub(super) root: Vec<f64>,
 }
 
 impl SumTree {
@@ -43,11 +44,6 @@ impl SumTree {
         }
         tree.sum_root();
         tree
-    }
-
-    /// The base and everyone who is left.
-    pub(super) fn root(&self) -> &[f64] {
-        &self.root
     }
 
     /// Takes one client away.
@@ -107,13 +103,13 @@ mod tests {
                 up.remove(Seat(client), &grams);
                 down.remove(Seat(clients - 1 - client), &grams);
             }
-            assert_eq!(up.root(), base);
-            assert_eq!(down.root(), base);
+            assert_eq!(up.root, base);
+            assert_eq!(down.root, base);
             if clients > 0 {
                 let mut one_left = SumTree::new(&base, &grams);
                 (1..clients).for_each(|client| one_left.remove(Seat(client), &grams));
                 let expected: Vec<f64> = base.iter().zip(&grams).map(|(b, g)| b + g).collect();
-                assert_eq!(one_left.root(), expected);
+                assert_eq!(one_left.root, expected);
             }
         }
     }

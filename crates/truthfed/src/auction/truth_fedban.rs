@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::budget::{EPSILON, Grid};
-use super::catalog::{Claim, Claims, Entry};
+use super::catalog::{Claims, Entry};
 use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
 use super::{
@@ -43,20 +43,12 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the paper's Algorithms 1, 2 and 7 as printed, bisected payments",
     target: "c^(1-1/e)",
     parameters: &[EPSILON, GAMMA],
-    claims: |_| Claims {
-        individually_rational: Claim::No,
-        truthful: Claim::No,
-        collusion_proof: Claim::No,
-        optimal: Claim::No,
-    },
+    claims: |_| Claims::NONE,
     build: |setting| Box::new(TruthFedBan::of(setting)),
 };
 
 impl TruthFedBan {
     /// Budgets grow by `1 + epsilon`, bisection stops within `gamma`.
-    ///
-    /// # Errors
-    /// When epsilon is outside 1e-9..=1e9 or gamma is 0.
     pub fn new(epsilon: f64, gamma: Amount) -> Result<TruthFedBan, ParameterError> {
         EPSILON.check(epsilon)?;
         GAMMA.check(gamma)?;
@@ -72,8 +64,8 @@ impl TruthFedBan {
         let round = search.round;
         let turn = turns[seat.0];
         let without = Search::without(search, seat, turn);
-        let mut evaluations = without.path.evaluations();
-        if without.path.level() < search.required {
+        let mut evaluations = without.path.evaluations;
+        if without.path.level < search.required {
             return (round.reserve(), evaluations);
         }
         let (stop, work) = without.stopping_budget();
@@ -101,7 +93,7 @@ impl TruthFedBan {
         let path = search.path.branch(walk, search.required);
         let probe = Search { round: &round, epsilon: self.epsilon, required: search.required, without: None, path };
         let (winners, work) = probe.winners();
-        (winners.contains(&seat), work + probe.path.evaluations())
+        (winners.contains(&seat), work + probe.path.evaluations)
     }
 }
 
@@ -129,7 +121,7 @@ impl Mechanism for TruthFedBan {
         let priced: Vec<_> = winners.par_iter().map(|&seat| self.price(&search, &turns, seat)).collect();
         let price = priced.iter().map(|(_, evaluations)| evaluations).sum();
         let paid = winners.into_iter().zip(priced).map(|(seat, (payment, _))| (seat, payment)).collect();
-        let evaluations = Evaluations { select: search.path.evaluations() + work, price };
+        let evaluations = Evaluations { select: search.path.evaluations + work, price };
         Ok(Outcome::new(round, self.name(), PaymentRule::Bisected, target, paid, evaluations))
     }
 
@@ -171,7 +163,7 @@ impl<'p> Search<'p> {
         let bought = self.path.branch(walk, Information::UNREACHABLE);
         let mut winners: Vec<Seat> = bought.picks().map(|pick| pick.ratio.seat).collect();
         winners.sort();
-        (winners, work + bought.evaluations())
+        (winners, work + bought.evaluations)
     }
 
     /// The first budget that meets the target, and the log determinants it took.
@@ -183,7 +175,7 @@ impl<'p> Search<'p> {
         let Some(smallest) = positive.min() else { return (0, 0) };
         let grid = Grid::new(smallest, self.epsilon);
         // The path itself is affordable from here on. The printed loop multiplies before it buys.
-        let (mut low, mut high) = (1, grid.reaching(self.path.spent()).max(1));
+        let (mut low, mut high) = (1, grid.reaching(self.path.spent).max(1));
         let mut evaluations = 0;
         // Most often the budget before is too small: ask there first.
         let mut probe = high.saturating_sub(1);
@@ -213,19 +205,19 @@ impl<'p> Search<'p> {
             return (false, 0);
         }
         let mut walk = self.path.resume(self.round, step, self.without).within(budget);
-        while walk.level() < self.required {
-            let Some(pick) = walk.choose() else { return (false, walk.evaluations()) };
+        while walk.level < self.required {
+            let Some(pick) = walk.choose() else { return (false, walk.kernel.evaluations) };
             walk.take(&pick);
         }
-        (true, walk.evaluations())
+        (true, walk.kernel.evaluations)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auction::RoundDocument;
     use crate::auction::testing::{check_payments, naive_greedy, one_dimensional, random_rounds};
+    use crate::auction::{ClientId, RoundDocument};
 
     /// Algorithm 1 to the letter, budget by budget.
     fn printed(round: &Round, epsilon: f64) -> Vec<Seat> {
@@ -260,18 +252,17 @@ mod tests {
     #[test]
     fn a_grid_that_no_ask_can_move_does_not_mend_the_search() {
         #[derive(serde::Deserialize)]
-        struct Counterexample<'a> {
-            #[serde(borrow)]
-            round: &'a serde_json::value::RawValue,
-            client: String,
+        struct Counterexample {
+            round: Box<serde_json::value::RawValue>,
+            client: ClientId,
             epsilon: f64,
             first_budget: f64,
-            wins: std::collections::BTreeMap<String, bool>,
+            wins: BTreeMap<String, bool>,
         }
         let text = include_str!("../../tests/vectors/fixed-grid-not-monotone.json");
-        let example: Counterexample<'_> = serde_json::from_str(text).unwrap();
+        let example: Counterexample = serde_json::from_str(text).unwrap();
         let round = RoundDocument::read_round(example.round.get()).unwrap();
-        let seat = round.seat_of(&example.client.parse().unwrap()).unwrap();
+        let seat = round.seat_of(&example.client).unwrap();
         let grid = Grid::new((example.first_budget * 1e6) as i64, example.epsilon);
         assert_eq!(example.wins.len(), 2);
         for (ask, wins) in example.wins {

@@ -7,17 +7,15 @@
 //!
 //! Not here: remembering a walk and branching off from it ([`super::path`]).
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::bound::{Bound, WIDER};
 use super::kernel::Kernel;
 use super::ratio::Ratio;
 use super::round::add;
 use super::{Information, Round, Seat};
-
-/// Relative widening of float bounds: 4,500 times the rounding of one operation, and a bound takes a few. Too wide only
-/// costs evaluations.
-const WIDER: f64 = 1.0 + 1e-12;
+use crate::Amount;
 
 /// One purchase: who, and what stood before.
 #[derive(Debug, Clone, Copy)]
@@ -41,28 +39,33 @@ pub(super) struct Seen {
 #[derive(Debug)]
 pub(super) struct Walk<'r> {
     round: &'r Round,
-    kernel: Kernel,
-    matrix: Vec<f64>,
-    level: Information,
-    spent: i128,
+    pub(super) kernel: Kernel,
+    /// The ridge Gram matrix of what was bought so far, and its information.
+    pub(super) matrix: Vec<f64>,
+    pub(super) level: Information,
+    /// Sum of asks so far.
+    pub(super) spent: i128,
     budget: i128,
-    step: usize,
+    /// Purchases so far, those before a resumption included.
+    pub(super) step: usize,
     gains: Vec<Information>,
     seen_at: Vec<usize>,
-    queue: BinaryHeap<Candidate>,
+    /// Clients that may be bought, by an upper bound of their value; of equals the smaller seat first.
+    queue: BinaryHeap<(Bound, Reverse<Seat>)>,
     evaluated: Vec<Seat>,
-    trace: Vec<Seen>,
-    next_change: i128,
+    /// Every gain this walk evaluated.
+    pub(super) trace: Vec<Seen>,
+    /// The least budget with which the walk so far could have gone otherwise.
+    pub(super) next_change: i128,
 }
 
 impl<'r> Walk<'r> {
     /// A walk from nothing bought, which may spend without end.
     pub(super) fn new(round: &'r Round) -> Walk<'r> {
         let mut walk = Walk::at(round, 0, round.base_matrix().to_vec(), round.base_level(), 0);
-        let grams = round.seats().map(|seat| round.gram(seat));
-        let levels = walk.kernel.each_with(&walk.matrix, grams);
-        for (seat, level) in round.seats().zip(levels) {
-            walk.note(seat, level - round.base_level());
+        for seat in round.seats() {
+            let gain = walk.gain_of(seat);
+            walk.note(seat, gain);
         }
         walk.queue = round.seats().map(|seat| walk.candidate(seat)).collect();
         walk
@@ -113,41 +116,6 @@ impl<'r> Walk<'r> {
         self
     }
 
-    /// Information bought so far.
-    pub(super) fn level(&self) -> Information {
-        self.level
-    }
-
-    /// Sum of asks so far.
-    pub(super) fn spent(&self) -> i128 {
-        self.spent
-    }
-
-    /// Purchases so far, those before a resumption included.
-    pub(super) fn step(&self) -> usize {
-        self.step
-    }
-
-    /// The ridge Gram matrix of what was bought so far.
-    pub(super) fn matrix(&self) -> &[f64] {
-        &self.matrix
-    }
-
-    /// Every gain this walk evaluated.
-    pub(super) fn into_trace(self) -> Vec<Seen> {
-        self.trace
-    }
-
-    /// Log determinants evaluated by this walk.
-    pub(super) fn evaluations(&self) -> u64 {
-        self.kernel.evaluations()
-    }
-
-    /// The least budget with which the walk so far could have gone otherwise.
-    pub(super) fn next_change(&self) -> i128 {
-        self.next_change
-    }
-
     /// What a client would add now, whether or not it takes part in the walk.
     pub(super) fn gain_of(&mut self, seat: Seat) -> Information {
         self.kernel.level_with(&self.matrix, self.round.gram(seat)) - self.level
@@ -156,19 +124,20 @@ impl<'r> Walk<'r> {
     /// The best value that adds anything and can be afforded.
     pub(super) fn choose(&mut self) -> Option<Pick> {
         let mut best: Option<Ratio> = None;
-        while let Some(top) = self.queue.peek().copied() {
-            if best.is_some_and(|best| top.bound < value(best.gain, &best)) {
+        while let Some(&(Bound(bound), Reverse(seat))) = self.queue.peek() {
+            if best.is_some_and(|best| bound < value(best.gain, best.ask)) {
                 break;
             }
             self.queue.pop();
-            let needed = self.spent + i128::from(self.round.ask(top.seat).micros());
+            let ask = self.round.ask(seat);
+            let needed = self.spent + i128::from(ask.micros());
             if needed > self.budget {
                 self.next_change = self.next_change.min(needed);
                 continue;
             }
-            let gain = self.current_gain(top.seat);
-            self.evaluated.push(top.seat);
-            let ratio = Ratio { seat: top.seat, gain, ask: self.round.ask(top.seat) };
+            let gain = self.current_gain(seat);
+            self.evaluated.push(seat);
+            let ratio = Ratio { seat, gain, ask };
             if gain > Information::ZERO && best.is_none_or(|best| ratio.beats(&best)) {
                 best = Some(ratio);
             }
@@ -205,45 +174,17 @@ impl<'r> Walk<'r> {
         self.trace.push(Seen { step: self.step, seat, gain });
     }
 
-    fn candidate(&self, seat: Seat) -> Candidate {
-        let gain = self.gains[seat.0];
-        let ratio = Ratio { seat, gain, ask: self.round.ask(seat) };
-        Candidate { bound: value(gain + self.round.noise(), &ratio) * WIDER, seat }
+    fn candidate(&self, seat: Seat) -> (Bound, Reverse<Seat>) {
+        let most = self.gains[seat.0] + self.round.noise();
+        (Bound(value(most, self.round.ask(seat)) * WIDER), Reverse(seat))
     }
 }
 
 /// Gain per ask as a float, infinite at ask zero: for bounds only.
-fn value(gain: Information, ratio: &Ratio) -> f64 {
-    match (gain.units(), ratio.ask.micros()) {
+fn value(gain: Information, ask: Amount) -> f64 {
+    match (gain.units(), ask.micros()) {
         (..=0, _) => 0.0,
         (_, 0) => f64::INFINITY,
         (gain, ask) => gain as f64 / ask as f64,
     }
 }
-
-/// A client that may be bought, with an upper bound of its value.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    bound: f64,
-    seat: Seat,
-}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Candidate) -> Ordering {
-        self.bound.total_cmp(&other.bound).then(other.seat.cmp(&self.seat))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Candidate) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Candidate {}

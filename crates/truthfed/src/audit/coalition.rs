@@ -77,9 +77,6 @@ pub(super) fn groups(round: &Round, most: usize, stream: &mut Stream) -> Vec<Vec
 
 impl Best {
     /// Tries joint lies of a group.
-    ///
-    /// # Errors
-    /// When the mechanism gives up on one of them.
     pub(super) fn of(table: &Table<'_>, group: &[Seat], limits: Limits, stream: &mut Stream) -> Result<Best, Refusal> {
         let members: Vec<Member> = group.iter().map(|&seat| Member::new(table, seat)).collect();
         let mut search = Search { table, members, best: Best::default(), left: limits.runs };

@@ -17,7 +17,6 @@ use crate::auction::{
 pub struct Counterexample {
     /// The mechanism, built in or not, and the parameters it ran with.
     pub mechanism: RawMechanism,
-    /// What is broken.
     pub property: Property,
     /// As in [`super::Violation`].
     pub lies: Vec<Lie>,
@@ -29,7 +28,6 @@ pub struct Counterexample {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Replay {
-    /// What is said to be broken.
     pub property: Property,
     /// Everyone who lies; for `monotone` the one client at both asks.
     pub accounts: Vec<Account>,
@@ -46,7 +44,6 @@ pub struct Replay {
 #[non_exhaustive]
 pub struct Account {
     pub client: ClientId,
-    /// Its true cost.
     pub cost: Amount,
     /// Asking its cost; for `monotone` the lower ask.
     pub first: Part,
@@ -82,17 +79,11 @@ impl Account {
 
 impl Counterexample {
     /// The mechanism, if it is built in.
-    ///
-    /// # Errors
-    /// When the catalog does not have it, or a parameter is out of bounds.
     pub fn setting(&self) -> Result<MechanismSetting, CounterexampleError> {
         MechanismSetting::try_from(self.mechanism.clone()).map_err(CounterexampleError::Mechanism)
     }
 
     /// Runs it with this mechanism: that of [`Counterexample::setting`], or your own.
-    ///
-    /// # Errors
-    /// When the mechanism gives up on the round.
     pub fn replay(&self, mechanism: &dyn Mechanism) -> Result<Replay, Refusal> {
         match self.property {
             Property::Monotone => self.two_asks(mechanism),
@@ -209,20 +200,14 @@ impl fmt::Display for Replay {
         if let Some(fault) = self.faults.first() {
             return f.write_str(fault);
         }
-        for (place, Account { client, cost, first, second }) in self.accounts.iter().enumerate() {
+        for (place, account) in self.accounts.iter().enumerate() {
             let separator = if place == 0 { "" } else { "; " };
+            let Account { client, cost, first: Part { ask: low, .. }, second: Part { ask, .. } } = account;
             match self.property {
                 Property::Monotone => {
-                    write!(
-                        f,
-                        "{separator}{client} loses when it asks {}, and wins when it asks {}",
-                        first.ask, second.ask
-                    )?;
+                    write!(f, "{separator}{client} loses when it asks {low}, and wins when it asks {ask}")?
                 }
-                _ => {
-                    let gain = second.utility(*cost) - first.utility(*cost);
-                    write!(f, "{separator}{client}, at cost {cost}, asks {} and gains {gain}", second.ask)?;
-                }
+                _ => write!(f, "{separator}{client}, at cost {cost}, asks {ask} and gains {}", account.gain())?,
             }
         }
         Ok(())

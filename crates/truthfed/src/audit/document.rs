@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 use super::counterexample::{Counterexample, ask_of};
 use super::finding::Lie;
 use super::{Property, UnknownProperty};
+use crate::AmountError;
 use crate::auction::{ClientIdError, DocumentError, Round, RoundDocument, SettingError};
-use crate::{Amount, AmountError};
+use crate::money::raw;
 
 /// The schema this version reads and writes.
 pub const COUNTEREXAMPLE_SCHEMA: &str = "truthfed.counterexample/2";
@@ -31,28 +32,20 @@ pub enum CounterexampleError {
         at: String,
         message: String,
     },
-    /// Another schema.
     #[error("schema: is `{0}`, this version reads `{COUNTEREXAMPLE_SCHEMA}`")]
     Schema(String),
-    /// Not in the catalog, or a parameter is out of bounds.
     #[error("mechanism.{0}")]
     Mechanism(SettingError),
-    /// There is no such property.
     #[error("property: {0}")]
     Property(UnknownProperty),
-    /// An amount is none.
-    #[error("{at}: {error}")]
-    Amount { at: String, error: AmountError },
-    /// The name of a client is not valid.
+    #[error("lies[{index}].ask: {error}")]
+    Ask { index: usize, error: AmountError },
     #[error("lies[{index}].client: {error}")]
     Client { index: usize, error: ClientIdError },
-    /// The round has no such client.
     #[error("lies[{index}].client: {client} does not offer in the round")]
     NotOffering { index: usize, client: String },
-    /// Too many lies, too few, or of the wrong clients.
     #[error("lies: {property} needs {expected}")]
     Lies { property: Property, expected: &'static str },
-    /// The round is not valid.
     #[error("round: {0}")]
     Round(DocumentError),
 }
@@ -78,10 +71,6 @@ struct LieFields {
 }
 
 impl Counterexample {
-    /// Reads and checks a document.
-    ///
-    /// # Errors
-    /// Names the first field that is wrong.
     pub fn read(text: &str) -> Result<Counterexample, CounterexampleError> {
         // Some editors put a byte-order mark in front.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -138,7 +127,7 @@ fn object<'a, T: Deserialize<'a>>(at: &str, text: &'a str) -> Result<T, Countere
 fn lie(index: usize, text: &str, round: &Round) -> Result<Lie, CounterexampleError> {
     let fields: LieFields = object(&format!("lies[{index}]"), text)?;
     let client = fields.client.parse().map_err(|error| CounterexampleError::Client { index, error })?;
-    let ask = amount(&format!("lies[{index}].ask"), &fields.ask)?;
+    let ask = fields.ask.get().parse().map_err(|error| CounterexampleError::Ask { index, error })?;
     match ask_of(round, &client) {
         Some(_) => Ok(Lie { client, ask }),
         None => Err(CounterexampleError::NotOffering { index, client: fields.client }),
@@ -160,14 +149,6 @@ fn check_lies(property: Property, lies: &[Lie]) -> Result<(), CounterexampleErro
         _ => (lies.is_empty(), "no lies"),
     };
     if is_right { Ok(()) } else { Err(CounterexampleError::Lies { property, expected }) }
-}
-
-fn amount(at: &str, text: &RawValue) -> Result<Amount, CounterexampleError> {
-    text.get().parse().map_err(|error| CounterexampleError::Amount { at: at.to_owned(), error })
-}
-
-fn raw(amount: Amount) -> Box<RawValue> {
-    RawValue::from_string(amount.to_string()).expect("a decimal is JSON")
 }
 
 fn json(value: &impl Serialize) -> Result<String, fmt::Error> {

@@ -7,7 +7,6 @@ use crate::{Total, auction::Mechanism};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Economics {
-    /// The name of the mechanism.
     pub mechanism: String,
     /// Sum of the winners' asks / that of the cheapest set.
     pub social_cost: Option<Spread>,
@@ -53,8 +52,6 @@ pub(super) struct Optimum {
 }
 
 impl Optimum {
-    /// # Errors
-    /// When the search is too large.
     pub(super) fn of(round: &Round) -> Result<Optimum, Refusal> {
         let outcome = Vcg::default().run(round)?;
         Ok(Optimum { cost: outcome.social_cost(), payments: outcome.payments() })

@@ -34,12 +34,16 @@ impl Violation {
     pub(super) fn is_withdrawal(&self) -> bool {
         matches!(self.lies.as_slice(), [lie] if lie.ask > self.round.reserve())
     }
+
+    /// How much a reader has to take in, to sort by.
+    pub(super) fn size(&self) -> (bool, usize, usize) {
+        (self.is_withdrawal(), clients(&self.round), self.round.dimension())
+    }
 }
 
 /// How a property of a mechanism fared.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// The name of the mechanism.
     pub mechanism: String,
     pub property: Property,
     /// What was tried: clients (`monotone`, `truthful`), clients that win (`ir`, `certified`), groups (`collusion`),
@@ -56,23 +60,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Before anything was tried.
+    pub(super) fn new(mechanism: &str, property: Property) -> Verdict {
+        let mechanism = mechanism.to_owned();
+        Verdict { mechanism, property, cases: 0, violations: 0, refused: 0, worst: None, smallest: None }
+    }
+
     /// Whether nothing was found against it.
     pub fn holds(&self) -> bool {
         self.violations == 0
     }
-}
 
-/// Counts of one mechanism and property; in the end a [`Verdict`].
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
-    pub(super) cases: u64,
-    pub(super) violations: u64,
-    pub(super) refused: u64,
-    pub(super) worst: Option<Violation>,
-    pub(super) smallest: Option<Violation>,
-}
-
-impl Tally {
     /// One case, broken or not.
     pub(super) fn add(&mut self, violation: Option<Violation>) {
         self.cases += 1;
@@ -83,17 +81,11 @@ impl Tally {
     }
 
     /// Takes over the counts of rounds that come after those of this one.
-    pub(super) fn merge(&mut self, later: Tally) {
+    pub(super) fn merge(&mut self, later: Verdict) {
         self.cases += later.cases;
         self.violations += later.violations;
         self.refused += later.refused;
         self.keep(later.worst, later.smallest);
-    }
-
-    pub(super) fn verdict(&self, mechanism: &str, property: Property) -> Verdict {
-        let Tally { cases, violations, refused, worst, smallest } = self.clone();
-        let mechanism = mechanism.to_owned();
-        Verdict { mechanism, property, cases, violations, refused, worst, smallest }
     }
 
     /// Of equals the earlier stays.
@@ -102,9 +94,7 @@ impl Tally {
         if gain(&worst) > gain(&self.worst) {
             self.worst = worst;
         }
-        let size =
-            |violation: &Violation| (violation.is_withdrawal(), clients(&violation.round), violation.round.dimension());
-        let is_smaller = |new: &Violation| self.smallest.as_ref().is_none_or(|old| size(new) < size(old));
+        let is_smaller = |new: &Violation| self.smallest.as_ref().is_none_or(|old| new.size() < old.size());
         if smallest.as_ref().is_some_and(is_smaller) {
             self.smallest = smallest;
         }

@@ -5,13 +5,13 @@ use std::iter::Sum;
 use std::ops::Sub;
 
 use crate::Amount;
+use crate::money::write_decimal;
 
 /// A difference of amounts in micro-units, below zero for a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Gain(i128);
 
 impl Gain {
-    /// Neither gain nor loss.
     pub const ZERO: Gain = Gain(0);
 
     /// What is left of `received` after `spent`.
@@ -23,7 +23,6 @@ impl Gain {
         Gain(micros)
     }
 
-    /// The count of micro-units.
     pub const fn micros(self) -> i128 {
         self.0
     }
@@ -46,9 +45,7 @@ impl Sum for Gain {
 /// An exact decimal without trailing zeros.
 impl fmt::Display for Gain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, micros) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
-        let text = format!("{sign}{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-        f.pad(text.trim_end_matches('0').trim_end_matches('.'))
+        write_decimal(f, self.0)
     }
 }
 

@@ -46,7 +46,6 @@ use std::borrow::Borrow;
 use rayon::prelude::*;
 
 use self::economics::Ratios;
-use self::finding::Tally;
 use self::scene::{Scene, Sheet};
 use crate::auction::{Mechanism, Round};
 
@@ -69,11 +68,10 @@ pub struct Audit {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Findings {
-    /// Rounds that were audited.
     pub rounds: usize,
     /// Of every mechanism, in the order they were given, every property in the order of [`Property::ALL`].
     pub verdicts: Vec<Verdict>,
-    /// Of every mechanism, in the order they were given.
+    /// Of every mechanism, in the same order.
     pub economics: Vec<Economics>,
 }
 
@@ -112,29 +110,25 @@ impl Audit {
             done();
             (1, sheets)
         });
-        let empty = || (0, vec![self.empty_sheet(); mechanisms.len()]);
-        let (rounds, sheets) = audited.reduce(empty, |(count, mut sheets), (more, later)| {
+        let empty = || (0, mechanisms.iter().map(|mechanism| self.empty_sheet(mechanism.name())).collect());
+        let (rounds, sheets) = audited.reduce(empty, |(count, mut sheets): (usize, Vec<Sheet>), (more, later)| {
             sheets.iter_mut().zip(later).for_each(|(sheet, later)| sheet.merge(later));
             (count + more, sheets)
         });
-        let named = || mechanisms.iter().map(|mechanism| mechanism.name()).zip(&sheets);
-        let verdicts = named().flat_map(|(name, sheet)| self.verdicts(name, sheet)).collect();
-        let economics = named().map(|(name, sheet)| sheet.ratios.economics(name)).collect();
+        let named = mechanisms.iter().map(|mechanism| mechanism.name()).zip(&sheets);
+        let economics = named.map(|(name, sheet)| sheet.ratios.economics(name)).collect();
+        let verdicts = sheets.into_iter().flat_map(|sheet| sheet.verdicts).collect();
         Findings { rounds, verdicts, economics }
     }
 
-    fn empty_sheet(&self) -> Sheet {
-        Sheet { tallies: vec![Tally::default(); self.checks.len()], ratios: Ratios::default() }
-    }
-
-    fn verdicts(&self, mechanism: &str, sheet: &Sheet) -> Vec<Verdict> {
-        let checked = self.checks.iter().zip(&sheet.tallies);
-        checked.map(|(&property, tally)| tally.verdict(mechanism, property)).collect()
+    fn empty_sheet(&self, mechanism: &str) -> Sheet {
+        let verdicts = self.checks.iter().map(|&property| Verdict::new(mechanism, property)).collect();
+        Sheet { verdicts, ratios: Ratios::default() }
     }
 
     /// The worst that breaks a property in one round.
     fn worst(&self, mechanism: &dyn Mechanism, round: &Round) -> Option<Violation> {
         let sheet = Scene::new(self, round, false).sheet(self, mechanism);
-        sheet.tallies.into_iter().find_map(|tally| tally.worst)
+        sheet.verdicts.into_iter().find_map(|verdict| verdict.worst)
     }
 }

@@ -87,9 +87,6 @@ pub(super) struct Limits {
 
 impl Profile {
     /// Tries the asks of a client; `honest` is the outcome at its cost.
-    ///
-    /// # Errors
-    /// When the mechanism gives up at one of the asks.
     pub(super) fn new(
         mechanism: &dyn Mechanism,
         suspect: &Suspect,
@@ -106,7 +103,7 @@ impl Profile {
         for ask in spread(&suspect.asks, limits.asks) {
             trial.select(ask)?;
         }
-        trial.select(above(suspect.round.reserve()))?;
+        trial.select(suspect.round.reserve().step_above())?;
         trial.find_edges()?;
         trial.pay()?;
         trial.select_at_payments()?;
@@ -229,10 +226,6 @@ impl Trial<'_> {
 fn spread(asks: &[Amount], most: usize) -> impl Iterator<Item = Amount> + use<'_> {
     let step = asks.len().div_ceil(most.max(1)).max(1);
     asks.iter().copied().step_by(step)
-}
-
-fn above(amount: Amount) -> Amount {
-    Amount::saturating(i128::from(amount.micros()) + 1)
 }
 
 #[cfg(test)]

@@ -5,25 +5,18 @@ use std::str::FromStr;
 
 use crate::auction::catalog::{Claim, Claims};
 
-/// A property of a mechanism that an audit can refute.
+/// A property of a mechanism that an audit can refute; [`Property::meaning`] says what each demands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Property {
-    /// Asking less never turns a win into a loss.
     Monotone,
-    /// No winner is paid less than it asks.
     IndividuallyRational,
-    /// No ask is better for a client than its true cost.
     Truthful,
-    /// Each winner wins at its payment and loses one micro-unit above, and choosing agrees with paying.
+    /// Also, choosing agrees with paying.
     Certified,
-    /// No group can lie so that each of its members gains.
     Collusion,
-    /// No group can lie so that it gains in sum.
     CollusionInTotal,
-    /// The winners reach the round's coverage.
     Coverage,
-    /// No cheaper set of clients reaches the round's coverage.
     Optimum,
 }
 
@@ -45,32 +38,27 @@ impl Property {
         Property::Optimum,
     ];
 
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Property::Monotone => ("monotone", "asking less must never turn a win into a loss"),
+            Property::IndividuallyRational => ("ir", "no winner may be paid less than it asks"),
+            Property::Truthful => ("truthful", "no ask may be better for a client than its true cost"),
+            Property::Certified => ("certified", "each winner must win at its payment, and lose one micro-unit above"),
+            Property::Collusion => ("collusion", "no group may lie so that each of its members gains"),
+            Property::CollusionInTotal => ("collusion-total", "no group may lie so that it gains in sum"),
+            Property::Coverage => ("coverage", "the winners must reach the coverage of the round"),
+            Property::Optimum => ("optimum", "no cheaper set of clients may reach the coverage of the round"),
+        }
+    }
+
     /// The name, as on the command line.
     pub const fn name(self) -> &'static str {
-        match self {
-            Property::Monotone => "monotone",
-            Property::IndividuallyRational => "ir",
-            Property::Truthful => "truthful",
-            Property::Certified => "certified",
-            Property::Collusion => "collusion",
-            Property::CollusionInTotal => "collusion-total",
-            Property::Coverage => "coverage",
-            Property::Optimum => "optimum",
-        }
+        self.words().0
     }
 
     /// What it demands, in words that follow the name and a colon.
     pub const fn meaning(self) -> &'static str {
-        match self {
-            Property::Monotone => "asking less must never turn a win into a loss",
-            Property::IndividuallyRational => "no winner may be paid less than it asks",
-            Property::Truthful => "no ask may be better for a client than its true cost",
-            Property::Certified => "each winner must win at its payment, and lose one micro-unit above",
-            Property::Collusion => "no group may lie so that each of its members gains",
-            Property::CollusionInTotal => "no group may lie so that it gains in sum",
-            Property::Coverage => "the winners must reach the coverage of the round",
-            Property::Optimum => "no cheaper set of clients may reach the coverage of the round",
-        }
+        self.words().1
     }
 
     /// How far a mechanism with these claims promises it. Failing a [`Claim::Yes`] is a fault.

@@ -3,23 +3,23 @@
 use super::coalition::{self, Best, Table};
 use super::economics::{Optimum, Ratios};
 use super::effort::Effort;
-use super::finding::{Tally, clients};
+use super::finding::{Verdict, clients};
 use super::profile::{Profile, Suspect};
 use super::{Audit, Property, outcome, single};
 use crate::auction::{Mechanism, Outcome, Round, Seat};
 use crate::generate::Stream;
 
-/// What was found of one mechanism: a tally for each check, in their order.
+/// What was found of one mechanism: a verdict for each check, in their order.
 #[derive(Debug, Clone)]
 pub(super) struct Sheet {
-    pub(super) tallies: Vec<Tally>,
+    pub(super) verdicts: Vec<Verdict>,
     pub(super) ratios: Ratios,
 }
 
 impl Sheet {
     /// Takes over what was found in later rounds.
     pub(super) fn merge(&mut self, later: Sheet) {
-        self.tallies.iter_mut().zip(later.tallies).for_each(|(tally, later)| tally.merge(later));
+        self.verdicts.iter_mut().zip(later.verdicts).for_each(|(verdict, later)| verdict.merge(later));
         self.ratios.merge(later.ratios);
     }
 }
@@ -54,42 +54,37 @@ impl<'r> Scene<'r> {
     }
 
     pub(super) fn sheet(&self, audit: &Audit, mechanism: &dyn Mechanism) -> Sheet {
-        let mut sheet = audit.empty_sheet();
+        let mut sheet = audit.empty_sheet(mechanism.name());
         match mechanism.run(self.round) {
-            Ok(honest) => self.fill(&mut sheet, audit, mechanism, &honest),
-            Err(_) => {
-                for (check, tally) in audit.checks.iter().zip(&mut sheet.tallies) {
-                    tally.refused += self.cases(*check) as u64;
-                }
-            }
+            Ok(honest) => self.fill(&mut sheet, mechanism, &honest),
+            Err(_) => sheet.verdicts.iter_mut().for_each(|verdict| verdict.refused += self.cases(verdict.property)),
         }
         sheet
     }
 
     /// How many cases of a property the round has at most.
-    fn cases(&self, property: Property) -> usize {
+    fn cases(&self, property: Property) -> u64 {
         match property {
-            property if single::PROPERTIES.contains(&property) => clients(self.round),
-            property if coalition::PROPERTIES.contains(&property) => self.groups.len(),
+            property if single::PROPERTIES.contains(&property) => clients(self.round) as u64,
+            property if coalition::PROPERTIES.contains(&property) => self.groups.len() as u64,
             _ => 1,
         }
     }
 
-    fn fill(&self, sheet: &mut Sheet, audit: &Audit, mechanism: &dyn Mechanism, honest: &Outcome) {
+    fn fill(&self, sheet: &mut Sheet, mechanism: &dyn Mechanism, honest: &Outcome) {
         sheet.ratios.add(honest, self.optimum);
-        let mut each = |properties: &[Property], record: &mut dyn FnMut(Property, &mut Tally)| {
-            let checks = audit.checks.iter().zip(&mut sheet.tallies);
-            checks.filter(|(check, _)| properties.contains(check)).for_each(|(check, tally)| record(*check, tally));
+        let mut each = |properties: &[Property], record: &mut dyn FnMut(&mut Verdict)| {
+            sheet.verdicts.iter_mut().filter(|verdict| properties.contains(&verdict.property)).for_each(record);
         };
         for (place, suspect) in self.suspects.iter().enumerate() {
             let limits = self.effort.for_client(honest, place, self.suspects.len());
             let profile = Profile::new(mechanism, suspect, honest, limits);
-            each(&single::PROPERTIES, &mut |property, tally| match &profile {
-                Ok(profile) if single::is_case(property, profile) => {
-                    tally.add(single::judge(property, suspect, profile));
+            each(&single::PROPERTIES, &mut |verdict| match &profile {
+                Ok(profile) if single::is_case(verdict.property, profile) => {
+                    verdict.add(single::judge(verdict.property, suspect, profile));
                 }
                 Ok(_) => {}
-                Err(_) => tally.refused += 1,
+                Err(_) => verdict.refused += 1,
             });
         }
         let table = Table { mechanism, round: self.round, honest };
@@ -98,15 +93,15 @@ impl<'r> Scene<'r> {
         let limits = self.effort.for_group(honest, clients(self.round));
         for group in self.groups.iter().take(affordable) {
             let best = Best::of(&table, group, limits, &mut stream);
-            each(&coalition::PROPERTIES, &mut |property, tally| match &best {
-                Ok(best) => tally.add(best.violation(property, self.round, group)),
-                Err(_) => tally.refused += 1,
+            each(&coalition::PROPERTIES, &mut |verdict| match &best {
+                Ok(best) => verdict.add(best.violation(verdict.property, self.round, group)),
+                Err(_) => verdict.refused += 1,
             });
         }
-        each(&[Property::Coverage], &mut |_, tally| tally.add(outcome::missed_target(self.round, honest)));
-        each(&[Property::Optimum], &mut |_, tally| match self.optimum {
-            Some(optimum) => tally.add(outcome::dearer_than(self.round, honest, optimum.cost)),
-            None => tally.refused += 1,
+        each(&[Property::Coverage], &mut |verdict| verdict.add(outcome::missed_target(self.round, honest)));
+        each(&[Property::Optimum], &mut |verdict| match self.optimum {
+            Some(optimum) => verdict.add(outcome::dearer_than(self.round, honest, optimum.cost)),
+            None => verdict.refused += 1,
         });
     }
 }

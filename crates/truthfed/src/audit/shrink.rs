@@ -5,7 +5,7 @@
 //! much relative to the asks.
 
 use super::counterexample::Counterexample;
-use super::finding::{Lie, Verdict, Violation, clients};
+use super::finding::{Lie, Verdict, Violation};
 use super::{Audit, Effort};
 use crate::Amount;
 use crate::auction::{ClientId, Coverage, Mechanism, Offer, RawMechanism, Round, RoundDocument, RoundSpec};
@@ -25,9 +25,7 @@ impl Verdict {
     pub fn counterexample(&self, mechanism: &dyn Mechanism) -> Option<Counterexample> {
         let shrunk = |violation: &Violation| shrink(mechanism, violation.clone());
         let [worst, smallest] = [&self.worst, &self.smallest].map(|violation| violation.as_ref().map(shrunk));
-        let size =
-            |violation: &Violation| (violation.is_withdrawal(), clients(&violation.round), violation.round.dimension());
-        let found = [worst?, smallest?].into_iter().min_by_key(size)?;
+        let found = [worst?, smallest?].into_iter().min_by_key(Violation::size)?;
         let Violation { property, lies, round, .. } = found;
         Some(Counterexample { mechanism: RawMechanism::of(mechanism), property, lies, round })
     }

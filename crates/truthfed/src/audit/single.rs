@@ -61,8 +61,8 @@ fn payment_not_critical(suspect: &Suspect, profile: &Profile) -> Option<Violatio
     let disagreement = profile.disagreement().map(|ask| (Gain::ZERO, ask));
     let highest = profile.highest_win();
     let wrong = profile.payments().filter(|&(ask, payment)| {
-        let next = Amount::saturating(i128::from(payment.micros()) + 1);
-        payment < ask || profile.wins_at(payment) == Some(false) || profile.wins_at(next) == Some(true)
+        let above = profile.wins_at(payment.step_above());
+        payment < ask || profile.wins_at(payment) == Some(false) || above == Some(true)
     });
     let off = wrong.map(|(ask, payment)| {
         let distance = highest.map_or(Gain::ZERO, |highest| Gain::between(highest.max(payment), highest.min(payment)));

@@ -30,19 +30,15 @@ impl Default for RawConfig {
 #[serde(into = "RawConfig", try_from = "RawConfig")]
 pub struct Config(RawConfig);
 
-/// Why parameters are refused.
+/// Why parameters are refused. All are the caller's to fix.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// Caller: the dimension is 0 or above 512.
     #[error("dimension is {0}: it must lie in 1..=512")]
     Dimension(usize),
-    /// Caller: the ridge weight is outside 1e-9..=1e9.
     #[error("lambda is {0}: it must lie between 1e-9 and 1e9")]
     Lambda(f64),
-    /// Caller: the scale of the noise cannot be negative.
     #[error("sigma is {0}: it must lie between 0 and 1e9")]
     Sigma(f64),
-    /// Caller: not a probability strictly between 0 and 1.
     #[error("delta is {0}: it must lie above 0 and below 1")]
     Delta(f64),
 }

@@ -15,7 +15,7 @@ pub use config::{Config, ConfigError, RawConfig};
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError};
+use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError, dot};
 
 /// Observations after which the inverse is recomputed. The dimension is at most 512, so its O(d^3) stays below the cost of
 /// the O(d^2) updates in between.
@@ -83,16 +83,13 @@ impl TryFrom<Saved> for LinUcb {
     }
 }
 
-/// Why no arm could be chosen.
+/// Why no arm could be chosen. All are the application's to fix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChooseError {
-    /// Application: the list of arms is empty.
     #[error("arms is empty: there is nothing to choose from")]
     NoArms,
-    /// Application: an arm has a different dimension from the bandit.
     #[error("arm {index} has dimension {got}, expected {expected}")]
     WrongDimension { index: usize, got: usize, expected: usize },
-    /// Application: an arm has a NaN, infinite or absurdly large coordinate.
     #[error("arm {index} gives no finite score: its coordinates must be finite and below 1e100 in size")]
     NotFinite { index: usize },
 }
@@ -118,10 +115,6 @@ impl LinUcb {
     }
 
     /// A bandit that starts from statistics.
-    ///
-    /// # Errors
-    /// When the dimensions differ, or the Gram matrix with the ridge is not positive definite or so large that
-    /// rounding swallows the ridge.
     pub fn knowing(config: Config, known: Statistics) -> Result<LinUcb, RefreshError> {
         let (got, expected) = (known.dimension(), config.dimension());
         if got != expected {
@@ -140,19 +133,13 @@ impl LinUcb {
         Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh: 0 })
     }
 
-    /// Replaces everything this client knows, for example by a new global snapshot.
-    ///
-    /// # Errors
-    /// As [`LinUcb::knowing`]; then nothing changes.
+    /// Replaces everything this client knows, for example by a new global snapshot. What is refused changes nothing.
     pub fn refresh(&mut self, known: Statistics) -> Result<(), RefreshError> {
         *self = LinUcb::knowing(self.config, known)?;
         Ok(())
     }
 
     /// The arm to play: the one with the largest optimistic estimate; of equals, the first.
-    ///
-    /// # Errors
-    /// When there is no arm, or one has another dimension or is not finite.
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         let alpha = self.exploration();
         let mut scores = Vec::with_capacity(arms.len());
@@ -172,10 +159,7 @@ impl LinUcb {
         Ok(scores.iter().position(|&score| score >= enough).expect("the best is among them"))
     }
 
-    /// Learns the reward of an arm that was played.
-    ///
-    /// # Errors
-    /// When the arm has another dimension or a number is not finite; then nothing changes.
+    /// Learns the reward of an arm that was played. What is refused changes nothing.
     pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
         self.known.observe(arm, reward)?;
         self.update(arm);
@@ -285,10 +269,6 @@ fn multiply(matrix: &[f64], x: &[f64], product: &mut [f64]) {
             *sum += xi * entry;
         }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

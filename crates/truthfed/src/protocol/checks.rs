@@ -15,25 +15,19 @@ use super::Terms;
 use crate::auction::{ClientId, Offer};
 use crate::statistics::{Factor, MAX_ENTRY};
 
-/// Why an offer is not taken. The round goes on without it.
+/// Why an offer is not taken. The member must fix it; the round goes on without it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OfferError {
-    /// Member: nobody offers for another.
     #[error("offer of {client} was sent by {from}: each member sends its own")]
     OtherClient { client: ClientId, from: ClientId },
-    /// Member: another size than the federation's.
     #[error("gram of {client} has dimension {got}, the federation has {expected}")]
     WrongDimension { client: ClientId, got: usize, expected: usize },
-    /// Member: offer less at a time.
     #[error("offer of {client} has {samples} samples, at most {most} are taken at a time")]
     TooManySamples { client: ClientId, samples: u64, most: u64 },
-    /// Member: no data gives no matrix.
     #[error("offer of {client} has 0 samples: its gram must be zero")]
     NoSamples { client: ClientId },
-    /// Member: more than that many contexts can give.
     #[error("gram of {client} has trace {trace}, {samples} samples of norm {norm} give at most {most}")]
     TraceTooLarge { client: ClientId, trace: f64, samples: u64, norm: f64, most: f64 },
-    /// Member: no data gives such a matrix.
     #[error("gram of {client} is not positive semi-definite: pivot {pivot} at row {row} must not be below 0")]
     NotPositive {
         client: ClientId,
@@ -42,7 +36,6 @@ pub enum OfferError {
         /// That pivot, after what rounding may account for was added to the diagonal.
         pivot: f64,
     },
-    /// Member: that few contexts do not span so much.
     #[error("gram of {client} has a rank above {samples}: that many samples give at most that rank")]
     RankTooHigh { client: ClientId, samples: u64 },
 }
@@ -50,13 +43,11 @@ pub enum OfferError {
 /// Why a delivery is not taken. The member may still deliver what it offered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DeliveryError {
-    /// Member: another size than the federation's.
     #[error("moment of {client} has {got} entries, the federation has dimension {expected}")]
     WrongDimension { client: ClientId, got: usize, expected: usize },
-    /// Member: an entry is NaN, infinite or above 10^15.
     #[error("entry {index} of the moment of {client} is {value}: it must be finite and at most 1e15 in size")]
     OutOfRange { client: ClientId, index: usize, value: f64 },
-    /// Member: a direction in which it has no context has no reward either.
+    /// A direction in which it has no context has no reward either.
     #[error("moment of {client} lies outside the range of its gram: its energy {energy} must be at most {most}")]
     OutsideGram {
         client: ClientId,
@@ -64,7 +55,6 @@ pub enum DeliveryError {
         energy: f64,
         most: f64,
     },
-    /// Member: more than rewards of that size can give.
     #[error("moment of {client} has energy {energy}, {samples} rewards of size {reward} give at most {most}")]
     EnergyTooLarge { client: ClientId, energy: f64, samples: u64, reward: f64, most: f64 },
 }
@@ -87,9 +77,6 @@ fn rounding(samples: u64) -> f64 {
 
 impl Terms {
     /// Whether an offer can come from that many samples.
-    ///
-    /// # Errors
-    /// Says why not.
     pub fn check_offer(&self, offer: &Offer, samples: u64) -> Result<(), OfferError> {
         let Offer { client, gram, .. } = offer;
         let client = || client.clone();
@@ -132,9 +119,6 @@ impl Terms {
     /// error of b has at most the length u sqrt(t n) Y, so the root of the energy grows by at most u sqrt(n) Y /
     /// sqrt(q). As q is at least 2000 u and 1e-9, the two together stay below 6e-4 of n Y^2 for the 10^9 samples that terms
     /// allow, and the solve itself (d epsilon over q) below 2e-4. The bound is therefore held to within a thousandth.
-    ///
-    /// # Errors
-    /// Says why not.
     pub fn check_delivery(&self, offer: &Offer, samples: u64, moment: &[f64]) -> Result<(), DeliveryError> {
         let Offer { client, gram, .. } = offer;
         let client = || client.clone();

@@ -17,11 +17,7 @@ use crate::statistics::Statistics;
 pub struct Coordinator {
     terms: Terms,
     mechanism: Box<dyn Mechanism>,
-    members: BTreeMap<ClientId, Option<RoundId>>,
-    former: BTreeMap<ClientId, RoundId>,
-    settled: Statistics,
-    last_round: RoundId,
-    closed: RoundId,
+    standing: Standing,
     open: Option<OpenRound>,
     outbox: VecDeque<Output>,
 }
@@ -82,25 +78,20 @@ pub enum Accepted {
     Repeated,
 }
 
-/// Why a request was not taken; nothing changed.
+/// Why a request was not taken; nothing changed. All are the member's to fix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Rejection {
-    /// Member: enrol first.
     #[error("{0} is not a member of this federation")]
     NotAMember(ClientId),
-    /// Member: for a round that is over. Harmless.
+    /// Harmless.
     #[error("round {got} is over, the last one opened is {last}")]
     StaleRound { got: RoundId, last: RoundId },
-    /// Member: the message does not fit what the round is waiting for.
     #[error("{what} is not expected from {client} in this phase of round {round}")]
     WrongPhase { client: ClientId, what: &'static str, round: RoundId },
-    /// Member: the first message binds.
     #[error("{client} already sent another {what} in round {round}: the first stands")]
     ConflictingRetry { client: ClientId, what: &'static str, round: RoundId },
-    /// Member: the offer cannot be right.
     #[error(transparent)]
     Offer(#[from] OfferError),
-    /// Member: the delivery cannot be right.
     #[error(transparent)]
     Delivery(#[from] DeliveryError),
 }
@@ -109,11 +100,7 @@ pub enum Rejection {
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coordinator")
-            .field("members", &self.members)
-            .field("former", &self.former)
-            .field("settled", &self.settled)
-            .field("last_round", &self.last_round)
-            .field("closed", &self.closed)
+            .field("standing", &self.standing)
             .field("open", &self.open)
             .field("outbox", &self.outbox)
             .finish_non_exhaustive()
@@ -139,19 +126,9 @@ impl Coordinator {
     /// # Panics
     /// When what is settled has another dimension than the terms.
     pub fn resume(terms: Terms, mechanism: Box<dyn Mechanism>, standing: Standing) -> Coordinator {
-        let Standing { members, former, settled, closed } = standing;
-        assert_eq!(settled.dimension(), terms.dimension(), "what is settled has the dimension of the terms");
-        Coordinator {
-            terms,
-            mechanism,
-            members,
-            former,
-            settled,
-            last_round: closed,
-            closed,
-            open: None,
-            outbox: VecDeque::new(),
-        }
+        let dimension = standing.settled.dimension();
+        assert_eq!(dimension, terms.dimension(), "what is settled has the dimension of the terms");
+        Coordinator { terms, mechanism, standing, open: None, outbox: VecDeque::new() }
     }
 
     /// What it is between rounds; a round that is open is not in it.
@@ -159,17 +136,16 @@ impl Coordinator {
     /// A message can end a round by its time of arrival and open the next: to see the standing between the two, hand in
     /// an [`Input::Tick`] of that time before it.
     pub fn standing(&self) -> Standing {
-        let (members, former) = (self.members.clone(), self.former.clone());
-        Standing { members, former, settled: self.settled.clone(), closed: self.closed }
+        self.standing.clone()
     }
 
     /// Takes in a new member, or one that was revoked; a round that is taking offers waits for it too. False when it is one already.
     pub fn enrol(&mut self, member: ClientId) -> bool {
-        if self.members.contains_key(&member) {
+        if self.standing.members.contains_key(&member) {
             return false;
         }
-        let settled = self.former.remove(&member);
-        self.members.insert(member.clone(), settled);
+        let settled = self.standing.former.remove(&member);
+        self.standing.members.insert(member.clone(), settled);
         self.outbox.push_back(Output::News(member));
         true
     }
@@ -178,8 +154,8 @@ impl Coordinator {
     /// has not delivered counts as one that does not, also when it is enrolled again. What it delivered before is
     /// settled and paid. False when it is no member.
     pub fn revoke(&mut self, now: Time, member: &ClientId) -> bool {
-        let Some(settled) = self.members.remove(member) else { return false };
-        self.former.extend(settled.map(|round| (member.clone(), round)));
+        let Some(settled) = self.standing.members.remove(member) else { return false };
+        self.standing.former.extend(settled.map(|round| (member.clone(), round)));
         if let Some(open) = &mut self.open {
             match &mut open.award {
                 None => {
@@ -205,23 +181,20 @@ impl Coordinator {
         }
     }
 
-    /// Everything delivered so far.
     pub fn settled(&self) -> &Statistics {
-        &self.settled
+        &self.standing.settled
     }
 
-    /// The last round that ended.
     pub fn closed(&self) -> RoundId {
-        self.closed
+        self.standing.closed
     }
 
     /// What is settled, as a member sees it.
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
-        let settled = self.members.get(member).copied().flatten();
-        Snapshot { closed: self.closed, settled, statistics: self.settled.clone() }
+        let settled = self.standing.members.get(member).copied().flatten();
+        Snapshot { closed: self.standing.closed, settled, statistics: self.standing.settled.clone() }
     }
 
-    /// The round that is open, if any.
     pub fn open(&self) -> Option<&OpenRound> {
         self.open.as_ref()
     }
@@ -229,8 +202,8 @@ impl Coordinator {
     /// What a member is to hear now, if `have` is the last round in its snapshot (none if it knows nothing): the snapshot if
     /// a newer one exists, then what the open round waits for from it. Nothing for anybody else.
     pub fn notices(&self, member: &ClientId, have: Option<RoundId>) -> impl Iterator<Item = Notice> + use<> {
-        let is_member = self.members.contains_key(member);
-        let is_news = is_member && have.is_none_or(|have| self.closed > have);
+        let is_member = self.standing.members.contains_key(member);
+        let is_news = is_member && have.is_none_or(|have| self.standing.closed > have);
         let snapshot = is_news.then(|| Notice::Snapshot(self.snapshot(member)));
         let awaited = self.open.as_ref().filter(|_| is_member).and_then(|open| open.waits_for(member));
         snapshot.into_iter().chain(awaited)
@@ -241,15 +214,12 @@ impl Coordinator {
         self.outbox.pop_front()
     }
 
-    /// Takes in a message, or that time has passed.
-    ///
-    /// # Errors
-    /// Says why a message was not taken; nothing changed then but what the passing of time changed.
+    /// Takes in a message, or that time has passed. A message that is refused changes only what the passing of time does.
     pub fn handle(&mut self, now: Time, input: Input) -> Result<Accepted, Rejection> {
         self.pass_deadline(now);
         match input {
             Input::Tick => Ok(Accepted::New),
-            Input::Request(from, _) if !self.members.contains_key(&from) => Err(Rejection::NotAMember(from)),
+            Input::Request(from, _) if !self.standing.members.contains_key(&from) => Err(Rejection::NotAMember(from)),
             Input::Request(from, request) => self.request(now, from, request),
         }
     }
@@ -271,8 +241,7 @@ impl Coordinator {
         if self.open.is_some() {
             return Accepted::Repeated;
         }
-        self.last_round.0 += 1;
-        let round = self.last_round;
+        let round = RoundId(self.standing.closed.0 + 1);
         self.outbox.push_back(Output::Opened(round));
         self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.raw().offers_ms)));
         Accepted::New
@@ -280,7 +249,7 @@ impl Coordinator {
 
     fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
         let what = "offer";
-        let open = open_round(&mut self.open, round, self.last_round)?;
+        let open = open_round(&mut self.open, round, self.standing.closed)?;
         match open.offers.get(&from) {
             Some(known) if *known == taken => return Ok(Accepted::Repeated),
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
@@ -302,7 +271,7 @@ impl Coordinator {
 
     fn decline(&mut self, now: Time, from: ClientId, round: RoundId) -> Result<Accepted, Rejection> {
         let what = "decline";
-        let open = open_round(&mut self.open, round, self.last_round)?;
+        let open = open_round(&mut self.open, round, self.standing.closed)?;
         if open.is_awarded() {
             return Err(Rejection::WrongPhase { client: from, what, round });
         }
@@ -318,7 +287,7 @@ impl Coordinator {
 
     fn deliver(&mut self, now: Time, from: ClientId, round: RoundId, moment: Vec<f64>) -> Result<Accepted, Rejection> {
         let what = "delivery";
-        let open = open_round(&mut self.open, round, self.last_round)?;
+        let open = open_round(&mut self.open, round, self.standing.closed)?;
         let Some(award) = open.award.as_mut().filter(|award| award.winner(&from).is_some()) else {
             return Err(Rejection::WrongPhase { client: from, what, round });
         };
@@ -342,7 +311,7 @@ impl Coordinator {
 
     fn award_when_all_answered(&mut self, now: Time) {
         if let Some(open) = self.open.as_ref().filter(|open| !open.is_awarded())
-            && open.offers.len() + open.declined.len() == self.members.len()
+            && open.offers.len() + open.declined.len() == self.standing.members.len()
         {
             self.award(now);
         }
@@ -383,9 +352,9 @@ impl Coordinator {
         let offers = offers.values().map(|taken| taken.offer.clone()).collect();
         RoundSpec {
             lambda: self.terms.bandit().lambda(),
-            coverage: self.terms.target(&self.settled, samples).expect("checked terms give a target"),
+            coverage: self.terms.target(&self.standing.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.raw().reserve,
-            ..RoundSpec::new(self.settled.gram().clone(), offers)
+            ..RoundSpec::new(self.standing.settled.gram().clone(), offers)
         }
     }
 
@@ -408,11 +377,11 @@ impl Coordinator {
             };
             let Taken { samples, offer } = open.offers.remove(&client).expect("a winner has offered");
             let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
-            self.settled.merge(&delivered).expect("all have the dimension of the terms");
-            if let Some(settled) = self.members.get_mut(&client) {
+            self.standing.settled.merge(&delivered).expect("all have the dimension of the terms");
+            if let Some(settled) = self.standing.members.get_mut(&client) {
                 *settled = Some(open.round);
             } else {
-                self.former.insert(client.clone(), open.round);
+                self.standing.former.insert(client.clone(), open.round);
             }
             paid.push((client, winner.payment));
         }
@@ -421,12 +390,13 @@ impl Coordinator {
 
     fn end(&mut self, now: Time, open: OpenRound, ending: Ending) {
         let OpenRound { round, asked_by, opened, .. } = open;
-        self.closed = round;
+        self.standing.closed = round;
         self.outbox.push_back(Output::Ended(Box::new(RoundRecord { round, asked_by, opened, closed: now, ending })));
     }
 }
 
-/// The open round, which a message must be for.
-fn open_round(open: &mut Option<OpenRound>, got: RoundId, last: RoundId) -> Result<&mut OpenRound, Rejection> {
+/// The open round, which a message must be for; `closed` is the last that ended.
+fn open_round(open: &mut Option<OpenRound>, got: RoundId, closed: RoundId) -> Result<&mut OpenRound, Rejection> {
+    let last = open.as_ref().map_or(closed, |open| open.round);
     open.as_mut().filter(|open| open.round == got).ok_or(Rejection::StaleRound { got, last })
 }

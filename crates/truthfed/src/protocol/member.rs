@@ -187,17 +187,11 @@ impl Member {
     }
 
     /// The arm to play.
-    ///
-    /// # Errors
-    /// As [`LinUcb::choose`].
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         self.bandit.choose(arms)
     }
 
-    /// Takes in a reward, and asks for a round when enough is new.
-    ///
-    /// # Errors
-    /// When the arm or the reward is not valid; nothing is changed then.
+    /// Takes in a reward, and asks for a round when enough is new. What is refused changes nothing.
     pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
         let before = self.bandit.log_det_ratio();
         self.bandit.learn(arm, reward)?;
@@ -220,10 +214,7 @@ impl Member {
         self.outbox.push_back(Request::Sync);
     }
 
-    /// Takes in a message from the coordinator.
-    ///
-    /// # Errors
-    /// When a snapshot cannot be taken over; nothing is changed then.
+    /// Takes in a message from the coordinator. A snapshot that is refused changes nothing.
     pub fn handle(&mut self, notice: Notice, asking: &mut dyn Asking) -> Result<(), RefreshError> {
         match notice {
             Notice::Opened(round) => self.opened(round, asking),

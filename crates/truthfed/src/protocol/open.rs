@@ -59,10 +59,6 @@ impl OpenRound {
         self.round
     }
 
-    pub fn asked_by(&self) -> &ClientId {
-        &self.asked_by
-    }
-
     /// When the current phase ends by itself.
     pub fn deadline(&self) -> Time {
         self.deadline
@@ -73,7 +69,6 @@ impl OpenRound {
         self.award.is_some()
     }
 
-    /// What was decided, once it is.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.award.as_ref().map(|award| &award.outcome)
     }

@@ -6,7 +6,7 @@
 //! `sigma^2 M` with `M = G + G A^-1 G`: its own noise, and what is not known of theta* yet. So `r' M^+ r / sigma^2` is
 //! at most chi-square with as many degrees of freedom as G has rank, beside what the ridge pulls theta towards 0.
 
-use crate::statistics::{Factor, Gram, Statistics};
+use crate::statistics::{Factor, Gram, Statistics, dot};
 
 /// How surprising a delivery is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,10 +61,6 @@ impl Surprise {
     pub fn is_flagged(&self) -> bool {
         self.statistic > self.threshold
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

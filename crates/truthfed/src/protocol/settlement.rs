@@ -7,11 +7,9 @@ use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
 /// Everything there is to say about a round that ended.
 #[derive(Debug, Clone)]
 pub struct RoundRecord {
-    /// Its number.
     pub round: RoundId,
     pub asked_by: ClientId,
     pub opened: Time,
-    /// When it ended.
     pub closed: Time,
     pub ending: Ending,
 }
@@ -34,6 +32,5 @@ pub enum Ending {
     NoOffers,
     /// The offers do not make a round.
     Invalid(RoundError),
-    /// The mechanism gave up.
     Refused(Refusal),
 }

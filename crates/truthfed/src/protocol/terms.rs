@@ -194,7 +194,6 @@ impl Terms {
         &self.raw
     }
 
-    /// Dimension of the contexts.
     pub fn dimension(&self) -> usize {
         self.bandit.dimension()
     }

@@ -48,37 +48,25 @@ impl TryFrom<Parts> for Statistics {
     }
 }
 
-/// Why statistics refuse an observation or other statistics.
+/// Why statistics refuse an observation or other statistics. All are the caller's to fix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StatisticsError {
-    /// Caller: the dimensions differ.
     #[error("{what} has dimension {got}, expected {expected}")]
     WrongDimension { what: &'static str, got: usize, expected: usize },
-    /// Caller: a coordinate or the reward is NaN, infinite or too large.
     #[error("{what} has the value {value}: it must be finite and at most 1e6 in size")]
     OutOfRange { what: &'static str, value: f64 },
-    /// Caller: the numbers are not a Gram matrix.
     #[error(transparent)]
     Gram(#[from] GramError),
-    /// Caller: the moment has an entry that is NaN or infinite.
     #[error("entry {index} of the moment is {value}: it must be finite")]
     NotFinite { index: usize, value: f64 },
-    /// Caller: the subtracted statistics have more samples.
-    #[error("cannot subtract {got} samples from {held}")]
-    TooFewSamples { got: u64, held: u64 },
 }
 
 impl Statistics {
     /// The statistics of no observation.
-    ///
-    /// # Errors
-    /// When `dimension` is not in `1..=512`.
     pub fn new(dimension: usize) -> Result<Statistics, GramError> {
         Ok(Statistics { gram: Gram::zeros(dimension)?, moment: vec![0.0; dimension], samples: 0 })
     }
 
-    /// # Errors
-    /// When the moment does not have the dimension of the Gram matrix, or is not finite.
     pub fn from_parts(gram: Gram, moment: Vec<f64>, samples: u64) -> Result<Statistics, StatisticsError> {
         let (got, expected) = (moment.len(), gram.dimension());
         if got != expected {
@@ -108,48 +96,23 @@ impl Statistics {
         self.samples
     }
 
-    /// Adds one observation.
-    ///
-    /// # Errors
-    /// When the context has another dimension, or a number is not finite or above 10^6; then nothing changes.
+    /// Adds one observation; one that is refused changes nothing.
     pub fn observe(&mut self, context: &[f64], reward: f64) -> Result<(), StatisticsError> {
         self.check_dimension("context", context.len())?;
         check_range("context", context)?;
         check_range("reward", &[reward])?;
         self.gram.add_outer(context);
-        for (sum, x) in self.moment.iter_mut().zip(context) {
-            *sum += x * reward;
-        }
+        self.moment.iter_mut().zip(context).for_each(|(sum, x)| *sum += x * reward);
         self.samples += 1;
         Ok(())
     }
 
     /// Adds the statistics of other observations.
-    ///
-    /// # Errors
-    /// When the dimensions differ.
     pub fn merge(&mut self, other: &Statistics) -> Result<(), StatisticsError> {
         self.check_dimension("merged statistics", other.dimension())?;
         self.gram.add(&other.gram);
-        for (sum, x) in self.moment.iter_mut().zip(&other.moment) {
-            *sum += x;
-        }
+        self.moment.iter_mut().zip(&other.moment).for_each(|(sum, x)| *sum += x);
         self.samples += other.samples;
-        Ok(())
-    }
-
-    /// Subtracts statistics that were merged before.
-    ///
-    /// # Errors
-    /// When the dimensions differ or `other` has more samples.
-    pub fn subtract(&mut self, other: &Statistics) -> Result<(), StatisticsError> {
-        self.check_dimension("subtracted statistics", other.dimension())?;
-        let (got, held) = (other.samples, self.samples);
-        self.samples = held.checked_sub(got).ok_or(StatisticsError::TooFewSamples { got, held })?;
-        self.gram.subtract(&other.gram);
-        for (sum, x) in self.moment.iter_mut().zip(&other.moment) {
-            *sum -= x;
-        }
         Ok(())
     }
 
@@ -157,6 +120,10 @@ impl Statistics {
         let expected = self.dimension();
         if got == expected { Ok(()) } else { Err(StatisticsError::WrongDimension { what, got, expected }) }
     }
+}
+
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn check_range(what: &'static str, values: &[f64]) -> Result<(), StatisticsError> {
@@ -180,21 +147,16 @@ mod tests {
 
     #[test]
     fn observations_sum_outer_products_and_moments() {
-        let statistics = observed(&[([1.0, 2.0], 3.0), ([0.5, -1.0], 2.0)]);
-        assert_eq!(statistics.gram().rows(), vec![vec![1.25, 1.5], vec![1.5, 5.0]]);
-        assert_eq!(statistics.moment(), [4.0, 4.0]);
-        assert_eq!(statistics.samples(), 2);
+        let gram = Gram::from_rows(&[[1.25, 1.5], [1.5, 5.0]]).unwrap();
+        let expected = Statistics::from_parts(gram, vec![4.0, 4.0], 2).unwrap();
+        assert_eq!(observed(&[([1.0, 2.0], 3.0), ([0.5, -1.0], 2.0)]), expected);
     }
 
     #[test]
-    fn merge_then_subtract_gives_back_the_first() {
-        let first = observed(&[([1.0, 2.0], 3.0)]);
-        let second = observed(&[([0.5, -1.0], 2.0), ([4.0, 0.0], 1.0)]);
-        let mut sum = first.clone();
-        sum.merge(&second).unwrap();
-        assert_eq!(sum.samples(), 3);
-        sum.subtract(&second).unwrap();
-        assert_eq!(sum, first);
+    fn merged_statistics_are_those_of_all_observations() {
+        let mut sum = observed(&[([1.0, 2.0], 3.0)]);
+        sum.merge(&observed(&[([0.5, -1.0], 2.0), ([4.0, 0.0], 1.0)])).unwrap();
+        assert_eq!(sum, observed(&[([1.0, 2.0], 3.0), ([0.5, -1.0], 2.0), ([4.0, 0.0], 1.0)]));
     }
 
     #[test]
@@ -209,8 +171,6 @@ mod tests {
             "context has the value 2000000: it must be finite and at most 1e6 in size"
         );
         assert!(statistics.merge(&Statistics::new(3).unwrap()).is_err());
-        let more = observed(&[([1.0, 2.0], 3.0), ([0.0, 0.0], 0.0)]);
-        assert_eq!(statistics.subtract(&more), Err(StatisticsError::TooFewSamples { got: 2, held: 1 }));
         assert_eq!(statistics, before);
     }
 }

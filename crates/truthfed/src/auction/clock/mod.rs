@@ -31,12 +31,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "descending clock: the worst value leaves, prices fall (default)",
     target: "c",
     parameters: &[],
-    claims: |_| Claims {
-        individually_rational: Claim::Yes,
-        truthful: Claim::Yes,
-        collusion_proof: Claim::Yes,
-        optimal: Claim::No,
-    },
+    claims: |_| Claims { collusion_proof: Claim::Yes, ..Claims::TRUTHFUL },
     build: |_| Box::new(Clock),
 };
 
@@ -51,7 +46,7 @@ impl Mechanism for Clock {
         let priced: Vec<_> = winners.par_iter().map(|&seat| prices::price(round, &history, seat)).collect();
         let price = priced.iter().map(|(_, evaluations)| evaluations).sum();
         let paid = winners.into_iter().zip(priced).map(|(seat, (payment, _))| (seat, payment)).collect();
-        let evaluations = Evaluations { select: history.evaluations(), price };
+        let evaluations = Evaluations { select: history.evaluations, price };
         Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
     }
 
@@ -63,7 +58,7 @@ impl Mechanism for Clock {
 /// The winners, and the log determinants it took.
 pub(super) fn select(round: &Round) -> (Vec<Seat>, u64) {
     let history = History::new(round, round.required(round.coverage()));
-    (history.winners(), history.evaluations())
+    (history.winners(), history.evaluations)
 }
 
 #[cfg(test)]
@@ -83,10 +78,10 @@ mod tests {
         let mut active: Vec<Seat> = round.seats().collect();
         let mut frozen = vec![false; round.admitted()];
         loop {
-            let level = kernel.level(tree.root());
+            let level = kernel.level(&tree.root);
             let mut clients: Vec<Ratio> = Vec::new();
             for &seat in active.iter() {
-                let without = kernel.level_without(tree.root(), round.gram(seat));
+                let without = kernel.level_without(&tree.root, round.gram(seat));
                 frozen[seat.0] |= without < required;
                 if !frozen[seat.0] {
                     clients.push(Ratio { seat, gain: level - without, ask: round.ask(seat) });
@@ -142,8 +137,9 @@ mod tests {
             let history = History::new(&round, round.required(round.coverage()));
             let noise = round.noise();
             for seat in history.winners() {
-                let losses: Vec<Information> =
-                    (0..history.len()).map(|step| history.loss(&mut round.kernel(), step, round.gram(seat))).collect();
+                let losses: Vec<Information> = (0..history.rejected.len())
+                    .map(|step| history.loss(&mut round.kernel(), step, round.gram(seat)))
+                    .collect();
                 assert!(losses.windows(2).all(|pair| pair[0] <= pair[1] + noise), "seed {seed}");
             }
         }

@@ -5,11 +5,12 @@
 //! loss grows, so over an interval [a, b) it is at least score(b - 1) * loss(a); only intervals whose bound
 //! is below the best price so far are split. A handful of log determinants per winner, not one per rejection.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::rejection::History;
 use crate::Amount;
+use crate::auction::bound::Bound;
 use crate::auction::kernel::Kernel;
 use crate::auction::ratio::highest_ask_to_beat;
 use crate::auction::{Information, Round, Seat};
@@ -25,7 +26,7 @@ pub(super) fn price(round: &Round, history: &History, seat: Seat) -> (Amount, u6
         open: BinaryHeap::new(),
     };
     search.run();
-    (Amount::saturating(search.best), search.kernel.evaluations())
+    (Amount::saturating(search.best), search.kernel.evaluations)
 }
 
 struct Search<'a> {
@@ -34,13 +35,14 @@ struct Search<'a> {
     seat: Seat,
     kernel: Kernel,
     best: i128,
-    open: BinaryHeap<Interval>,
+    /// The lowest bound first.
+    open: BinaryHeap<Reverse<Interval>>,
 }
 
 /// Steps `from..to` at which the loss is at least `loss`; `bound` is below every price in it.
-#[derive(Debug, Clone, Copy)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Interval {
-    bound: f64,
+    bound: Bound,
     from: usize,
     to: usize,
     loss: Information,
@@ -48,7 +50,7 @@ struct Interval {
 
 impl Search<'_> {
     fn run(&mut self) {
-        let sighting = self.history.sighting(self.seat);
+        let sighting = self.history.sightings[self.seat.0];
         // Essential from the start: its price never falls.
         let Some(last_free) = sighting.free else { return };
         self.consider(0, sighting.first);
@@ -56,21 +58,19 @@ impl Search<'_> {
             self.consider(last_free.0, last_free.1);
             self.add(1, last_free.0, sighting.first);
         }
-        let frozen = self.find_freezing(last_free, sighting.frozen);
-        self.add(frozen.from, frozen.to, frozen.loss);
-        while let Some(interval) = self.open.pop() {
+        self.find_freezing(last_free, sighting.frozen);
+        while let Some(Reverse(interval)) = self.open.pop() {
             // Prices are whole micro-units below the real bound.
-            if interval.bound - 2.0 >= self.best as f64 {
+            if interval.bound.0 - 2.0 >= self.best as f64 {
                 return;
             }
             self.split(interval);
         }
     }
 
-    /// Narrows down when the client froze; returns what is left to search between the last step that was
-    /// seen and that time.
-    fn find_freezing(&mut self, free: (usize, Information), frozen: usize) -> Interval {
-        let (mut free, mut frozen) = (free, frozen.min(self.history.len()));
+    /// Narrows down when the client froze, and opens what is left to search until that time.
+    fn find_freezing(&mut self, mut free: (usize, Information), frozen: usize) {
+        let mut frozen = frozen.min(self.history.rejected.len());
         while free.0 + 1 < frozen {
             let middle = usize::midpoint(free.0, frozen);
             let loss = self.loss(middle);
@@ -82,7 +82,7 @@ impl Search<'_> {
                 free = (middle, loss);
             }
         }
-        Interval { bound: 0.0, from: free.0 + 1, to: frozen, loss: free.1 }
+        self.add(free.0 + 1, frozen, free.1);
     }
 
     fn split(&mut self, Interval { from, to, loss, .. }: Interval) {
@@ -95,16 +95,16 @@ impl Search<'_> {
 
     /// The price allowed by one rejection.
     fn consider(&mut self, step: usize, loss: Information) {
-        let allowed = highest_ask_to_beat(self.history.rejected(step), self.seat, loss);
+        let allowed = highest_ask_to_beat(&self.history.rejected[step], self.seat, loss);
         self.best = self.best.min(allowed);
     }
 
     fn add(&mut self, from: usize, to: usize, loss: Information) {
         if from < to {
             let least = (loss - self.round.noise()).units().max(0) as f64;
-            let score = self.history.lowest_score(to - 1);
-            let bound = if least > 0.0 { score * least } else { 0.0 };
-            self.open.push(Interval { bound, from, to, loss });
+            let score = self.history.lowest_scores[to - 1];
+            let bound = Bound(if least > 0.0 { score * least } else { 0.0 });
+            self.open.push(Reverse(Interval { bound, from, to, loss }));
         }
     }
 
@@ -112,24 +112,3 @@ impl Search<'_> {
         self.history.loss(&mut self.kernel, step, self.round.gram(self.seat))
     }
 }
-
-/// The interval with the lowest bound comes first.
-impl Ord for Interval {
-    fn cmp(&self, other: &Interval) -> Ordering {
-        other.bound.total_cmp(&self.bound).then(other.from.cmp(&self.from))
-    }
-}
-
-impl PartialOrd for Interval {
-    fn partial_cmp(&self, other: &Interval) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Interval {
-    fn eq(&self, other: &Interval) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Interval {}

@@ -4,31 +4,28 @@
 //! falls: a score seen earlier is an upper bound, and only the top of a heap of such bounds is evaluated
 //! anew. Rounding may lower a loss by a hair, so bounds carry [`Round::noise`].
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::auction::bound::{Bound, WIDER};
 use crate::auction::kernel::Kernel;
 use crate::auction::ratio::Ratio;
 use crate::auction::{Information, Round, Seat};
-
-/// Relative widening of float bounds: 4,500 times the rounding of one operation, and a bound takes a few. Too wide only
-/// costs evaluations.
-const WIDER: f64 = 1.0 + 1e-12;
 
 /// The rejections in order, with all that pricing needs.
 #[derive(Debug)]
 pub(super) struct History {
     required: Information,
-    rejected: Vec<Ratio>,
+    pub(super) rejected: Vec<Ratio>,
     /// The matrix before each rejection, and after the last.
     matrices: Vec<f64>,
     /// log det of each of them.
     levels: Vec<Information>,
     /// The lowest score ask / loss of the rejections up to each, rounded down.
-    lowest_scores: Vec<f64>,
-    sightings: Vec<Sighting>,
+    pub(super) lowest_scores: Vec<f64>,
+    pub(super) sightings: Vec<Sighting>,
     size: usize,
-    evaluations: u64,
+    /// Log determinants evaluated.
+    pub(super) evaluations: u64,
 }
 
 /// What the lazy evaluation saw of one client.
@@ -60,24 +57,23 @@ impl History {
         let mut level = round.total_level();
         let mut queue = history.first_pass(round, &mut kernel);
         loop {
-            let worst = history.worst(round, &mut kernel, tree.root(), level, &mut queue);
-            history.matrices.extend_from_slice(tree.root());
+            let worst = history.worst(round, &mut kernel, &tree.root, level, &mut queue);
+            history.matrices.extend_from_slice(&tree.root);
             history.levels.push(level);
             let Some(worst) = worst else { break };
             history.reject(worst);
             tree.remove(worst.seat, round.grams());
-            level = kernel.level(tree.root());
+            level = kernel.level(&tree.root);
         }
-        history.evaluations = kernel.evaluations();
+        history.evaluations = kernel.evaluations;
         history
     }
 
     /// Everyone's loss while all are active; the essential are frozen at once.
     fn first_pass(&mut self, round: &Round, kernel: &mut Kernel) -> BinaryHeap<Candidate> {
-        let grams = round.seats().map(|seat| round.gram(seat));
-        let levels = kernel.each_without(round.tree().root(), grams);
-        let mut candidates = Vec::with_capacity(levels.len());
-        for (seat, without) in round.seats().zip(levels) {
+        let mut candidates = Vec::with_capacity(round.admitted());
+        for seat in round.seats() {
+            let without = kernel.level_without(&round.tree().root, round.gram(seat));
             let first = round.total_level() - without;
             let free = (without >= self.required).then_some((0, first));
             if free.is_some() {
@@ -100,7 +96,7 @@ impl History {
         let step = self.rejected.len();
         let mut worst: Option<Ratio> = None;
         let mut free: Vec<Ratio> = Vec::new();
-        while let Some(&Candidate { bound, seat }) = queue.peek() {
+        while let Some(&(Bound(bound), seat)) = queue.peek() {
             if worst.is_some_and(|worst| bound < score(&worst)) {
                 break;
             }
@@ -142,25 +138,6 @@ impl History {
         (0..stays.len()).filter(|&seat| stays[seat]).map(Seat).collect()
     }
 
-    /// Number of rejections.
-    pub(super) fn len(&self) -> usize {
-        self.rejected.len()
-    }
-
-    pub(super) fn rejected(&self, step: usize) -> &Ratio {
-        &self.rejected[step]
-    }
-
-    /// A lower bound of the scores rejected up to a step.
-    pub(super) fn lowest_score(&self, step: usize) -> f64 {
-        self.lowest_scores[step]
-    }
-
-    /// What the lazy evaluation saw of a client.
-    pub(super) fn sighting(&self, seat: Seat) -> Sighting {
-        self.sightings[seat.0]
-    }
-
     /// What was lost before a step without a client.
     pub(super) fn loss(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Information {
         let matrix = &self.matrices[step * self.size..][..self.size];
@@ -171,11 +148,6 @@ impl History {
     pub(super) fn is_frozen(&self, step: usize, loss: Information) -> bool {
         self.levels[step] - loss < self.required
     }
-
-    /// Log determinants evaluated.
-    pub(super) fn evaluations(&self) -> u64 {
-        self.evaluations
-    }
 }
 
 /// Ask per loss as a float, infinite without loss: for bounds only.
@@ -184,33 +156,9 @@ fn score(ratio: &Ratio) -> f64 {
 }
 
 /// A client that may be rejected, with an upper bound of its score.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    bound: f64,
-    seat: Seat,
-}
+type Candidate = (Bound, Seat);
 
 fn candidate(round: &Round, seat: Seat, loss: Information) -> Candidate {
     let least = Ratio { seat, gain: loss - round.noise(), ask: round.ask(seat) };
-    Candidate { bound: score(&least) * WIDER, seat }
+    (Bound(score(&least) * WIDER), seat)
 }
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Candidate) -> Ordering {
-        self.bound.total_cmp(&other.bound).then(self.seat.cmp(&other.seat))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Candidate) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Candidate {}

@@ -61,10 +61,6 @@ struct Field {
 }
 
 impl Round {
-    /// Checks the parts.
-    ///
-    /// # Errors
-    /// Names the first part that is wrong, and the bound it breaks.
     pub fn new(spec: RoundSpec) -> Result<Round, RoundError> {
         check(&spec)?;
         Ok(Round::seat(spec))
@@ -126,7 +122,6 @@ impl Round {
         (0..self.asks.len()).map(Seat)
     }
 
-    /// Number of admitted clients.
     pub fn admitted(&self) -> usize {
         self.asks.len()
     }
@@ -136,7 +131,6 @@ impl Round {
         &self.turned_away
     }
 
-    /// Who sits there.
     pub fn client(&self, seat: Seat) -> &ClientId {
         &self.field.clients[seat.0]
     }
@@ -146,7 +140,6 @@ impl Round {
         self.field.clients.binary_search(client).ok().map(Seat)
     }
 
-    /// What the client there asks.
     pub fn ask(&self, seat: Seat) -> Amount {
         self.asks[seat.0]
     }
@@ -162,12 +155,10 @@ impl Round {
         &self.field.grams
     }
 
-    /// Dimension of the contexts.
     pub fn dimension(&self) -> usize {
         self.field.dimension
     }
 
-    /// The ridge weight.
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
@@ -206,7 +197,7 @@ impl Round {
 
     /// Whether `required` cannot be met without this client.
     pub fn is_essential(&self, seat: Seat, required: Information) -> bool {
-        self.kernel().level_without(self.field.tree.root(), self.gram(seat)) < required
+        self.kernel().level_without(&self.field.tree.root, self.gram(seat)) < required
     }
 
     pub(super) fn kernel(&self) -> Kernel {
@@ -251,11 +242,11 @@ impl Field {
         let tree = SumTree::new(&ridge_base, &grams);
         let mut kernel = Kernel::new(dimension);
         let base_level = kernel.level(&ridge_base);
-        let total_level = kernel.level(tree.root());
+        let total_level = kernel.level(&tree.root);
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
         // Two roundings for each of the two levels of a gain.
         let each = UNIT_NATS + 4.0 * rounding;
-        let condition = perturbation(&base.ridge(lambda), largest_diagonal(tree.root(), dimension));
+        let condition = perturbation(&base.ridge(lambda), largest_diagonal(&tree.root, dimension));
         let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64 + condition);
         // A factorisation adds up to d products into each entry, for both levels; 16 leaves room.
         let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition);

@@ -82,7 +82,6 @@ pub enum RoundError {
     LambdaTooSmall { lambda: f64, least: f64 },
 }
 
-/// Names the first part that is wrong.
 pub(super) fn check(spec: &RoundSpec) -> Result<(), RoundError> {
     if !(spec.lambda > 0.0 && spec.lambda <= MAX_ENTRY) {
         return Err(RoundError::Lambda(spec.lambda));

@@ -49,12 +49,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the exact optimum by branch and bound, Clarke payments",
     target: "c",
     parameters: &[NODE_LIMIT],
-    claims: |_| Claims {
-        individually_rational: Claim::Yes,
-        truthful: Claim::Yes,
-        collusion_proof: Claim::No,
-        optimal: Claim::Yes,
-    },
+    claims: |_| Claims { optimal: Claim::Yes, ..Claims::TRUTHFUL },
     build: |setting| Box::new(Vcg { node_limit: setting.count(&NODE_LIMIT) }),
 };
 

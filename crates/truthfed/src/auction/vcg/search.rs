@@ -27,7 +27,6 @@ impl Solution {
     }
 }
 
-/// A search in progress.
 pub(super) struct Search<'r> {
     round: &'r Round,
     required: Information,
@@ -67,7 +66,7 @@ impl<'r> Search<'r> {
         self.limit_by_good_set();
         let root = self.root();
         self.visit(root)?;
-        Ok((self.best, self.evaluations + self.kernel.evaluations()))
+        Ok((self.best, self.evaluations + self.kernel.evaluations))
     }
 
     /// Starts from one more than the cost of a good set, so that a set of that cost is still found by the search
@@ -84,8 +83,8 @@ impl<'r> Search<'r> {
         let start = Path::new(self.round, self.round.base_level());
         let walk = start.resume(self.round, 0, self.without);
         let bought = start.branch(walk, self.required);
-        self.evaluations = start.evaluations() + bought.evaluations();
-        if bought.level() >= self.required + self.round.noise() {
+        self.evaluations = start.evaluations + bought.evaluations;
+        if bought.level >= self.required + self.round.noise() {
             self.limit = self.thinned(bought.picks().map(|pick| pick.ratio.seat).collect()) + 1;
         }
     }
@@ -113,7 +112,7 @@ impl<'r> Search<'r> {
             set: 0,
             cost: 0,
             included: round.base_matrix().to_vec(),
-            available: round.tree().root().to_vec(),
+            available: round.tree().root.clone(),
             included_level: round.base_level(),
             available_level: round.total_level(),
             free: round.seats().collect(),

@@ -5,113 +5,75 @@ use rayon::prelude::*;
 use super::*;
 use crate::generate::Stream;
 
-/// How a member's contexts lie.
-#[derive(Debug, Clone, Copy)]
-enum Shape {
-    /// Anywhere.
-    Full,
-    /// Each the same.
-    Copies,
-    /// One or two coordinates.
-    Sparse,
-    /// Along a few directions.
-    Few,
-    /// Almost along one direction.
-    Needle,
-}
+/// How a member's contexts lie, beside three random directions.
+type Shape = fn(&mut Stream, &[Vec<f64>]) -> Vec<f64>;
 
-/// How long they are, as a share of the norm.
-#[derive(Debug, Clone, Copy)]
-enum Length {
-    Whole,
-    Any,
-    /// From 1 down to 1e-12.
-    Decades,
-    /// So short that squares underflow.
-    Vanishing,
-}
+const SHAPES: [Shape; 5] = [
+    // Anywhere.
+    |stream, directions| stream.normals(directions[0].len()),
+    // Each the same.
+    |_, directions| directions[0].clone(),
+    // One or two coordinates.
+    |stream, directions| {
+        let mut x = vec![0.0; directions[0].len()];
+        x[stream.between(0, directions[0].len() - 1)] = 1.0;
+        x[stream.between(0, directions[0].len() - 1)] = stream.normal();
+        x
+    },
+    // Along a few directions.
+    |stream, directions| directions[stream.between(0, 2)].clone(),
+    // Almost along one direction.
+    |stream, directions| directions[0].iter().map(|x| x + 1e-8 * stream.normal()).collect(),
+];
 
-/// How large rewards are, as a share of the largest.
-#[derive(Debug, Clone, Copy)]
-enum Reward {
-    Whole,
-    Sign,
-    Any,
-    Linear,
-    Zero,
-}
+/// How long they are, as a share of the norm: whole, any, from 1 down to 1e-12, so short that squares underflow.
+const LENGTHS: [fn(&mut Stream) -> f64; 4] = [
+    |_| 1.0,
+    Stream::uniform,
+    |stream| libm::pow(10.0, -12.0 * stream.uniform()),
+    |stream| libm::pow(10.0, -140.0 - 30.0 * stream.uniform()),
+];
+
+/// How large rewards are, as a share of the largest, given the sum of the context as a share of the norm.
+const REWARDS: [fn(&mut Stream, f64) -> f64; 5] = [
+    |_, _| 1.0,
+    |stream, _| stream.pick(&[1.0, -1.0]),
+    |stream, _| 2.0 * stream.uniform() - 1.0,
+    |_, sum| sum.clamp(-1.0, 1.0),
+    |_, _| 0.0,
+];
 
 /// Terms, and what an honest member observed under them.
-struct Honest {
-    terms: Terms,
-    statistics: Statistics,
-}
-
-fn draw(stream: &mut Stream, dimension: usize, samples: usize) -> Honest {
+fn draw(stream: &mut Stream, dimension: usize, samples: usize) -> (Terms, Statistics) {
     let scale = |stream: &mut Stream| {
         let power = libm::pow(10.0, stream.between(0, 12) as f64 - 6.0);
         if stream.chance(0.5) { power } else { power * (0.1 + 0.9 * stream.uniform()) }
     };
-    let (norm, reward) = (scale(stream), scale(stream));
-    let most = (9e14 / (norm * norm.max(reward))).min(1e9) as u64;
-    let terms = Terms::try_from(RawTerms { norm, reward, samples: most, ..raw_terms(dimension) }).unwrap();
-    let samples = samples.min(most as usize);
-    let shape = stream.pick(&[Shape::Full, Shape::Copies, Shape::Sparse, Shape::Few, Shape::Needle]);
-    let length = match stream.between(0, 9) {
-        0..=3 => Length::Whole,
-        4..=6 => Length::Any,
-        7..=8 => Length::Decades,
-        _ => Length::Vanishing,
-    };
-    let rewards = stream.pick(&[Reward::Whole, Reward::Sign, Reward::Any, Reward::Linear, Reward::Zero]);
+    let (norm, largest) = (scale(stream), scale(stream));
+    let most = (9e14 / (norm * norm.max(largest))).min(1e9) as u64;
+    let terms = RawTerms { norm, reward: largest, samples: most, ..raw_terms(dimension) };
+    let shape = stream.pick(&SHAPES);
+    let length = LENGTHS[stream.pick(&[0, 0, 0, 0, 1, 1, 1, 2, 2, 3])];
+    let reward = stream.pick(&REWARDS);
     let directions: Vec<Vec<f64>> = (0..3).map(|_| stream.normals(dimension)).collect();
     // Observations go to parts at random, and parts are merged in another order than they were begun.
     let mut parts = vec![Statistics::new(dimension).unwrap(); stream.pick(&[1, 1, 2, 5])];
-    for _ in 0..samples {
-        let context = context(stream, shape, length, norm, &directions);
-        let reward = match rewards {
-            Reward::Whole => reward,
-            Reward::Sign => stream.pick(&[reward, -reward]),
-            Reward::Any => reward * (2.0 * stream.uniform() - 1.0),
-            Reward::Linear => (context.iter().sum::<f64>() / norm * reward).clamp(-reward, reward),
-            Reward::Zero => 0.0,
-        };
+    for _ in 0..samples.min(most as usize) {
+        let mut context = shape(stream, &directions);
+        let long = context.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let share = length(stream);
+        // Rounding must not lift a coordinate above the norm, which the member's own bandit would refuse.
+        context.iter_mut().for_each(|x| *x = (*x / long * norm * share).clamp(-norm, norm));
+        let reward = largest * reward(stream, context.iter().sum::<f64>() / norm);
         let part = stream.between(0, parts.len() - 1);
         parts[part].observe(&context, reward).unwrap();
     }
     let mut statistics = parts.pop().unwrap();
     parts.iter().for_each(|part| statistics.merge(part).unwrap());
-    Honest { terms, statistics }
+    (Terms::try_from(terms).unwrap(), statistics)
 }
 
-fn context(stream: &mut Stream, shape: Shape, length: Length, norm: f64, directions: &[Vec<f64>]) -> Vec<f64> {
-    let dimension = directions[0].len();
-    let mut x = match shape {
-        Shape::Full => stream.normals(dimension),
-        Shape::Copies => directions[0].clone(),
-        Shape::Few => directions[stream.between(0, 2)].clone(),
-        Shape::Needle => directions[0].iter().map(|x| x + 1e-8 * stream.normal()).collect(),
-        Shape::Sparse => {
-            let mut x = vec![0.0; dimension];
-            x[stream.between(0, dimension - 1)] = 1.0;
-            x[stream.between(0, dimension - 1)] = stream.normal();
-            x
-        }
-    };
-    let share = match length {
-        Length::Whole => 1.0,
-        Length::Any => stream.uniform(),
-        Length::Decades => libm::pow(10.0, -12.0 * stream.uniform()),
-        Length::Vanishing => libm::pow(10.0, -140.0 - 30.0 * stream.uniform()),
-    };
-    let long = x.iter().map(|x| x * x).sum::<f64>().sqrt();
-    // Rounding must not lift a coordinate above the norm, which the member's own bandit would refuse.
-    x.iter_mut().for_each(|x| *x = (*x / long * norm * share).clamp(-norm, norm));
-    x
-}
-
-fn check_taken(honest: &Honest, story: &dyn Fn() -> String) {
-    let Honest { terms, statistics } = honest;
+fn check_taken(terms: &Terms, statistics: &Statistics, story: &dyn Fn() -> String) {
     let (gram, samples) = (statistics.gram().clone(), statistics.samples());
     let offer = Offer { client: id("m"), ask: Amount::ZERO, gram };
     assert_eq!(terms.check_offer(&offer, samples), Ok(()), "{}: {terms:?}", story());
@@ -133,9 +95,9 @@ fn none_of_a_million_honest_members_is_refused() {
                 900..=994 => stream.between(1, 100),
                 _ => stream.between(100, 5000),
             };
-            let honest = draw(&mut stream, dimension, samples);
-            check_taken(&honest, &|| format!("seed {seed}, member {member}"));
-            most = most.max(honest.statistics.samples());
+            let (terms, statistics) = draw(&mut stream, dimension, samples);
+            check_taken(&terms, &statistics, &|| format!("seed {seed}, member {member}"));
+            most = most.max(statistics.samples());
         }
         most
     });
@@ -148,8 +110,9 @@ fn honest_members_of_high_dimension_are_not_refused() {
         for draw_number in 0..draws {
             let mut stream = Stream::new(dimension as u64, draw_number);
             let samples = stream.between(1, 2 * dimension);
-            let honest = draw(&mut stream, dimension, samples);
-            check_taken(&honest, &|| format!("dimension {dimension}, draw {draw_number}, {samples} samples"));
+            let (terms, statistics) = draw(&mut stream, dimension, samples);
+            let story = || format!("dimension {dimension}, draw {draw_number}, {samples} samples");
+            check_taken(&terms, &statistics, &story);
         }
     }
 }
@@ -165,5 +128,5 @@ fn a_long_sum_whose_rounding_all_goes_one_way_is_not_refused() {
     }
     let most = statistics.samples() as f64 * x * x;
     assert!(statistics.gram().trace() > most * (1.0 + 1e-9), "rounding alone exceeds the bound by a billionth");
-    check_taken(&Honest { terms, statistics }, &|| "equal terms".to_owned());
+    check_taken(&terms, &statistics, &|| "equal terms".to_owned());
 }

@@ -57,6 +57,14 @@ fn opened(mechanism: impl Mechanism + 'static) -> Coordinator {
     coordinator
 }
 
+/// Both have offered one sample of the context 1 and won.
+fn awarded() -> Coordinator {
+    let mut coordinator = opened(Everyone);
+    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
+    coordinator
+}
+
 fn send(coordinator: &mut Coordinator, now: u64, from: &str, request: Request) -> Result<Accepted, Rejection> {
     coordinator.handle(Time(now), Input::Request(id(from), request))
 }

@@ -132,14 +132,6 @@ fn told(coordinator: &mut Coordinator, member: &str) -> Vec<String> {
     notices.collect()
 }
 
-/// Both have offered one sample of the context 1 and won.
-fn awarded() -> Coordinator {
-    let mut coordinator = opened(Everyone);
-    send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
-    send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
-    coordinator
-}
-
 #[test]
 fn the_decision_is_announced_before_its_winners_are_told() {
     let mut coordinator = awarded();

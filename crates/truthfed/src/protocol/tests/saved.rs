@@ -172,12 +172,9 @@ fn bandits_and_members_are_read_only_when_their_parts_belong_together() {
 
 #[test]
 fn a_standing_is_read_only_when_it_is_whole() {
-    let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
-    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
-    send(&mut coordinator, 0, "a", offer("a", 1.0, 1, 5)).unwrap();
-    send(&mut coordinator, 0, "b", offer("b", 1.0, 1, 5)).unwrap();
-    send(&mut coordinator, 0, "a", Request::Deliver(R1, vec![0.1])).unwrap();
-    send(&mut coordinator, 0, "b", Request::Deliver(R1, vec![0.2])).unwrap();
+    let mut coordinator = awarded();
+    send(&mut coordinator, 1, "a", Request::Deliver(R1, vec![0.1])).unwrap();
+    send(&mut coordinator, 1, "b", Request::Deliver(R1, vec![0.2])).unwrap();
     coordinator.revoke(Time(1), &id("b"));
     let standing = coordinator.standing();
     let expected = json!({

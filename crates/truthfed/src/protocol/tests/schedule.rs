@@ -46,8 +46,17 @@ impl Schedule {
                 let member = self.stream.between(0, self.members.len() - 1);
                 self.members[member].sync();
             }
-            4..=6 => self.carry_up(),
-            _ => self.carry_down(),
+            4..=6 => {
+                if let Some((from, request)) = carried(&mut self.stream, &mut self.up) {
+                    // A refusal is an answer too.
+                    let _ = self.coordinator.handle(Time(self.now), Input::Request(from, request));
+                }
+            }
+            _ => {
+                if let Some((to, notice)) = carried(&mut self.stream, &mut self.down) {
+                    self.deliver(&to, notice);
+                }
+            }
         }
         self.drain();
     }
@@ -58,36 +67,6 @@ impl Schedule {
         let member = self.stream.between(0, self.members.len() - 1);
         self.members[member].learn(&context, 1.0).unwrap();
         self.learned += 1;
-    }
-
-    /// Takes a random message: lost, or delivered, or delivered and kept for later.
-    fn carry_up(&mut self) {
-        if self.up.is_empty() {
-            return;
-        }
-        let index = self.stream.between(0, self.up.len() - 1);
-        let (from, request) = self.up[index].clone();
-        if !self.stream.chance(0.3) {
-            self.up.swap_remove(index);
-        }
-        if !self.stream.chance(0.2) {
-            // A refusal is an answer too.
-            let _ = self.coordinator.handle(Time(self.now), Input::Request(from, request));
-        }
-    }
-
-    fn carry_down(&mut self) {
-        if self.down.is_empty() {
-            return;
-        }
-        let index = self.stream.between(0, self.down.len() - 1);
-        let (to, notice) = self.down[index].clone();
-        if !self.stream.chance(0.3) {
-            self.down.swap_remove(index);
-        }
-        if !self.stream.chance(0.2) {
-            self.deliver(&to, notice);
-        }
     }
 
     fn deliver(&mut self, to: &ClientId, notice: Notice) {
@@ -163,6 +142,17 @@ impl Schedule {
             }
         }
     }
+}
+
+/// A random message: lost, or delivered, or delivered and kept for later.
+fn carried<T: Clone>(stream: &mut Stream, messages: &mut Vec<T>) -> Option<T> {
+    let last = messages.len().checked_sub(1)?;
+    let index = stream.between(0, last);
+    let message = messages[index].clone();
+    if !stream.chance(0.3) {
+        messages.swap_remove(index);
+    }
+    (!stream.chance(0.2)).then_some(message)
 }
 
 #[test]
