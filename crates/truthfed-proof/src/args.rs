@@ -84,25 +84,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) only: Vec<Part>,
 
-    /// Agents of each burst
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Plan::default().bursts, value_parser = at_least_two)]
-    pub(crate) agents: Vec<usize>,
-
-    /// Slow and half open connections of an attack
-    #[arg(long, value_name = "N", default_value_t = Plan::default().hostile)]
-    pub(crate) hostile: usize,
-
-    /// How long rounds go on, quiet and under each attack
-    #[arg(long, value_name = "SECONDS", default_value_t = Plan::default().attacked.as_secs())]
-    pub(crate) attacked: u64,
-
-    /// Entries of the long journal
-    #[arg(long, value_name = "N", default_value_t = Plan::default().rows)]
-    pub(crate) rows: u64,
-
-    /// Members of the long journal
-    #[arg(long, value_name = "N", default_value_t = Plan::default().members, value_parser = at_least_two)]
-    pub(crate) members: usize,
+    #[command(flatten)]
+    pub(crate) plan: Plan,
 
     /// Where to make federations, and remove them again; choose the disk to measure
     #[arg(long, value_name = "FOLDER", default_value_os_t = std::env::temp_dir())]
@@ -125,11 +108,4 @@ pub(crate) enum Part {
     Attack,
     /// A long journal: restart and verification
     Ledger,
-}
-
-fn at_least_two(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count @ 2..=10_000) => Ok(count),
-        _ => Err("it must be a number from 2 to 10000".to_owned()),
-    }
 }

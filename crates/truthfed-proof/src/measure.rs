@@ -1,7 +1,7 @@
 //! `truthfed-proof load`: measures a coordinator under load and attack, and compares the figures with their bounds.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::ValueEnum;
 use truthfed_cli::progress::say;
@@ -14,17 +14,10 @@ use truthfed_proof::load::{attack, burst, ledger, machine};
 use crate::args::{LoadArgs, Part};
 
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<Report> {
-    let plan = Plan {
-        bursts: args.agents.clone(),
-        hostile: args.hostile,
-        attacked: Duration::from_secs(args.attacked),
-        rows: args.rows,
-        members: args.members,
-        ..Plan::default()
-    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let place = tempfile::tempdir_in(&args.folder)?;
-    let run = Run { plan, runtime, program: std::env::current_exe()?, place: place.path().to_owned() };
+    let run =
+        Run { plan: args.plan.clone(), runtime, program: std::env::current_exe()?, place: place.path().to_owned() };
     if args.keep {
         say(&format!("federations are left in {}", place.keep().display()));
     }
@@ -48,10 +41,11 @@ struct Run {
 impl Run {
     fn part(&self, part: Part) -> anyhow::Result<Vec<Figure>> {
         match part {
-            Part::Burst => self.plan.bursts.iter().try_fold(Vec::new(), |mut figures, &agents| {
-                figures.extend(self.burst(agents)?);
-                Ok(figures)
-            }),
+            Part::Burst => {
+                let bursts: anyhow::Result<Vec<_>> =
+                    self.plan.bursts.iter().map(|&agents| self.burst(agents)).collect();
+                Ok(bursts?.concat())
+            }
             Part::Attack => self.attack(),
             Part::Ledger => self.ledger(),
         }

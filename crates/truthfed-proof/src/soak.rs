@@ -7,7 +7,7 @@ use serde::Serialize;
 use truthfed_cli::progress::Progress;
 use truthfed_cli::report::{Report, json, table};
 use truthfed_node::digest::{Digest, Hex, Nonce};
-use truthfed_proof::chaos::{Limits, Report as Found, Trace, Violation, many, run as run_seed};
+use truthfed_proof::chaos::{Report as Found, Trace, Violation, many, run as run_seed};
 
 use crate::args::SoakArgs;
 
@@ -37,10 +37,9 @@ struct Object<'a> {
     replay: Option<String>,
 }
 
-/// One seed, from beginning to end.
 fn one(seed: u64, args: &SoakArgs) -> Report {
-    let mut trace = if args.trace { Trace::whole() } else { Trace::new() };
-    let (found, violation) = match run_seed(seed, Limits::default(), &mut trace) {
+    let mut trace = if args.trace { Trace::whole() } else { Trace::default() };
+    let (found, violation) = match run_seed(seed, &mut trace) {
         Ok(found) => (found, None),
         Err(violation) => (Found { seeds: 1, steps: violation.step, ..Found::default() }, Some(violation)),
     };
@@ -75,7 +74,7 @@ fn fresh(args: &SoakArgs) -> Report {
         *shown = done;
         seconds.is_none_or(|seconds| passed < seconds) && args.rounds.is_none_or(|enough| *rounds < enough)
     };
-    let (found, violation) = many(first.., rayon::current_num_threads(), Limits::default(), tell);
+    let (found, violation) = many(first.., rayon::current_num_threads(), tell);
     progress.finish();
     report(first, &found, violation.as_deref(), None, args.json)
 }

@@ -2,9 +2,7 @@
 
 use truthfed_node::agent::{Agent, ChooseError, DecisionId, LearnError};
 
-use crate::chaos::report::{Verdict, breach};
-use crate::chaos::sums::Sums;
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Event, Sums, Verdict, World, breach};
 
 /// Decisions that wait for their reward at one time, at most.
 const WAITING: usize = 3;
@@ -13,7 +11,7 @@ pub(crate) struct Application {
     dimension: usize,
     waiting: Vec<Sample>,
     /// Of everything that was acknowledged.
-    learned: Sums,
+    pub(crate) learned: Sums,
     /// Choices that are still to be made once the faults have stopped.
     pub(crate) left: u64,
 }
@@ -32,15 +30,10 @@ impl Application {
         Application { dimension, waiting: Vec::new(), learned: Sums::zero(dimension), left: 0 }
     }
 
-    pub(crate) fn learned(&self) -> &Sums {
-        &self.learned
-    }
-
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.waiting.iter().any(|sample| sample.is_in_doubt)
     }
 
-    /// Whether it has nothing more to do.
     pub(crate) fn is_done(&self) -> bool {
         self.left == 0 && self.waiting.is_empty()
     }
@@ -49,19 +42,17 @@ impl Application {
 impl World<'_> {
     /// Chooses or learns, if the agent is there.
     pub(crate) fn play(&mut self, member: usize) -> Verdict {
-        let delay = self.dice.between(10, 250) as u64;
-        self.at(delay, Event::Play(member));
+        self.within(10, 250, Event::Play(member));
         let node = &self.members[member];
         if node.agent.is_none() || self.now < node.gone_until {
             return Ok(());
         }
         let waiting = node.application.waiting.len();
         let may_choose = !self.is_calm || node.application.left > 0;
-        match () {
-            () if waiting > 0 && (waiting == WAITING || !may_choose || self.dice.chance(0.7)) => self.learn(member),
-            () if may_choose => self.choose(member),
-            () => Ok(()),
+        if waiting > 0 && (waiting == WAITING || !may_choose || self.dice.chance(0.7)) {
+            return self.learn(member);
         }
+        if may_choose { self.choose(member) } else { Ok(()) }
     }
 
     fn choose(&mut self, member: usize) -> Verdict {

@@ -4,8 +4,7 @@
 use truthfed_node::ledger::{Trust, verify};
 use truthfed_node::store::Sqlite;
 
-use crate::chaos::report::{Breach, Verdict, breach, check};
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Breach, Event, Role, Verdict, World, breach, check};
 
 /// Within this time of the last fault all is well again, beside the lease and the phases of the terms: pauses between
 /// attempts, and the rounds that members still wish for.
@@ -15,28 +14,25 @@ const SAMPLES: u64 = 3;
 
 impl World<'_> {
     /// No more faults: links are whole, disks have room, and everyone is started again.
-    pub(crate) fn calm_down(&mut self) -> Verdict {
+    pub(crate) fn calm_down(&mut self) {
         self.trace.say(self.now, format_args!("the faults stop"));
         self.is_calm = true;
         for parcel in self.net.heal() {
             self.at(1, Event::Arrive(parcel));
         }
         self.site.disk.mend();
-        self.site.disk.set_capacity(None);
-        self.site.is_short = false;
+        self.make_room(None);
         self.site.disk.crash();
         self.site.processes.clear();
         self.at(1, Event::Start);
         for member in 0..self.members.len() {
             self.kill_member(member);
+            self.make_room(Some(member));
             let node = &mut self.members[member];
             node.disk.mend();
-            node.disk.set_capacity(None);
-            (node.is_short, node.gone_until) = (false, 0);
-            node.application.left = SAMPLES;
+            (node.gone_until, node.application.left) = (0, SAMPLES);
             self.at(1, Event::Open(member));
         }
-        Ok(())
     }
 
     /// Everything is well within the stated time, and stays so.
@@ -75,11 +71,11 @@ impl World<'_> {
         let node = &self.members[member];
         let name = node.name();
         let Some(agent) = &node.agent else { return Some(format!("{name} does not run")) };
-        let closed = self.observer.closed();
+        let closed = self.observer.closed;
         match () {
             () if !node.application.is_done() => Some(format!("{name} has not learned everything")),
             () if agent.wants_round() => Some(format!("{name} wishes for a round")),
-            () if node.closed() != closed => Some(format!("{name} is at round {} of {closed}", node.closed())),
+            () if node.closed != closed => Some(format!("{name} is at round {} of {closed}", node.closed)),
             () => None,
         }
     }
@@ -88,7 +84,7 @@ impl World<'_> {
     fn check_earned(&mut self, member: usize) -> Verdict {
         let node = &mut self.members[member];
         let name = node.name();
-        let Some(agent) = node.agent.as_mut().filter(|_| node.role != crate::chaos::Role::Liar) else { return Ok(()) };
+        let Some(agent) = node.agent.as_mut().filter(|_| node.role != Role::Liar) else { return Ok(()) };
         if !self.observer.is_member(&name) {
             return Ok(());
         }

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use truthfed_node::wire::{Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA};
 
-use crate::chaos::message::Request;
-use crate::chaos::plan::Role;
-use crate::chaos::world::World;
+use crate::chaos::network::{self, Request};
+use crate::chaos::{Role, World};
 
 impl World<'_> {
     /// A liar may send something else first.
@@ -50,6 +49,6 @@ impl World<'_> {
             _ => content["moment"][0] = json!(self.dice.between(0, 64) as f64 / 64.0),
         }
         let envelope = self.members[member].membership.signer.seal(schema, &content);
-        Some(Request { id: 0, member, to: honest.to.clone(), body: crate::chaos::message::json(&envelope) })
+        Some(Request { id: 0, member, to: honest.to.clone(), body: network::json(&envelope) })
     }
 }

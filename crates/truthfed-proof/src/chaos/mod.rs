@@ -13,14 +13,10 @@
 mod application;
 mod calm;
 mod coordinator;
-mod disks;
 mod forgery;
 mod invariants;
-mod many;
 mod member;
-mod message;
 mod network;
-mod notary;
 mod plan;
 mod report;
 mod storm;
@@ -30,43 +26,68 @@ mod weather;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use self::many::many;
+use self::application::Application;
+use self::coordinator::Site;
+use self::invariants::Observer;
+use self::member::Node;
+use self::network::{Network, Parcel, Reply, Request, json};
 pub use self::plan::{Plan, Role};
-use self::report::Breach;
+use self::report::{Breach, Verdict, breach, check};
 pub use self::report::{FAULTS, Report, Violation};
+use self::sums::Sums;
 pub use self::trace::Trace;
 pub use self::weather::Weather;
-use self::world::World;
+use self::world::{Event, World};
 
-/// Where a run ends, if its plan does not end it before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Most rounds under faults.
-    pub rounds: u64,
-    /// Most steps under faults.
-    pub steps: u64,
+pub fn run(seed: u64, trace: &mut Trace) -> Result<Report, Box<Violation>> {
+    run_plan(Plan::of(seed), trace)
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { rounds: u64::MAX, steps: 20_000 }
-    }
-}
-
-/// Runs the plan of a seed.
-pub fn run(seed: u64, limits: Limits, trace: &mut Trace) -> Result<Report, Box<Violation>> {
-    run_plan(Plan::of(seed), limits, trace)
-}
-
-pub fn run_plan(plan: Plan, limits: Limits, trace: &mut Trace) -> Result<Report, Box<Violation>> {
+pub fn run_plan(plan: Plan, trace: &mut Trace) -> Result<Report, Box<Violation>> {
     let seed = plan.seed;
     // A panic is how the parts say that something cannot be: a violation as well.
-    let lived = catch_unwind(AssertUnwindSafe(|| World::new(plan, trace).run(limits)));
+    let lived = catch_unwind(AssertUnwindSafe(|| World::new(plan, trace).run()));
     let Breach { invariant, text } = match lived {
         Ok(Ok(report)) => return Ok(report),
         Ok(Err(breach)) => breach,
         Err(panic) => Breach::of_panic(panic.as_ref()),
     };
     Err(Box::new(Violation { invariant, seed, step: trace.steps, text, last: trace.last() }))
+}
+
+/// Runs seeds on that many threads, until there are no more, one is violated, or `told`, which hears from any thread what
+/// a seed came to, says no. What all came to, and the violation of the smallest seed that had one.
+pub fn many(
+    seeds: impl Iterator<Item = u64> + Send,
+    threads: usize,
+    told: impl Fn(&Report) -> bool + Sync,
+) -> (Report, Option<Box<Violation>>) {
+    let (seeds, is_over) = (Mutex::new(seeds), AtomicBool::new(false));
+    let found = Mutex::new((Report::default(), Vec::new()));
+    let work = || {
+        while !is_over.load(Ordering::Relaxed) {
+            let Some(seed) = seeds.lock().expect("a draw does not panic").next() else { break };
+            let outcome = run(seed, &mut Trace::default());
+            if !outcome.as_ref().is_ok_and(&told) {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            let mut found = found.lock().expect("adding does not panic");
+            match outcome {
+                Ok(report) => found.0.add(&report),
+                Err(violation) => found.1.push(violation),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            // Mechanisms price in parallel: here all of it stays on the thread of its seed.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("threads can be had");
+            scope.spawn(move || pool.install(work));
+        }
+    });
+    let (report, violations) = found.into_inner().expect("no thread panicked");
+    (report, violations.into_iter().min_by_key(|violation| violation.seed))
 }

@@ -1,14 +1,87 @@
-//! A network that loses, delays, repeats, reorders, cuts off and holds back.
+//! A network that loses, delays, repeats, reorders, cuts off and holds back, and what crosses it: bytes, as over HTTP.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use crate::chaos::message::{Parcel, Reply, Request};
+use truthfed::protocol::RoundId;
+use truthfed_node::error::Refusal;
+use truthfed_node::wire::{Call, Seen};
+
 use crate::chaos::world::{Event, World};
 
 /// Old messages that may come again.
 const HISTORY: usize = 64;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// Names it for whoever waits for the reply; 0 when nobody does.
+    pub(crate) id: u64,
+    /// Who sends it: told by its certificate.
+    pub(crate) member: usize,
+    pub(crate) to: Call,
+    /// What is sent there: the body of the call, unless somebody lies.
+    pub(crate) body: String,
+}
+
+impl Request {
+    /// An honest one.
+    pub(crate) fn of(id: u64, member: usize, call: &Call) -> Request {
+        let body = String::from_utf8(call.message().body.into()).expect("messages are text");
+        Request { id, member, to: call.clone(), body }
+    }
+
+    pub(crate) fn call(&self) -> Result<Call, Refusal> {
+        self.to.with_body(self.body.as_bytes())
+    }
+
+    pub(crate) fn readdressed(&self, round: RoundId) -> Request {
+        let to = match self.to.clone() {
+            Call::Offer(_, offer) => Call::Offer(round, offer),
+            Call::Decline(_) => Call::Decline(round),
+            Call::Deliver(_, delivery) => Call::Deliver(round, delivery),
+            other => other,
+        };
+        Request { id: 0, to, ..self.clone() }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.to, self.to.round()) {
+            (Call::View(Seen { after: Some(after), .. }), _) => write!(f, "View after {after}"),
+            (call, Some(round)) => write!(f, "{} {round}", call.name()),
+            (call, None) => write!(f, "{}", call.name()),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) request: Arc<Request>,
+    pub(crate) outcome: Result<String, String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Parcel {
+    Request(Arc<Request>),
+    Reply(Reply),
+}
+
+impl Parcel {
+    /// At whose end of the network it is.
+    pub(crate) fn member(&self) -> usize {
+        match self {
+            Parcel::Request(request) => request.member,
+            Parcel::Reply(reply) => reply.request.member,
+        }
+    }
+}
+
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("messages are JSON")
+}
 
 /// The links between members and the coordinator, and what was said on them.
 #[derive(Debug, Default)]
@@ -24,7 +97,6 @@ struct Link {
     up_cut: u64,
     /// Replies are lost until then.
     down_cut: u64,
-    /// Everything is held back until then.
     clogged: u64,
     held: Vec<Parcel>,
 }
@@ -34,7 +106,6 @@ impl Network {
         Network { links: (0..members).map(|_| Link::default()).collect(), ..Network::default() }
     }
 
-    /// What was said lately.
     pub(crate) fn heard(&self) -> impl Iterator<Item = &Request> {
         self.requests.iter().map(AsRef::as_ref)
     }
@@ -50,16 +121,12 @@ impl Network {
 impl World<'_> {
     /// Sends something, and perhaps more than once.
     pub(crate) fn send(&mut self, parcel: Parcel) {
-        self.remember(&parcel);
-        self.maybe_repeat(&parcel);
-        self.transmit(parcel);
-    }
-
-    fn remember(&mut self, parcel: &Parcel) {
-        match parcel {
+        match &parcel {
             Parcel::Request(request) => push(&mut self.net.requests, request.clone()),
             Parcel::Reply(reply) => push(&mut self.net.replies, reply.clone()),
         }
+        self.maybe_repeat(&parcel);
+        self.transmit(parcel);
     }
 
     fn maybe_repeat(&mut self, parcel: &Parcel) {
@@ -68,8 +135,7 @@ impl World<'_> {
             && self.dice.chance(weather.replay)
         {
             self.count("message-repeated");
-            let later = self.dice.between(1, 3000) as u64;
-            self.at(later, Event::Arrive(parcel.clone()));
+            self.within(1, 3000, Event::Arrive(parcel.clone()));
         }
         if self.dice.chance(weather.readdress) {
             self.readdress();
@@ -85,8 +151,7 @@ impl World<'_> {
         }
         let readdressed = Arc::new(old[self.dice.between(0, old.len() - 1)].readdressed(round));
         self.count("message-readdressed");
-        let later = self.dice.between(1, 200) as u64;
-        self.at(later, Event::Arrive(Parcel::Request(readdressed)));
+        self.within(1, 200, Event::Arrive(Parcel::Request(readdressed)));
     }
 
     fn transmit(&mut self, parcel: Parcel) {
@@ -110,7 +175,6 @@ impl World<'_> {
         self.at(delay, Event::Arrive(parcel));
     }
 
-    /// Cuts one direction of a link.
     pub(crate) fn cut(&mut self, member: usize) {
         let until = self.now + self.dice.between(100, 4000) as u64;
         let link = &mut self.net.links[member];
@@ -130,8 +194,7 @@ impl World<'_> {
     /// Lets go what a link held back, in any order.
     pub(crate) fn unclog(&mut self, member: usize) {
         for parcel in std::mem::take(&mut self.net.links[member].held) {
-            let delay = self.dice.between(1, 50) as u64;
-            self.at(delay, Event::Arrive(parcel));
+            self.within(1, 50, Event::Arrive(parcel));
         }
     }
 

@@ -12,9 +12,7 @@ use crate::chaos::weather::Weather;
 /// Who is who, what was agreed on, and how bad the weather will be.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Gives all of it, and the run.
     pub seed: u64,
-    /// What the federation agreed on.
     pub agreement: Agreement,
     /// How the members behave, those that come later last.
     pub roles: Vec<Role>,
@@ -22,15 +20,12 @@ pub struct Plan {
     pub founders: usize,
     /// What taking part costs each, in units.
     pub costs: Vec<i64>,
-    /// How long the coordinator's lease lasts.
     pub lease_ms: u64,
     /// After so many rounds the faults stop.
     pub rounds: u64,
-    /// Which faults there are, and how many.
     pub weather: Weather,
 }
 
-/// How a member behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Asks its cost.
@@ -67,7 +62,9 @@ impl Plan {
 }
 
 fn agreement(dice: &mut Stream) -> Agreement {
-    let mechanism = mechanism(dice);
+    // Any of the catalog, the default more often than the others.
+    let names = [catalog::names(), vec![catalog::DEFAULT; 2]].concat();
+    let mechanism = MechanismSetting::named(dice.pick(&names)).expect("the catalog has its own names");
     let coverage = match dice.chance(0.15) {
         true => CoverageSetting::Rule("monopoly-free".to_owned()),
         false => CoverageSetting::Ratio(dice.pick(&[0.01, 0.3, 0.5, 0.7, 0.9, 1.0])),
@@ -86,12 +83,6 @@ fn agreement(dice: &mut Stream) -> Agreement {
         ..RawTerms::default()
     };
     Agreement::try_from(document).expect("all of these terms are valid")
-}
-
-/// Any mechanism of the catalog, the default more often than the others.
-fn mechanism(dice: &mut Stream) -> MechanismSetting {
-    let names = [catalog::names(), vec![catalog::DEFAULT; 2]].concat();
-    MechanismSetting::named(dice.pick(&names)).expect("the catalog has its own names")
 }
 
 #[cfg(test)]

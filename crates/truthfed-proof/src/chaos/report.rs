@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Serialize;
 
@@ -49,9 +48,7 @@ pub struct Report {
     /// Rounds that ended without an auction.
     pub aborted: u64,
     pub steps: u64,
-    /// Virtual time, in milliseconds.
     pub virtual_ms: u64,
-    /// Faults that were injected, by kind.
     pub faults: BTreeMap<&'static str, u64>,
 }
 
@@ -75,24 +72,17 @@ impl Report {
 
 /// What should never happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error(
+    "{}{invariant} is violated in step {step} of seed {seed}: {text}",
+    .last.iter().map(|line| format!("{line}\n")).collect::<String>()
+)]
 pub struct Violation {
-    /// What does not hold.
     pub invariant: &'static str,
     /// The seed that gives the run again.
     pub seed: u64,
-    /// After how many steps.
     pub step: u64,
     pub text: String,
-    /// What happened last.
     pub last: Vec<String>,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Violation { invariant, seed, step, text, last } = self;
-        last.iter().try_for_each(|line| writeln!(f, "{line}"))?;
-        write!(f, "{invariant} is violated in step {step} of seed {seed}: {text}")
-    }
 }
 
 /// A violation before it is known where it happened.
@@ -111,15 +101,12 @@ impl Breach {
     }
 }
 
-/// Whether all is well.
 pub(crate) type Verdict<T = ()> = Result<T, Breach>;
 
-/// That something does not hold.
 pub(crate) fn breach<T>(invariant: &'static str, text: impl Into<String>) -> Verdict<T> {
     Err(Breach { invariant, text: text.into() })
 }
 
-/// Something that has to hold.
 pub(crate) fn check(holds: bool, invariant: &'static str, text: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { breach(invariant, text()) }
 }

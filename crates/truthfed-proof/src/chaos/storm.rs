@@ -2,50 +2,38 @@
 
 use truthfed_node::engine::Command;
 
-use crate::chaos::member::Node;
-use crate::chaos::report::Verdict;
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Event, Node, World};
+use crate::disk::{Disk, Fault, Lasts, Operation, Plan};
+
+/// Time between two moments at which the weather may strike.
+const STORM_MS: (usize, usize) = (20, 200);
 
 impl World<'_> {
     /// A moment at which anything may strike.
-    pub(crate) fn storm(&mut self) -> Verdict {
+    pub(crate) fn storm(&mut self) {
         if self.is_calm {
-            return Ok(());
+            return;
         }
-        self.next_storm();
+        self.within(STORM_MS.0, STORM_MS.1, Event::Storm);
         let weather = self.weather();
         let member = self.dice.between(0, self.members.len() - 1);
-        if self.dice.chance(weather.cut) {
-            self.cut(member);
+        let strikes: [(f64, fn(&mut Self, usize)); 10] = [
+            (weather.cut, Self::cut),
+            (weather.clog, Self::clog),
+            (weather.gone, Self::go_away),
+            (weather.member_full, |world, member| world.fill(Some(member))),
+            (weather.member_kill, Self::kill_member),
+            (weather.full, |world, _| world.fill(None)),
+            (weather.clock, |world, _| world.jump()),
+            (weather.enrol, |world, _| world.enrol()),
+            (weather.revoke, Self::revoke),
+            (weather.pause, |world, _| world.pause()),
+        ];
+        for (chance, strike) in strikes {
+            if self.dice.chance(chance) {
+                strike(self, member);
+            }
         }
-        if self.dice.chance(weather.clog) {
-            self.clog(member);
-        }
-        if self.dice.chance(weather.gone) {
-            self.go_away(member);
-        }
-        if self.dice.chance(weather.member_full) {
-            self.fill_member(member);
-        }
-        if self.dice.chance(weather.member_kill) {
-            self.kill_member(member);
-        }
-        if self.dice.chance(weather.full) {
-            self.fill();
-        }
-        if self.dice.chance(weather.clock) {
-            self.jump();
-        }
-        if self.dice.chance(weather.enrol) {
-            self.enrol();
-        }
-        if self.dice.chance(weather.revoke) {
-            self.revoke(member);
-        }
-        if self.dice.chance(weather.pause) {
-            self.pause();
-        }
-        Ok(())
     }
 
     fn go_away(&mut self, member: usize) {
@@ -55,24 +43,33 @@ impl World<'_> {
         self.trace.say(self.now, format_args!("{} is gone until {until}", self.members[member].name()));
     }
 
-    fn fill_member(&mut self, member: usize) {
-        let room = self.dice.between(0, 30_000) as u64;
-        let node = &mut self.members[member];
-        node.disk.set_capacity(Some(node.disk.used() + room));
-        node.is_short = true;
-        self.count("member-disk-full");
-        let lasts = self.dice.between(100, 2000) as u64;
-        self.at(lasts, Event::MakeRoomAt(member));
+    /// Leaves little room on the disk of a member, or else the coordinator's.
+    fn fill(&mut self, whose: Option<usize>) {
+        let (most, fault) =
+            if whose.is_some() { (30_000, "member-disk-full") } else { (60_000, "coordinator-disk-full") };
+        let room = self.dice.between(0, most) as u64;
+        let (disk, is_short) = self.disk(whose);
+        disk.set_capacity(Some(disk.used() + room));
+        *is_short = true;
+        self.count(fault);
+        self.within(100, 2000, Event::MakeRoom(whose));
     }
 
-    fn fill(&mut self) {
-        let room = self.dice.between(0, 60_000) as u64;
-        let disk = &self.site.disk;
-        disk.set_capacity(Some(disk.used() + room));
-        self.site.is_short = true;
-        self.count("coordinator-disk-full");
-        let lasts = self.dice.between(100, 2000) as u64;
-        self.at(lasts, Event::MakeRoom);
+    pub(crate) fn make_room(&mut self, whose: Option<usize>) {
+        let (disk, is_short) = self.disk(whose);
+        disk.set_capacity(None);
+        *is_short = false;
+    }
+
+    /// A disk, and whether its room is short.
+    fn disk(&mut self, whose: Option<usize>) -> (&Disk, &mut bool) {
+        match whose {
+            Some(member) => {
+                let node = &mut self.members[member];
+                (&node.disk, &mut node.is_short)
+            }
+            None => (&self.site.disk, &mut self.site.is_short),
+        }
     }
 
     /// The monotonic clock jumps ahead, as in a machine that slept; the wall clock jumps either way.
@@ -105,5 +102,34 @@ impl World<'_> {
             self.trace.say(self.now, format_args!("{name} is to be revoked"));
             self.operate(Command::revoke(name));
         }
+    }
+
+    /// Lets something go wrong with the disk of a member, or else the coordinator's, within so many steps. It is counted
+    /// unless it ends everything, which is counted when it does.
+    pub(crate) fn plan_fault(&mut self, whose: Option<usize>, within: usize) -> Fault {
+        let (name, kind) = match whose {
+            Some(member) => (self.members[member].name().to_string(), "member-disk-failed"),
+            None => ("the coordinator".to_owned(), "coordinator-disk-failed"),
+        };
+        let after = self.dice.between(0, within) as u64;
+        let fault = disk_fault(self.dice.uniform());
+        if !matches!(fault, Fault::PowerLoss | Fault::Crash) {
+            self.count(kind);
+        }
+        self.trace.say(self.now, format_args!("the disk of {name} meets {fault:?} after {after} steps"));
+        self.disk(whose).0.plan(Plan { after, fault });
+        fault
+    }
+}
+
+fn disk_fault(chance: f64) -> Fault {
+    match chance {
+        x if x < 0.35 => Fault::PowerLoss,
+        x if x < 0.6 => Fault::Crash,
+        x if x < 0.65 => Fault::Full(Lasts::Once),
+        x if x < 0.75 => Fault::Failure(Operation::Any, Lasts::Once),
+        x if x < 0.85 => Fault::Failure(Operation::Sync, Lasts::Once),
+        x if x < 0.95 => Fault::Failure(Operation::Any, Lasts::ForEver),
+        _ => Fault::Failure(Operation::Read, Lasts::Once),
     }
 }

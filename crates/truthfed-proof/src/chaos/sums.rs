@@ -35,11 +35,6 @@ impl Sums {
         Some(Sums { samples: samples as i64, gram: gram?, moment: moment? })
     }
 
-    /// Of statistics; none if no samples have them.
-    pub(crate) fn of(statistics: &Statistics) -> Option<Sums> {
-        Sums::of_parts(statistics.gram(), statistics.moment(), statistics.samples())
-    }
-
     /// Adds others, or takes them away with a factor of -1.
     pub(crate) fn add(&mut self, other: &Sums, factor: i64) {
         self.samples += factor * other.samples;
@@ -48,11 +43,6 @@ impl Sums {
         };
         both(&mut self.gram, &other.gram);
         both(&mut self.moment, &other.moment);
-    }
-
-    pub(crate) fn less(mut self, other: &Sums) -> Sums {
-        self.add(other, -1);
-        self
     }
 
     pub(crate) fn gram(&self) -> Gram {

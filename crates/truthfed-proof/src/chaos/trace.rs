@@ -9,7 +9,8 @@ use truthfed_node::digest::{Digest, Hex};
 /// Lines that are kept to be shown with a violation.
 const LAST: usize = 60;
 
-/// A readable record of a run. The same seed gives the same lines, and so the same hash.
+/// A readable record of a run. The same seed gives the same lines, and so the same hash. By default
+/// it keeps the last lines only.
 #[derive(Debug, Default)]
 pub struct Trace {
     hasher: Sha256,
@@ -20,12 +21,6 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Keeps the last lines only.
-    pub fn new() -> Trace {
-        Trace::default()
-    }
-
-    /// Keeps every line.
     pub fn whole() -> Trace {
         Trace { is_whole: true, ..Trace::default() }
     }
@@ -40,7 +35,6 @@ impl Trace {
         self.lines.push_back(line);
     }
 
-    /// The lines that are kept, in order.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)
     }
@@ -49,7 +43,6 @@ impl Trace {
         self.lines.iter().skip(self.lines.len().saturating_sub(LAST)).cloned().collect()
     }
 
-    /// Over all lines so far.
     pub fn hash(&self) -> Digest {
         Hex(self.hasher.clone().finalize().into())
     }

@@ -3,10 +3,9 @@
 
 use truthfed::generate::Stream;
 
-/// Chances, each in [0, 1]: of a message, of a transaction, or of a moment of bad weather.
+/// Chances, each in [0, 1]: of a message, of a transaction, or of a moment of bad weather. By default there are no faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Weather {
-    /// A message is lost.
     pub loss: f64,
     /// A message comes again, some time later.
     pub replay: f64,
@@ -14,7 +13,6 @@ pub struct Weather {
     pub readdress: f64,
     /// An old reply takes the place of a new one.
     pub stale: f64,
-    /// A message takes long.
     pub late: f64,
     /// One direction of a link is cut for a while.
     pub cut: f64,
@@ -28,7 +26,6 @@ pub struct Weather {
     pub disk: f64,
     /// The coordinator's disk is full for a while.
     pub full: f64,
-    /// A recovery is disturbed.
     pub recovery: f64,
     /// The coordinator is held up until another one has taken over.
     pub pause: f64,
@@ -42,26 +39,19 @@ pub struct Weather {
     pub member_full: f64,
     /// A member is gone for long.
     pub gone: f64,
-    /// A liar lies.
     pub lie: f64,
     /// A member repeats itself many times.
     pub flood: f64,
-    /// A member is revoked.
     pub revoke: f64,
     /// A member that was not there from the beginning comes.
     pub enrol: f64,
 }
 
 impl Weather {
-    /// Without any fault.
-    pub fn calm() -> Weather {
-        Weather::default()
-    }
-
     /// The weather of one run; now and then there are no faults at all.
     pub(crate) fn draw(dice: &mut Stream) -> Weather {
         if dice.chance(0.03) {
-            return Weather::calm();
+            return Weather::default();
         }
         let mut up_to = |most: f64| if dice.chance(0.45) { 0.0 } else { dice.uniform() * most };
         Weather {

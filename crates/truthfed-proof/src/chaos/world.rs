@@ -3,49 +3,32 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
-use truthfed_node::agent::Membership;
 use truthfed_node::digest::Digest;
 use truthfed_node::signature::Signer;
+use truthfed_node::testing::{Federation, id};
 
-use crate::chaos::Limits;
-use crate::chaos::coordinator::Site;
-use crate::chaos::invariants::Observer;
-use crate::chaos::member::Node;
-use crate::chaos::message::Parcel;
-use crate::chaos::network::Network;
-use crate::chaos::plan::Plan;
-use crate::chaos::report::{Report, Verdict};
-use crate::chaos::trace::Trace;
-use crate::chaos::weather::Weather;
+use crate::chaos::{Network, Node, Observer, Parcel, Plan, Report, Request, Site, Trace, Verdict, Weather};
 
-/// Time between two moments at which the weather may strike.
-const STORM_MS: (usize, usize) = (20, 200);
+/// After so many steps the faults stop, however few rounds there were.
+const MAX_STEPS: u64 = 20_000;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Arrive(Parcel),
-    /// A coordinator is started, unless one is at work.
+    /// A coordinator is started, unless one is at work that is not held up.
     Start,
-    /// A second coordinator is started though there is one.
-    TakeOver,
-    /// A coordinator has something to do.
     Work(u64),
-    /// A coordinator that was held up goes on.
     Resume(u64),
-    /// A coordinator's disk has room again.
-    MakeRoom,
+    /// The disk of a member, or else the coordinator's, has room again.
+    MakeRoom(Option<usize>),
     Open(usize),
     /// A member looks what there is to do.
     Look(usize),
-    /// A member gives up waiting for a reply.
     GiveUp(usize, u64),
-    /// A member's application chooses or learns.
     Play(usize),
-    /// A member's disk has room again.
-    MakeRoomAt(usize),
     Unclog(usize),
-    /// The weather may strike.
     Storm,
 }
 
@@ -61,33 +44,29 @@ pub(crate) struct World<'a> {
     pub(crate) observer: Observer,
     pub(crate) trace: &'a mut Trace,
     pub(crate) report: Report,
-    /// The faults have stopped.
     pub(crate) is_calm: bool,
 }
 
 impl<'a> World<'a> {
-    /// As the plan has it, before anything happened.
     pub(crate) fn new(plan: Plan, trace: &'a mut Trace) -> World<'a> {
         let seed = plan.seed;
-        let coordinator = Signer::from_seed(key(seed, 0));
-        let federation = Digest::of(&seed.to_be_bytes());
-        let membership = |number: usize| Membership {
-            federation,
-            member: format!("m{number}").parse().expect("a short name"),
-            coordinator: coordinator.public(),
+        let names: Vec<ClientId> = (0..plan.roles.len()).map(|number| id(&format!("m{number}"))).collect();
+        let federation = Federation {
+            id: Digest::of(&seed.to_be_bytes()),
             agreement: plan.agreement.clone(),
-            signer: Signer::from_seed(key(seed, 1 + number as u64)),
+            coordinator: signer(seed, 0),
+            members: names.iter().cloned().zip((1..).map(|number| signer(seed, number))).collect(),
         };
-        let members: Vec<Node> =
-            (0..plan.roles.len()).map(|number| Node::new(&plan, number, membership(number))).collect();
-        let observer = Observer::new(federation, coordinator.public(), &plan.agreement);
+        let node = |(number, name)| Node::new(&plan, number, federation.membership(name));
+        let members: Vec<Node> = names.iter().enumerate().map(node).collect();
+        let observer = Observer::new(federation.id, federation.coordinator.public(), &plan.agreement);
         World {
             dice: Stream::new(seed, 2),
             now: 0,
             agenda: BTreeMap::new(),
             sequence: 0,
             net: Network::new(members.len()),
-            site: Site::new(seed, federation, coordinator),
+            site: Site::new(seed, federation),
             members,
             observer,
             trace,
@@ -98,25 +77,24 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end: faults, then none, then everything must be well.
-    pub(crate) fn run(mut self, limits: Limits) -> Verdict<Report> {
-        self.live(limits)?;
+    pub(crate) fn run(mut self) -> Verdict<Report> {
+        self.live()?;
         (self.report.steps, self.report.virtual_ms) = (self.trace.steps, self.now);
         (self.report.settled, self.report.aborted) = (self.observer.settled, self.observer.aborted);
         Ok(self.report)
     }
 
-    fn live(&mut self, limits: Limits) -> Verdict {
-        let rounds = self.plan.rounds.min(limits.rounds);
+    fn live(&mut self) -> Verdict {
         self.at(0, Event::Start);
         for member in 0..self.members.len() {
             self.at(1 + member as u64, Event::Open(member));
             self.at(20, Event::Play(member));
         }
         self.at(100, Event::Storm);
-        while self.observer.rounds() < rounds && self.trace.steps < limits.steps {
+        while self.observer.rounds() < self.plan.rounds && self.trace.steps < MAX_STEPS {
             self.happen()?;
         }
-        self.calm_down()?;
+        self.calm_down();
         self.converge()
     }
 
@@ -126,32 +104,20 @@ impl<'a> World<'a> {
         self.now = time;
         self.trace.steps += 1;
         match event {
-            Event::Arrive(Parcel::Request(request)) => self.arrive(&request),
-            Event::Arrive(Parcel::Reply(reply)) => self.hear(reply),
-            Event::Start => self.start_coordinator(false),
-            Event::TakeOver => self.start_coordinator(true),
-            Event::Work(number) => self.work(number),
-            Event::Resume(number) => self.resume(number),
-            Event::MakeRoom => {
-                self.site.disk.set_capacity(None);
-                self.site.is_short = false;
-                Ok(())
-            }
-            Event::Open(member) => self.open_member(member),
-            Event::Look(member) => self.look(member),
-            Event::GiveUp(member, id) => self.give_up(member, id),
-            Event::Play(member) => self.play(member),
-            Event::MakeRoomAt(member) => {
-                self.members[member].disk.set_capacity(None);
-                self.members[member].is_short = false;
-                Ok(())
-            }
-            Event::Unclog(member) => {
-                self.unclog(member);
-                Ok(())
-            }
+            Event::Arrive(Parcel::Request(request)) => self.arrive(&request)?,
+            Event::Arrive(Parcel::Reply(reply)) => self.hear(reply)?,
+            Event::Start => self.start_coordinator()?,
+            Event::Work(number) => self.work(number)?,
+            Event::Resume(number) => self.resume(number)?,
+            Event::Open(member) => self.open_member(member)?,
+            Event::Look(member) => self.look(member)?,
+            Event::GiveUp(member, id) => self.give_up(member, id)?,
+            Event::Play(member) => self.play(member)?,
+            Event::MakeRoom(whose) => self.make_room(whose),
+            Event::Unclog(member) => self.unclog(member),
             Event::Storm => self.storm(),
         }
+        Ok(())
     }
 
     pub(crate) fn at(&mut self, delay: u64, event: Event) {
@@ -159,14 +125,14 @@ impl<'a> World<'a> {
         self.agenda.insert((self.now + delay, self.sequence), event);
     }
 
-    /// The next moment of bad weather.
-    pub(crate) fn next_storm(&mut self) {
-        let delay = self.dice.between(STORM_MS.0, STORM_MS.1) as u64;
-        self.at(delay, Event::Storm);
+    /// Something happens after so many milliseconds, at least and at most.
+    pub(crate) fn within(&mut self, least: usize, most: usize, event: Event) {
+        let delay = self.dice.between(least, most) as u64;
+        self.at(delay, event);
     }
 
     pub(crate) fn weather(&self) -> Weather {
-        if self.is_calm { Weather::calm() } else { self.plan.weather }
+        if self.is_calm { Weather::default() } else { self.plan.weather }
     }
 
     pub(crate) fn count(&mut self, fault: &'static str) {
@@ -175,14 +141,13 @@ impl<'a> World<'a> {
     }
 
     /// A parcel that says something to the coordinator.
-    pub(crate) fn request(&mut self, request: crate::chaos::message::Request) {
+    pub(crate) fn request(&mut self, request: Request) {
         let name = self.members[request.member].name();
         self.trace.say(self.now, format_args!("{name} sends {request}"));
         self.send(Parcel::Request(Arc::new(request)));
     }
 }
 
-/// The bytes a key is made of.
-fn key(seed: u64, number: u64) -> [u8; 32] {
-    Digest::of_parts([seed.to_be_bytes().as_slice(), &number.to_be_bytes()]).0
+fn signer(seed: u64, number: u64) -> Signer {
+    Signer::from_seed(Digest::of_parts([seed.to_be_bytes().as_slice(), &number.to_be_bytes()]).0)
 }

@@ -8,7 +8,6 @@ use crate::disk::fate::{Fate, Fates};
 /// What is written at once, at best.
 pub(crate) const SECTOR: usize = 512;
 
-/// A file's bytes.
 #[derive(Default)]
 pub(crate) struct Content {
     now: Vec<u8>,
@@ -108,7 +107,7 @@ fn tear(file: &mut Vec<u8>, offset: usize, bytes: &[u8], fates: &mut Fates<'_>) 
     if sectors.contains(&first_lost) && fates.coin() {
         let whole = first_lost * SECTOR..(first_lost + 1) * SECTOR;
         let own = whole.start.max(offset)..whole.end.min(end);
-        damage(file, if fates.is_powersafe() { own } else { whole }, fates);
+        damage(file, if fates.is_powersafe { own } else { whole }, fates);
     }
 }
 

@@ -9,19 +9,15 @@ const MOODS: [(u32, u32, u32); 6] = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1),
 /// Counts over the life of a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Losses of power.
     pub losses: u64,
-    /// Syncs that succeeded.
     pub syncs: u64,
     /// Changes that were not synced and survived.
     pub kept: u64,
-    /// Those that did not.
     pub dropped: u64,
     /// Writes that survived in part.
     pub torn: u64,
 }
 
-/// Of one change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Kept,
@@ -34,7 +30,8 @@ pub(crate) struct Fates<'a> {
     random: &'a mut ChaCha8Rng,
     statistics: &'a mut Statistics,
     mood: (u32, u32, u32),
-    is_powersafe: bool,
+    /// Whether no write damages the bytes beside it.
+    pub(crate) is_powersafe: bool,
 }
 
 impl<'a> Fates<'a> {
@@ -57,11 +54,6 @@ impl<'a> Fates<'a> {
             self.statistics.torn += 1;
             Fate::Torn
         }
-    }
-
-    /// Whether no write damages the bytes beside it.
-    pub(crate) fn is_powersafe(&self) -> bool {
-        self.is_powersafe
     }
 
     pub(crate) fn coin(&mut self) -> bool {

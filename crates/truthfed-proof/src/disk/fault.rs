@@ -9,7 +9,6 @@ pub struct Plan {
     pub fault: Fault,
 }
 
-/// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The power is lost in the middle of the step. Every call fails until [`crate::disk::Disk::restart`].
@@ -22,24 +21,19 @@ pub enum Fault {
     Failure(Operation, Lasts),
 }
 
-/// How long something goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lasts {
-    /// For one step.
     Once,
     /// Until [`crate::disk::Disk::mend`], or for a full disk [`crate::disk::Disk::set_capacity`].
     ForEver,
 }
 
-/// What the medium can fail at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Read,
-    /// A write to a file.
     Write,
     /// The creation, truncation or deletion of a file.
     Change,
-    /// A sync of a file or the folder.
     Sync,
     /// Any of these but a read.
     Any,
@@ -48,28 +42,16 @@ pub enum Operation {
 /// Plans, and the steps that bring them about.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    steps: u64,
-    reads: u64,
+    pub(crate) steps: u64,
+    pub(crate) reads: u64,
     /// With the number of the step, or read, from which on each is due.
-    plans: Vec<(u64, Fault)>,
+    pub(crate) plans: Vec<(u64, Fault)>,
 }
 
 impl Faults {
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    pub(crate) fn reads(&self) -> u64 {
-        self.reads
-    }
-
     pub(crate) fn add(&mut self, Plan { after, fault }: Plan) {
         let count = if fault.is_of(Operation::Read) { self.reads } else { self.steps };
         self.plans.push((count + after + 1, fault));
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.plans.clear();
     }
 
     /// Counts a step, and says what goes wrong with it.

@@ -7,7 +7,6 @@ use crate::disk::fate::{Fate, Fates};
 /// A file, whatever its name.
 pub(crate) type FileId = u64;
 
-/// The one folder of a disk.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
     now: BTreeMap<String, FileId>,

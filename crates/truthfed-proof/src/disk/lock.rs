@@ -1,4 +1,4 @@
-//! Locks between those who have one file open: the five levels of a database file.
+//! Locks between those who have one file open: the five levels of a database file, and those on shared memory.
 
 use std::ffi::c_int;
 
@@ -34,6 +34,30 @@ impl Level {
             Level::Exclusive if others == Level::Shared => Level::Pending,
             _ => self,
         }
+    }
+}
+
+/// Which of the locks on shared memory somebody holds, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Held {
+    pub(crate) shared: u8,
+    pub(crate) exclusive: u8,
+}
+
+impl Held {
+    /// Takes locks for reading unless somebody else writes, or for writing unless somebody else has them. Whether it did.
+    pub(crate) fn take(&mut self, mask: u8, is_exclusive: bool, mut others: impl Iterator<Item = Held>) -> bool {
+        let in_the_way = |other: Held| if is_exclusive { other.exclusive | other.shared } else { other.exclusive };
+        let is_free = !others.any(|other| in_the_way(other) & mask != 0);
+        if is_free {
+            *(if is_exclusive { &mut self.exclusive } else { &mut self.shared }) |= mask;
+        }
+        is_free
+    }
+
+    pub(crate) fn release(&mut self, mask: u8) {
+        self.shared &= !mask;
+        self.exclusive &= !mask;
     }
 }
 

@@ -31,7 +31,6 @@ mod fault;
 mod folder;
 mod lock;
 mod machine;
-mod shared_memory;
 mod vfs;
 
 use std::path::PathBuf;
@@ -73,12 +72,10 @@ impl Disk {
         self.boot().name().to_owned()
     }
 
-    /// The path of a file on this disk.
     pub fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(self.machine().path(name))
     }
 
-    /// The clock, in milliseconds since 1970.
     pub fn clock_ms(&self) -> i64 {
         self.machine().clock_us.div_euclid(1000)
     }
@@ -90,22 +87,20 @@ impl Disk {
 
     /// Writes, truncations, syncs, deletions and creations so far, whether they succeeded or not.
     pub fn steps(&self) -> u64 {
-        self.machine().faults.steps()
+        self.machine().faults.steps
     }
 
-    /// Reads so far.
     pub fn reads(&self) -> u64 {
-        self.machine().faults.reads()
+        self.machine().faults.reads
     }
 
-    /// Lets something go wrong later.
     pub fn plan(&self, plan: Plan) {
         self.machine().faults.add(plan);
     }
 
     /// Nothing goes wrong any more: plans are forgotten, and failures that last are over.
     pub fn mend(&self) {
-        self.machine().faults.clear();
+        self.machine().faults.plans.clear();
     }
 
     /// How many bytes all files together may have; no limit without one. Above it nothing can grow.
@@ -113,7 +108,6 @@ impl Disk {
         self.machine().capacity = bytes;
     }
 
-    /// The bytes that all files together have.
     pub fn used(&self) -> u64 {
         self.machine().used()
     }
@@ -132,19 +126,18 @@ impl Disk {
 
     /// Whether the power was lost by a [`Plan`], and [`Disk::restart`] was not called since.
     pub fn is_off(&self) -> bool {
-        self.machine().boot != self.boot().number()
+        self.machine().boot != self.boot().number
     }
 
     /// The power comes back, if it was lost by a [`Plan`].
     pub fn restart(&self) {
         let number = self.machine().boot;
         let mut boot = self.boot.lock().expect("nothing panics while it holds the lock");
-        if boot.number() != number {
+        if boot.number != number {
             *boot = Boot::new(self.machine.clone(), number);
         }
     }
 
-    /// The files as programs see them, by name.
     pub fn files(&self) -> Vec<(String, Vec<u8>)> {
         self.machine().files()
     }

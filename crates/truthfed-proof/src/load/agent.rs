@@ -18,9 +18,10 @@ use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::federation::Bundle;
 use truthfed_node::ledger::receipts;
 use truthfed_node::net::{Client, ClientLimits, Connect, client_tls};
+use truthfed_node::testing::Data;
 use truthfed_node::wire::{
-    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, Phase, RECEIPT_SCHEMA,
-    ReceiptContent, ReceiptKind, ReceiptReply, Reply, Seen, StatementReply, View, commitment,
+    Call, Context, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind,
+    ReceiptReply, Reply, Seen, StatementReply, View,
 };
 
 /// Longest wait for anything.
@@ -32,12 +33,10 @@ const SAMPLES: usize = 20;
 /// Highest ask, in micro-units.
 const MOST_ASKED: f64 = 100e6;
 
-/// Connects from a given address.
 #[derive(Debug, Clone, Copy)]
 pub struct From(pub Ipv4Addr);
 
 impl From {
-    /// A connection to an address.
     pub async fn reach(self, to: SocketAddr) -> io::Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((self.0, 0).into())?;
@@ -65,23 +64,14 @@ pub struct Party {
 /// An offer that is signed, with what will be delivered.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// As it is sent.
     pub envelope: Envelope,
     /// Its name in receipts.
     pub digest: Digest,
     context: Context,
-    moment: Vec<f64>,
-    salt: Nonce,
-}
-
-impl Offer {
-    pub fn round(&self) -> RoundId {
-        self.context.round
-    }
+    data: Data,
 }
 
 impl Party {
-    /// A member whose data follows from a seed.
     pub fn new(bundle: &Bundle, seed: u64) -> Party {
         Party { bundle: bundle.clone(), seed }
     }
@@ -90,7 +80,6 @@ impl Party {
         &self.bundle.member
     }
 
-    /// Fresh data for a round, and its price.
     fn data(&self, round: RoundId) -> (Statistics, Amount) {
         let mut stream = Stream::new(self.seed, round.0);
         let data = observations(&mut stream, self.bundle.agreement.dimension());
@@ -98,26 +87,18 @@ impl Party {
         (data, ask)
     }
 
-    /// Offers fresh data to a round.
     pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
-        let (data, ask) = self.data(round);
-        let (moment, salt) = (data.moment().to_vec(), Nonce::random());
-        let context = self.context(round, nonce);
-        let content = OfferContent {
-            schema: OFFER_SCHEMA.to_owned(),
-            context: context.clone(),
-            gram: data.gram().clone(),
-            samples: data.samples(),
-            ask_micros: ask,
-            commitment: commitment(salt, &moment),
-        };
-        let envelope = self.bundle.identity.signer().seal(OFFER_SCHEMA, &content);
-        Offer { digest: envelope.digest(), envelope, context, moment, salt }
+        let (statistics, ask) = self.data(round);
+        let data = Data { statistics, salt: Nonce::random() };
+        let Bundle { federation, agreement, member, identity, .. } = &self.bundle;
+        let (federation, terms, member) = (*federation, agreement.hash(), member.clone());
+        let context = Context { federation, round, nonce, terms, member };
+        let envelope = identity.signer().seal(OFFER_SCHEMA, &data.offer(context.clone(), ask));
+        Offer { digest: envelope.digest(), envelope, context, data }
     }
 
     pub fn delivery(&self, offer: &Offer) -> Envelope {
-        let Offer { context, moment, salt, digest, .. } = offer.clone();
-        let content = DeliveryContent { schema: DELIVERY_SCHEMA.to_owned(), context, offer: digest, moment, salt };
+        let content = offer.data.delivery(offer.context.clone(), offer.digest);
         self.bundle.identity.signer().seal(DELIVERY_SCHEMA, &content)
     }
 
@@ -137,16 +118,6 @@ impl Party {
         let Bundle { member, federation, coordinator_key, .. } = &self.bundle;
         let whose = receipts::Bundle { member: member.clone(), federation: *federation, coordinator: *coordinator_key };
         Ok(receipts::check(&whose, all, None)?)
-    }
-
-    fn context(&self, round: RoundId, nonce: Nonce) -> Context {
-        Context {
-            federation: self.bundle.federation,
-            round,
-            nonce,
-            terms: self.bundle.agreement.hash(),
-            member: self.name().clone(),
-        }
     }
 }
 
@@ -198,7 +169,6 @@ impl Agent {
         }
     }
 
-    /// All its receipts about decisions and payments.
     pub async fn statement(&self) -> anyhow::Result<StatementReply> {
         match self.say(Call::Statement).await? {
             Reply::Statement(reply) => Ok(reply),
@@ -226,7 +196,6 @@ async fn send(client: &Client<From>, call: &Call) -> Result<Vec<u8>, LinkError> 
     }
 }
 
-/// What a member does when a round is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Offers, and delivers if it wins.
@@ -239,7 +208,7 @@ pub enum Role {
 #[derive(Debug)]
 pub struct Member {
     pub part: Part,
-    conversation: Conversation,
+    pub conversation: Conversation,
 }
 
 impl Member {
@@ -276,16 +245,11 @@ impl Member {
 
     pub async fn carry_out(&mut self, output: Output) -> anyhow::Result<()> {
         match output {
-            Output::Send(call) | Output::Poll(call) => self.hand_in(self.part.agent.call(call).await),
+            Output::Send(call) | Output::Poll(call) => self.conversation.reply(self.part.agent.call(call).await),
             Output::Price { round, .. } => self.conversation.priced(Some(self.part.agent.party.data(round).1)),
             Output::Wait(_) => bail!("{} has nothing to wait for", self.part.agent.party.name()),
         }
         Ok(())
-    }
-
-    /// Goes on with the reply to what was sent.
-    pub fn hand_in(&mut self, reply: Result<Vec<u8>, LinkError>) {
-        self.conversation.reply(reply);
     }
 }
 

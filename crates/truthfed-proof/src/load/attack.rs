@@ -42,7 +42,6 @@ struct Cast {
     flooder: Bundle,
 }
 
-/// How many members a plan takes.
 pub fn members(plan: &Plan) -> usize {
     plan.honest + hostile_members(plan.hostile) + 1
 }
@@ -53,11 +52,11 @@ fn hostile_members(connections: usize) -> usize {
 
 /// Times rounds in quiet, among slow and half open connections, and beside a flood.
 pub async fn attack(world: &World, program: &Path, plan: &Plan) -> anyhow::Result<Vec<Figure>> {
-    let server = Server::start(program, world.folder()).await?;
+    let server = Server::start(program, &world.folder).await?;
     let mut cast = Cast::of(world, server.address(), plan)?;
     // The first rounds make the files that all later ones grow.
     timed(&cast.members, Duration::ZERO).await?;
-    let quiet = Spread::of(timed(&cast.members, plan.attacked).await?).median();
+    let quiet = Spread::of(timed(&cast.members, Duration::from_secs(plan.attacked_s)).await?).median();
     let mut figures = vec![Figure::told(format!("quiet round of {}, median", plan.honest), ms(quiet), "ms")];
     figures.extend(slow(world, server.address(), &cast, plan, quiet).await?);
     figures.extend(flooded(server.address(), &mut cast, plan, quiet).await?);
@@ -77,10 +76,10 @@ async fn slow(
 ) -> anyhow::Result<Vec<Figure>> {
     let attack = Attack::begin(attackers(coordinator, plan, &cast.hostile)?).await?;
     let open = attack.open();
-    let rounds = Spread::of(timed(&cast.members, plan.attacked).await?);
+    let rounds = Spread::of(timed(&cast.members, Duration::from_secs(plan.attacked_s)).await?);
     let mut connected = Vec::new();
     // Whoever shares an address with an attacker keeps its connections, but may not get another.
-    for (number, bundle) in world.bundles().iter().enumerate().take(plan.honest).skip(SHARED) {
+    for (number, bundle) in world.bundles.iter().enumerate().take(plan.honest).skip(SHARED) {
         let (newcomer, started) = (Agent::new(bundle, coordinator, honest_address(number), 0)?, Instant::now());
         newcomer.connect().await?;
         connected.push(started.elapsed() / 2);
@@ -102,9 +101,13 @@ async fn flooded(
     let (flooder, _) = cast.members.pop().context("who floods is the last")?;
     let last = flooder.connect().await?.closed;
     drop(flooder);
-    let flood = Flood::begin(coordinator, &cast.flooder, last)?;
-    let rounds = Spread::of(timed(&cast.members, plan.attacked).await?);
-    let (heard, turned_away) = flood.end()?;
+    let ((flood, tasks), started) = (Flood::begin(coordinator, &cast.flooder, last)?, Instant::now());
+    let rounds = Spread::of(timed(&cast.members, Duration::from_secs(plan.attacked_s)).await?);
+    drop(tasks);
+    let seconds = started.elapsed().as_secs_f64();
+    let [heard, turned_away] =
+        [&flood.heard, &flood.turned_away].map(|count| count.load(Ordering::Relaxed) as f64 / seconds);
+    ensure!(turned_away > 0.0, "nobody told the flood that it is one");
     Ok(vec![
         Figure::told("round beside a flood, median", ms(rounds.median()), "ms"),
         Figure::bounded("round beside a flood, to a quiet one", ratio(&rounds, quiet), "times", BOUND),
@@ -120,7 +123,7 @@ fn ratio(rounds: &Spread, quiet: Duration) -> f64 {
 impl Cast {
     /// The first members are honest, the last one floods, and those between are slow.
     fn of(world: &World, coordinator: SocketAddr, plan: &Plan) -> anyhow::Result<Cast> {
-        let (honest, others) = world.bundles().split_at(plan.honest);
+        let (honest, others) = world.bundles.split_at(plan.honest);
         let roles = honest.iter().map(|_| Role::Offers).chain(others.iter().map(|_| Role::Declines));
         let members = world.agents(coordinator)?.into_iter().zip(roles).collect();
         let (flooder, hostile) = others.split_last().expect("a plan has hostile members");
@@ -147,51 +150,41 @@ fn attackers(to: SocketAddr, plan: &Plan, hostile: &[Bundle]) -> anyhow::Result<
 
 /// A member that sends as fast as it is answered, on as many connections as it may. What it sends is that it declines the next
 /// round: once in each it is taken, so that the round need not wait for it.
+#[derive(Default)]
 struct Flood {
-    heard: Arc<AtomicU64>,
-    turned_away: Arc<AtomicU64>,
-    started: Instant,
-    tasks: JoinSet<()>,
+    next: AtomicU64,
+    heard: AtomicU64,
+    turned_away: AtomicU64,
 }
 
 impl Flood {
-    fn begin(to: SocketAddr, bundle: &Bundle, last: RoundId) -> anyhow::Result<Flood> {
-        let (heard, turned_away, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
-        let next = Arc::new(AtomicU64::new(last.0 + 1));
-        let tls = client_tls(&bundle.identity, &bundle.authority)?;
+    /// Goes on until the tasks are dropped.
+    fn begin(to: SocketAddr, bundle: &Bundle, last: RoundId) -> anyhow::Result<(Arc<Flood>, JoinSet<()>)> {
+        let flood = Arc::new(Flood { next: AtomicU64::new(last.0 + 1), ..Flood::default() });
+        let (tls, mut tasks) = (client_tls(&bundle.identity, &bundle.authority)?, JoinSet::new());
         for number in 0..PER_MEMBER {
-            let client =
-                Client::over(From(hostile_address(number)), &to.to_string(), &bundle.server_name, tls.clone())?;
-            tasks.spawn(flood(client, next.clone(), Arc::clone(&heard), Arc::clone(&turned_away)));
+            let from = From(hostile_address(number));
+            let client = Client::over(from, &to.to_string(), &bundle.server_name, tls.clone())?;
+            tasks.spawn(flood.clone().send(client));
         }
-        Ok(Flood { heard, turned_away, started: Instant::now(), tasks })
+        Ok((flood, tasks))
     }
 
-    /// How many of its requests were heard in a second, and how many were told that they are too many.
-    fn end(self) -> anyhow::Result<(f64, f64)> {
-        drop(self.tasks);
-        let seconds = self.started.elapsed().as_secs_f64();
-        let per_second = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64 / seconds;
-        let (heard, turned_away) = (per_second(&self.heard), per_second(&self.turned_away));
-        ensure!(turned_away > 0.0, "nobody told the flood that it is one");
-        Ok((heard, turned_away))
-    }
-}
-
-async fn flood(client: Client<From>, next: Arc<AtomicU64>, heard: Arc<AtomicU64>, turned_away: Arc<AtomicU64>) {
-    loop {
-        let round = next.load(Ordering::Relaxed);
-        let Ok(reply) = client.send(Call::Decline(RoundId(round)).message(), None).await else {
-            tokio::task::yield_now().await;
-            continue;
-        };
-        let count = match reply.refusal().map(|refusal| refusal.code) {
-            Some(Code::RateLimited) => &turned_away,
-            _ => &heard,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
-        if reply.status.is_success() {
-            next.fetch_max(round + 1, Ordering::Relaxed);
+    async fn send(self: Arc<Flood>, client: Client<From>) {
+        loop {
+            let round = self.next.load(Ordering::Relaxed);
+            let Ok(reply) = client.send(Call::Decline(RoundId(round)).message(), None).await else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let count = match reply.refusal().map(|refusal| refusal.code) {
+                Some(Code::RateLimited) => &self.turned_away,
+                _ => &self.heard,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            if reply.status.is_success() {
+                self.next.fetch_max(round + 1, Ordering::Relaxed);
+            }
         }
     }
 }

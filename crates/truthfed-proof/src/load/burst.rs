@@ -27,10 +27,8 @@ use crate::load::world::World;
 
 /// About half of the members win the first round.
 pub const COVERAGE: f64 = 0.5;
-/// Rows of the journal read at once.
 const CHUNK: usize = 1024;
 
-/// What became of one member's offer.
 struct Ended {
     acknowledged: Duration,
     offer: Digest,
@@ -39,7 +37,7 @@ struct Ended {
 
 /// Measures one burst of all members of a new federation.
 pub async fn burst(world: &World, program: &Path) -> anyhow::Result<Vec<Figure>> {
-    let server = Server::start(program, world.folder()).await?;
+    let server = Server::start(program, &world.folder).await?;
     let agents = world.agents(server.address())?;
     agents[0].connect().await?;
     let before = server.resident_bytes()?;
@@ -127,7 +125,7 @@ async fn take_part(
     let took = started.elapsed();
     acknowledged.add_permits(1);
     stage.wait_for(|stage| *stage == Stage::Ending).await?;
-    member.hand_in(reply);
+    member.conversation.reply(reply);
     let (offer, payments) = settle(member.until_closed().await?).await?;
     Ok((agent.party.name().clone(), Ended { acknowledged: took, offer, payments }))
 }

@@ -5,12 +5,10 @@ use std::time::Duration;
 use serde::Serialize;
 use truthfed_cli::report::table;
 
-/// Times of many, sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spread(Vec<Duration>);
 
 impl Spread {
-    /// Of at least one.
     pub fn of(mut times: Vec<Duration>) -> Spread {
         assert!(!times.is_empty(), "a spread has at least one time");
         times.sort_unstable();
@@ -23,7 +21,6 @@ impl Spread {
         self.0[rank.max(1) - 1]
     }
 
-    /// Half do not exceed it.
     pub fn median(&self) -> Duration {
         self.percentile(50)
     }
@@ -40,40 +37,33 @@ pub struct Figure {
     pub unit: &'static str,
     /// The most it may be.
     pub bound: Option<f64>,
-    /// Whether it is.
     pub holds: bool,
 }
 
 impl Figure {
-    /// A figure that is only told.
     pub fn told(what: impl Into<String>, value: f64, unit: &'static str) -> Figure {
         Figure { what: what.into(), value, unit, bound: None, holds: true }
     }
 
-    /// A figure that must not exceed a bound.
     pub fn bounded(what: impl Into<String>, value: f64, unit: &'static str, bound: f64) -> Figure {
         Figure { what: what.into(), value, unit, bound: Some(bound), holds: value <= bound }
     }
 }
 
-/// Milliseconds, for a figure.
 pub fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Figures {
-    /// In the order it was measured.
     pub figures: Vec<Figure>,
 }
 
 impl Figures {
-    /// Whether every bound is kept.
     pub fn hold(&self) -> bool {
         self.figures.iter().all(|figure| figure.holds)
     }
 
-    /// For people.
     pub fn table(&self) -> String {
         let rows = self.figures.iter().map(|Figure { what, value, unit, bound, holds }| {
             let bound = bound.map_or_else(String::new, number);

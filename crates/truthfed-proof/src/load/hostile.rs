@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Longest wait for all connections to be open.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a connection is hostile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Connects and says nothing.
@@ -51,7 +50,6 @@ impl Kind {
         }
     }
 
-    /// Whether it takes a certificate.
     pub fn is_authenticated(self) -> bool {
         matches!(self, Kind::SlowHead | Kind::SlowBody | Kind::SlowRequests)
     }
@@ -87,7 +85,7 @@ impl Attacker {
     }
 
     async fn attack(&self, mut stream: TcpStream) -> anyhow::Result<()> {
-        let connector = TlsConnector::from(self.tls.clone());
+        let authenticated = |stream| TlsConnector::from(self.tls.clone()).connect(self.name.clone(), stream);
         match self.kind {
             Kind::Silent => hear_out(&mut stream).await,
             Kind::HalfHandshake => {
@@ -97,18 +95,18 @@ impl Attacker {
                 hear_out(&mut stream).await
             }
             Kind::SlowHead => {
-                let stream = connector.connect(self.name.clone(), stream).await?;
-                trickle(stream, "GET /v1/view HTTP/1.1\r\nhost: coordinator\r\nx-endless: ", b'x').await
+                let head = "GET /v1/view HTTP/1.1\r\nhost: coordinator\r\nx-endless: ";
+                trickle(authenticated(stream).await?, head, b'x').await
             }
             Kind::SlowBody => {
-                let mut stream = connector.connect(self.name.clone(), stream).await?;
+                let mut stream = authenticated(stream).await?;
                 let head = "POST /v1/rounds/1/offer HTTP/1.1\r\nhost: coordinator\r\ncontent-length: 4000\r\n\r\n";
                 stream.write_all(head.as_bytes()).await?;
                 trickle(stream, "", b' ').await
             }
             Kind::SlowRequests => {
-                let stream = connector.connect(self.name.clone(), stream).await?;
-                trickle(stream, &"GET /v1/view HTTP/1.1\r\nhost: c\r\n\r\n".repeat(100), b'x').await
+                let requests = "GET /v1/view HTTP/1.1\r\nhost: c\r\n\r\n".repeat(100);
+                trickle(authenticated(stream).await?, &requests, b'x').await
             }
         }
     }
@@ -142,7 +140,6 @@ async fn trickle(stream: impl AsyncRead + AsyncWrite + Unpin, text: &str, then: 
 #[derive(Debug)]
 pub struct Attack {
     open: Arc<AtomicUsize>,
-    all: usize,
     _tasks: JoinSet<()>,
 }
 
@@ -153,22 +150,17 @@ impl Attack {
         for attacker in attackers {
             tasks.spawn(attacker.attack_for_ever(open.clone()));
         }
-        let attack = Attack { open, all, _tasks: tasks };
+        let attack = Attack { open, _tasks: tasks };
         let started = Instant::now();
-        while !attack.is_under_way() {
+        while attack.open() < all - all / 10 {
             ensure!(started.elapsed() < PATIENCE, "only {} of {all} hostile connections are open", attack.open());
             tokio::time::sleep(PAUSE).await;
         }
         Ok(attack)
     }
 
-    /// Connections that are open.
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
-    }
-
-    fn is_under_way(&self) -> bool {
-        self.open() >= self.all - self.all / 10
     }
 }
 

@@ -9,7 +9,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use truthfed_node::agent::Output;
 use truthfed_node::coordinator::Config;
 use truthfed_node::engine::{Command, Core};
-use truthfed_node::wire::{Call, Envelope, ReceiptKind, View};
+use truthfed_node::wire::{Call, ReceiptKind, View};
 
 use crate::load::agent::{Agent, Member, Offer, Party, Role};
 use crate::load::figures::Figure;
@@ -33,7 +33,7 @@ pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
     let setup = Config::of(&federation, LEASE_MS).plan.setup();
     let mut core = Core::start(setup, federation.store().open()?)?;
     let parties: Vec<Party> =
-        world.bundles().iter().enumerate().map(|(number, bundle)| Party::new(bundle, number as u64)).collect();
+        world.bundles.iter().enumerate().map(|(number, bundle)| Party::new(bundle, number as u64)).collect();
     while core.version() < rows {
         round(&mut core, &parties)?;
         core.renew()?;
@@ -60,16 +60,9 @@ fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
     work(core, commands)?;
     let published = core.published();
     let delivering = |(party, offer): (&Party, &Offer)| {
-        let won = |decision: Envelope| match party.receipt(&decision, offer) {
-            Ok(receipt) => receipt.kind == ReceiptKind::Won,
-            Err(_) => false,
-        };
-        published
-            .view(party.name())
-            .open
-            .and_then(|open| open.decision)
-            .is_some_and(won)
-            .then(|| Command::of(&published, party.name(), Call::Deliver(round, party.delivery(offer))))
+        let decision = published.view(party.name()).open?.decision?;
+        let has_won = party.receipt(&decision, offer).is_ok_and(|receipt| receipt.kind == ReceiptKind::Won);
+        has_won.then(|| Command::of(&published, party.name(), Call::Deliver(round, party.delivery(offer))))
     };
     let commands: Result<Vec<Command>, _> = parties.par_iter().zip(&offers).filter_map(delivering).collect();
     work(core, commands?)?;
@@ -86,14 +79,14 @@ fn work(core: &mut Core, commands: Vec<Command>) -> anyhow::Result<()> {
 
 /// Kills a coordinator in the middle of a round, and measures how soon the next one answers a member.
 pub async fn restart(world: &World, program: &Path) -> anyhow::Result<Figure> {
-    let server = Server::start(program, world.folder()).await?;
+    let server = Server::start(program, &world.folder).await?;
     let offers = half_a_round(&world.agents(server.address())?).await?;
     server.kill().await?;
 
     let started = Instant::now();
-    let server = Server::start(program, world.folder()).await?;
+    let server = Server::start(program, &world.folder).await?;
     server.until_ready().await?;
-    let again = Agent::new(&world.bundles()[0], server.address(), honest_address(0), 0)?;
+    let again = Agent::new(&world.bundles[0], server.address(), honest_address(0), 0)?;
     let view = again.connect().await?;
     let took = started.elapsed().as_secs_f64();
     let decision = view.open.and_then(|open| open.decision).context("the round goes on")?;

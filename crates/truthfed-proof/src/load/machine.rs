@@ -56,7 +56,6 @@ pub fn allow_connections(connections: u64) -> anyhow::Result<()> {
     setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).context("the limit of open files")
 }
 
-/// Bytes of memory that a process holds.
 pub fn resident_bytes(process: u32) -> anyhow::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).context("the coordinator's process")?;
     resident(&status).context("/proc/PID/status has VmRSS in kB")

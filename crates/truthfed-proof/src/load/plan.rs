@@ -1,20 +1,31 @@
 //! How much is done.
 
-use std::time::Duration;
+use clap::Args;
 
-/// How much is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Plan {
+    /// Agents of each burst
+    #[arg(long = "agents", value_name = "N", value_delimiter = ',', default_values_t = Plan::default().bursts, value_parser = at_least_two)]
     pub bursts: Vec<usize>,
-    /// Agents of the rounds that are attacked.
+
+    // Agents of the rounds that are attacked.
+    #[arg(skip = Plan::default().honest)]
     pub honest: usize,
-    /// Connections that are slow or half open.
+
+    /// Slow and half open connections of an attack
+    #[arg(long, value_name = "N", default_value_t = Plan::default().hostile)]
     pub hostile: usize,
-    /// How long rounds go on, quiet and under each attack.
-    pub attacked: Duration,
-    /// Entries of the long journal.
+
+    /// How long rounds go on, quiet and under each attack
+    #[arg(long = "attacked", value_name = "SECONDS", default_value_t = Plan::default().attacked_s)]
+    pub attacked_s: u64,
+
+    /// Entries of the long journal
+    #[arg(long, value_name = "N", default_value_t = Plan::default().rows)]
     pub rows: u64,
-    /// Members whose rounds fill it.
+
+    /// Members of the long journal
+    #[arg(long, value_name = "N", default_value_t = Plan::default().members, value_parser = at_least_two)]
     pub members: usize,
 }
 
@@ -25,10 +36,17 @@ impl Default for Plan {
             honest: 50,
             hostile: 2000,
             // Longer than a handshake may take, so that attackers are thrown out and come again meanwhile.
-            attacked: Duration::from_secs(15),
+            attacked_s: 15,
             rows: 1_000_000,
             members: 1000,
         }
+    }
+}
+
+fn at_least_two(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 2..=10_000) => Ok(count),
+        _ => Err("it must be a number from 2 to 10000".to_owned()),
     }
 }
 

@@ -20,7 +20,6 @@ use crate::load::machine::resident_bytes;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at it.
 const LOOK: Duration = Duration::from_millis(2);
-/// Its log, in the folder of the federation.
 const LOG: &str = "server.log";
 
 /// Where a coordinator listens: the line `listening` of its log.
@@ -73,7 +72,6 @@ impl Server {
         self.until("/healthz", |answer| answer.starts_with("HTTP/1.1 200")).await
     }
 
-    /// Waits until no request is in flight.
     pub async fn until_idle(&self) -> anyhow::Result<()> {
         self.until("/metrics", |answer| metric(answer, "truthfed_requests_in_flight") == Some(0.0)).await
     }
@@ -89,7 +87,6 @@ impl Server {
         bail!("{path} of the coordinator does not show what is expected")
     }
 
-    /// Kills it with SIGKILL.
     pub async fn kill(mut self) -> anyhow::Result<()> {
         Ok(self.process.kill().await?)
     }

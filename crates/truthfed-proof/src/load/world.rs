@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Bundle, Federation, InitOptions, init, open, open_bundle};
+use truthfed_node::federation::{Bundle, Enrolment, Federation, InitOptions, init, open, open_bundle};
 use truthfed_node::ledger::{Report, Trust, verify};
 use truthfed_node::store::Store;
 
 use crate::load::agent::Agent;
 
-/// Dimension of all contexts.
 pub const DIMENSION: usize = 8;
 /// Longer than any round takes: rounds end because all have answered.
 const PHASE_MS: u64 = 120_000;
@@ -23,8 +22,8 @@ const SPARE: usize = 64;
 
 /// A federation in a folder, with the bundles of its members.
 pub struct World {
-    folder: PathBuf,
-    bundles: Vec<Bundle>,
+    pub folder: PathBuf,
+    pub bundles: Vec<Bundle>,
 }
 
 impl World {
@@ -46,19 +45,9 @@ impl World {
             format!("limits.connections={}", connections + SPARE),
         ];
         let created = init(folder, &options)?;
-        let bundle = |member: &truthfed_node::federation::Enrolment| {
-            open_bundle(&folder.join("members").join(member.member.as_str())).map_err(anyhow::Error::from)
-        };
-        let bundles: anyhow::Result<Vec<Bundle>> = (&created.members).into_par_iter().map(bundle).collect();
+        let bundle = |member: &Enrolment| open_bundle(&folder.join("members").join(member.member.as_str()));
+        let bundles: Result<Vec<Bundle>, _> = created.members.par_iter().map(bundle).collect();
         Ok(World { folder: folder.to_owned(), bundles: bundles? })
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    pub fn bundles(&self) -> &[Bundle] {
-        &self.bundles
     }
 
     pub fn federation(&self) -> anyhow::Result<Federation> {
@@ -89,12 +78,10 @@ impl World {
     }
 }
 
-/// Where an honest member calls from.
 pub fn honest_address(number: usize) -> Ipv4Addr {
     address(1, number)
 }
 
-/// Where an attacker calls from.
 pub fn hostile_address(number: usize) -> Ipv4Addr {
     address(2, number)
 }

@@ -4,7 +4,7 @@
 
 mod once_failed;
 
-use truthfed_proof::chaos::{FAULTS, Limits, Plan, Trace, Weather, many, run, run_plan};
+use truthfed_proof::chaos::{FAULTS, Plan, Trace, Weather, many, run_plan};
 
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
@@ -12,7 +12,7 @@ fn threads() -> usize {
 
 #[test]
 fn twenty_thousand_rounds_under_all_faults_violate_nothing() {
-    let (report, violation) = many(0..800, threads(), Limits::default(), |_| true);
+    let (report, violation) = many(0..800, threads(), |_| true);
     assert_eq!(violation.map(|violation| violation.to_string()), None);
     println!("{report:#?}");
     assert!(report.rounds() >= 20_000, "{} rounds", report.rounds());
@@ -24,10 +24,9 @@ fn twenty_thousand_rounds_under_all_faults_violate_nothing() {
 
 #[test]
 fn the_same_seed_gives_the_same_trace_a_hundred_times() {
-    let limits = Limits { rounds: 5, ..Limits::default() };
     let hash = |seed| {
-        let mut trace = Trace::new();
-        run(seed, limits, &mut trace).unwrap();
+        let mut trace = Trace::default();
+        run_plan(Plan { rounds: 5, ..Plan::of(seed) }, &mut trace).unwrap();
         trace.hash()
     };
     for seed in 0..4 {
@@ -39,8 +38,8 @@ fn the_same_seed_gives_the_same_trace_a_hundred_times() {
 #[test]
 fn without_faults_every_round_is_settled_and_no_message_is_sent_in_vain() {
     for seed in 0..10 {
-        let plan = Plan { weather: Weather::calm(), ..Plan::of(seed) };
-        let report = run_plan(plan, Limits::default(), &mut Trace::new()).unwrap();
+        let plan = Plan { weather: Weather::default(), ..Plan::of(seed) };
+        let report = run_plan(plan, &mut Trace::default()).unwrap();
         assert!(report.settled >= report.aborted, "{report:?}");
     }
 }

@@ -1,10 +1,9 @@
 //! What once went wrong, one test for each story.
 
 use truthfed_node::agent::{Agent, Membership};
-use truthfed_node::digest::Digest;
-use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, MechanismSetting, RawTerms};
-use truthfed_proof::chaos::{Limits, Plan, Trace, Weather, run_plan};
+use truthfed_node::testing::{Federation, id};
+use truthfed_proof::chaos::{Plan, Trace, Weather, run_plan};
 use truthfed_proof::disk::{Disk, Fault, Plan as DiskPlan};
 
 /// The plan of a seed without faults, with another mechanism.
@@ -12,7 +11,7 @@ fn with_mechanism(seed: u64, name: &str) -> Plan {
     let plan = Plan::of(seed);
     let mechanism = MechanismSetting::named(name).unwrap().into();
     let document = RawTerms { mechanism, ..plan.agreement.raw().clone() };
-    Plan { agreement: Agreement::try_from(document).unwrap(), weather: Weather::calm(), ..plan }
+    Plan { agreement: Agreement::try_from(document).unwrap(), weather: Weather::default(), ..plan }
 }
 
 /// A winner that was paid less than it asked took the decision for fraud, did not deliver, and then could not even take
@@ -21,7 +20,7 @@ fn with_mechanism(seed: u64, name: &str) -> Plan {
 fn a_federation_whose_mechanism_does_not_promise_the_ask_could_not_settle_a_round() {
     for name in ["everyone", "truth-fedban"] {
         for seed in 0..3 {
-            let report = run_plan(with_mechanism(seed, name), Limits::default(), &mut Trace::new()).unwrap();
+            let report = run_plan(with_mechanism(seed, name), &mut Trace::default()).unwrap();
             assert!(report.settled > 0, "{name} under seed {seed}: {report:?}");
         }
     }
@@ -36,9 +35,7 @@ fn open(disk: &Disk, membership: &Membership) -> Agent {
 fn is_kept(seed: u64, step: u64) -> Option<bool> {
     let agreement = Plan::of(seed).agreement;
     let arm = vec![0.5; agreement.dimension()];
-    let signer = Signer::from_seed([1; 32]);
-    let (federation, member) = (Digest::of(b"f"), "m".parse().unwrap());
-    let membership = Membership { federation, member, coordinator: signer.public(), agreement, signer };
+    let membership = Federation::new(agreement.raw().clone(), &["m"]).membership(&id("m"));
     let disk = Disk::powersafe(seed);
     let mut agent = open(&disk, &membership);
     let (decision, _) = agent.choose(&[arm]).unwrap();

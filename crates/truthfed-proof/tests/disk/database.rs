@@ -13,13 +13,11 @@ pub(crate) fn open(disk: &Disk, journal: &str, synchronous: &str) -> rusqlite::R
     Ok(connection)
 }
 
-/// Adds a row of so many bytes.
 pub(crate) fn insert(connection: &Connection, bytes: u32) -> rusqlite::Result<()> {
     connection.execute("INSERT INTO rows (body) VALUES (zeroblob(?1))", [bytes])?;
     Ok(())
 }
 
-/// How many rows there are.
 pub(crate) fn count(connection: &Connection) -> u64 {
     connection.query_row("SELECT count(*) FROM rows", [], |row| row.get::<_, i64>(0)).unwrap() as u64
 }

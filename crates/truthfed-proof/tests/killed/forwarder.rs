@@ -14,12 +14,10 @@ pub(crate) struct Forwarder {
 struct Shared {
     /// Where to; 0 when it is over.
     target: AtomicU16,
-    /// Both ends of all connections.
     ends: Mutex<Vec<TcpStream>>,
 }
 
 impl Forwarder {
-    /// Listens on a port.
     pub(crate) fn new(port: u16, target: u16) -> Forwarder {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let shared = Arc::new(Shared { target: AtomicU16::new(target), ends: Mutex::default() });

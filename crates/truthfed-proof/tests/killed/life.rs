@@ -7,17 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::plan::Plan;
-use super::process::{End, Process, await_end, done, http, verb};
-use super::site::{FIRST, MEMBERS, Site};
-use super::trace::Trace;
+use super::{End, FIRST, MEMBERS, Plan, Process, Site, Trace, await_end, done, http, verb};
 
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks.
 pub(crate) const PAUSE: Duration = Duration::from_millis(15);
 
-/// A life under way.
 pub(crate) struct Life {
     pub(crate) site: Site,
     plan: Plan,
@@ -25,15 +20,11 @@ pub(crate) struct Life {
     agents: Vec<Process>,
     /// The agent whose turn it is.
     running: Option<usize>,
-    /// Entries of the journal so far.
     entries: u64,
-    /// Whether the first agent has come back.
     is_late: bool,
-    /// How often somebody died.
     deaths: usize,
 }
 
-/// Starts the coordinator of a folder.
 pub(crate) fn serve(site: &Site, folder: &str, kill_at: Option<&str>) -> Process {
     let (path, log) = (site.path(folder), site.path(&format!("{folder}.log")));
     let args = ["serve", path.to_str().unwrap(), "--lease-ms", &site.lease_ms.to_string()];
@@ -98,7 +89,6 @@ impl Life {
         self.join(0);
     }
 
-    /// An agent ends in order.
     fn leave(&mut self, member: usize) {
         self.running = Some(member);
         self.agents[member].signal("CONT");

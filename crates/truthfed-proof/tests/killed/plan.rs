@@ -17,7 +17,6 @@ pub(crate) struct Plan {
 pub(crate) enum Victim {
     #[default]
     Coordinator,
-    /// The agent of one member.
     Agent(usize),
     /// The first member's, from when it has stopped in order and come back.
     LateAgent,
@@ -78,99 +77,38 @@ fn deaths(victim: Victim, step: &str, times: RangeInclusive<usize>) -> Vec<Plan>
 
 /// Several deaths in one life: on the way back, and at nearly every step.
 pub(crate) fn again_and_again() -> Vec<Plan> {
-    let plan =
-        |victim, points: &[&str]| Plan { victim, points: points.iter().map(|&point| point.to_owned()).collect() };
-    let back = ["recovery.before", "recovery.inside", "recovery.after-commit", "recovery.after-reply"];
+    let plan = |victim, points: &[&str]| Plan {
+        victim,
+        points: points.iter().flat_map(|points| points.split(' ')).map(str::to_owned).collect(),
+    };
+    let back = "recovery.before recovery.inside recovery.after-commit recovery.after-reply";
     let on_the_way_back = ["opened.after-commit", "offered.inside#2", "awarded.after-commit", "settled.after-commit#2"];
-    let recoveries = on_the_way_back.map(|first| plan(Victim::Coordinator, &[&[first], back.as_slice()].concat()));
+    let recoveries = on_the_way_back.map(|first| plan(Victim::Coordinator, &[first, back]));
     let all = [plan(Victim::Coordinator, &COORDINATORS_WAY), plan(Victim::Agent(0), &AGENTS_WAY)];
     recoveries.into_iter().chain(all).collect()
 }
 
-/// In the order in which they come, each after the death before.
-const COORDINATORS_WAY: [&str; 39] = [
-    "maintenance.before",
-    "maintenance.inside",
-    "maintenance.after-commit",
-    "recovery.before",
-    "recovery.inside",
-    "genesis.before",
-    "enrolled.inside#3",
-    "checkpoint.inside",
-    "genesis.after-commit",
-    "recovery.after-commit",
-    // The first round.
-    "opened.before",
-    "opened.inside",
-    "opened.after-commit",
-    "recovery.inside",
-    "offered.before",
-    "offered.inside",
-    "offered.after-commit",
-    "offered.after-reply",
-    "sealed.before",
-    "awarded.inside",
-    "sealed.after-commit",
-    "recovery.after-reply",
-    "delivered.before",
-    "delivered.inside",
-    "delivered.after-commit",
-    "settled.before",
-    "settled.inside",
-    "checkpoint.after-commit",
-    // One joins.
-    "enrolled.before",
-    "enrolled.inside",
-    "enrolled.after-commit",
-    // The second round.
-    "opened.after-reply",
-    "offered.after-reply",
-    "sealed.inside",
-    "awarded.after-reply",
-    "delivered.after-reply",
-    "enrolled.before",
-    "settled.inside",
-    "checkpoint.after-reply",
+/// In the order in which they come, each after the death before: the start, the first round, one joins, the second round.
+const COORDINATORS_WAY: [&str; 4] = [
+    "maintenance.before maintenance.inside maintenance.after-commit recovery.before recovery.inside genesis.before \
+     enrolled.inside#3 checkpoint.inside genesis.after-commit recovery.after-commit",
+    "opened.before opened.inside opened.after-commit recovery.inside offered.before offered.inside offered.after-commit \
+     offered.after-reply sealed.before awarded.inside sealed.after-commit recovery.after-reply delivered.before \
+     delivered.inside delivered.after-commit settled.before settled.inside checkpoint.after-commit",
+    "enrolled.before enrolled.inside enrolled.after-commit",
+    "opened.after-reply offered.after-reply sealed.inside awarded.after-reply delivered.after-reply enrolled.before \
+     settled.inside checkpoint.after-reply",
 ];
 
-/// The same of the first member's agent. A step that is moot after a restart has one death in each round.
-const AGENTS_WAY: [&str; 36] = [
-    "begun.before",
-    "begun.inside",
-    "begun.after-commit",
-    "begun.after-reply",
-    "decided.before",
-    "decided.inside",
-    "decided.after-commit",
-    "learned.before",
-    "learned.inside",
-    "learned.after-commit",
-    "decided.after-reply",
-    "learned.after-reply",
-    "asked.before",
-    "answered.before",
-    "answered.inside",
-    "answered.after-commit",
-    "offer-receipt.before",
-    "offer-receipt.inside",
-    "offer-receipt.after-commit",
-    "decision-receipt.before",
-    "decision-receipt.inside",
-    "decision-receipt.after-commit",
-    "delivery-receipt.inside",
-    "synced.before",
-    "synced.inside",
-    "synced.after-commit",
-    // It stops in order, and comes back.
-    "kept.before",
-    "kept.inside",
-    "kept.after-commit",
-    "kept.after-reply",
-    // The second round.
-    "learned.inside#3",
-    "asked.inside",
-    "answered.after-reply",
-    "offer-receipt.after-reply",
-    "decision-receipt.after-reply",
-    "synced.after-reply",
+/// The same of the first member's agent: the first round, it stops in order and comes back, the second round. A step that is
+/// moot after a restart has one death in each round.
+const AGENTS_WAY: [&str; 3] = [
+    "begun.before begun.inside begun.after-commit begun.after-reply decided.before decided.inside decided.after-commit \
+     learned.before learned.inside learned.after-commit decided.after-reply learned.after-reply asked.before \
+     answered.before answered.inside answered.after-commit offer-receipt.before offer-receipt.inside \
+     offer-receipt.after-commit decision-receipt.before decision-receipt.inside decision-receipt.after-commit \
+     delivery-receipt.inside synced.before synced.inside synced.after-commit",
+    "kept.before kept.inside kept.after-commit kept.after-reply",
+    "learned.inside#3 asked.inside answered.after-reply offer-receipt.after-reply decision-receipt.after-reply \
+     synced.after-reply",
 ];

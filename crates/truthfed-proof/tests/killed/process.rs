@@ -11,7 +11,6 @@ use truthfed_node::kill::{SIGNAL, VARIABLE};
 
 use super::life::{PATIENCE, PAUSE};
 
-/// How long an answer over HTTP may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// A process that is killed when it goes out of sight.
@@ -20,10 +19,8 @@ pub(crate) struct Process {
     log: PathBuf,
 }
 
-/// How a process ended.
 #[derive(Debug, PartialEq)]
 pub(crate) enum End {
-    /// With -9.
     Killed,
     /// By itself, with this code.
     Code(Option<i32>),
@@ -42,13 +39,11 @@ impl Process {
         Process { child: command.spawn().unwrap(), log: log.to_owned() }
     }
 
-    /// Sends a signal, such as `STOP`.
     pub(crate) fn signal(&self, name: &str) {
         let line = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success(), "{line}");
     }
 
-    /// How it ended, if it has.
     pub(crate) fn end(&mut self) -> Option<End> {
         let status = self.child.try_wait().unwrap()?;
         Some(if status.signal() == Some(9) { End::Killed } else { End::Code(status.code()) })
@@ -67,7 +62,6 @@ impl Drop for Process {
     }
 }
 
-/// Waits until a process ends.
 pub(crate) fn await_end(process: &mut Process) -> End {
     let begin = Instant::now();
     loop {
@@ -86,7 +80,6 @@ fn binary(args: &[&str]) -> Command {
     command
 }
 
-/// Runs a verb to its end.
 pub(crate) fn verb(args: &[&str]) -> Output {
     binary(args).output().unwrap()
 }

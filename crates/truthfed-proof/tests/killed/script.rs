@@ -1,9 +1,6 @@
 //! What happens in a life, step by step.
 
-use super::life::Life;
-use super::plan::Plan;
-use super::site::{FIRST, Kind, Site, Template};
-use super::trace::Trace;
+use super::{FIRST, Kind, Life, Plan, Site, Template, Trace};
 
 /// A script: a federation begins, lives and ends.
 pub(crate) type Script = fn(Life) -> Trace;

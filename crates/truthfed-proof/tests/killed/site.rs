@@ -13,12 +13,9 @@ use super::process::{done, http};
 
 /// Everyone who is ever a member; the last one joins later.
 pub(crate) const MEMBERS: [&str; 4] = ["m1", "m2", "m3", "zoe"];
-/// The first members.
 pub(crate) const FIRST: usize = 3;
-/// What they ask, in units.
 const ASKS: [u32; 4] = [10, 20, 30, 5];
 
-/// Which kind of store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Sqlite,
@@ -64,7 +61,6 @@ impl Template {
 pub(crate) struct Site {
     place: TempDir,
     late: PathBuf,
-    /// Where the coordinator listens.
     pub(crate) listen: u16,
     /// Where it says how it is.
     pub(crate) admin: u16,
@@ -119,7 +115,6 @@ impl Site {
         self.place.path().join(name)
     }
 
-    /// The folder of the federation.
     pub(crate) fn folder(&self) -> String {
         self.path("fed").to_str().unwrap().to_owned()
     }
@@ -135,7 +130,6 @@ impl Site {
         }
     }
 
-    /// Entries of the journal, if the coordinator is at work.
     pub(crate) fn entries(&self) -> Option<u64> {
         let metrics = http(self.admin, "GET", "/metrics", "")?;
         let line = metrics.lines().find_map(|line| line.strip_prefix("truthfed_journal_entries "))?;
@@ -148,7 +142,6 @@ impl Site {
     }
 }
 
-/// Copies a folder with the modes of its files.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     std::fs::set_permissions(to, std::fs::metadata(from).unwrap().permissions()).unwrap();
@@ -161,7 +154,6 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Changes a line of a file of settings.
 pub(crate) fn set(file: &Path, key: &str, value: &str) {
     let text = std::fs::read_to_string(file).unwrap();
     let start = format!("{key} = ");

@@ -4,12 +4,7 @@ use truthfed_node::agent::{Https, Link};
 use truthfed_node::federation::{Bundle, open_bundle};
 use truthfed_node::wire::Call;
 
-use super::forwarder::Forwarder;
-use super::life::{Life, serve};
-use super::plan::Plan;
-use super::process::{End, Process, await_end};
-use super::site::{Kind, Site, Template, copy, port, set};
-use super::trace::Trace;
+use super::{End, Forwarder, Kind, Life, Plan, Process, Site, Template, Trace, await_end, copy, port, serve, set};
 
 /// The second coordinator: the same folder with other addresses.
 struct Standby {

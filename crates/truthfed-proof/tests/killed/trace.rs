@@ -15,7 +15,6 @@ const ALL: usize = 10_000;
 /// Kinds of receipts that no agent goes without. What it missed of the others is moot once a round has ended.
 const DECISIVE: [&str; 2] = ["paid", "voided"];
 
-/// All that is left.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trace {
     /// The steps that the entries of the journal are, in order.

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use truthfed_proof::load::figures::Figure;
 use truthfed_proof::load::plan::Plan;
 use truthfed_proof::load::world::World;
 use truthfed_proof::load::{attack, burst, ledger};
 
-/// Runs the coordinators.
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_truthfed-proof"))
 }
@@ -29,7 +27,7 @@ async fn twenty_agents_offer_at_once_and_nothing_is_lost() {
 #[tokio::test]
 async fn rounds_go_on_among_slow_connections_and_beside_a_flood() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = Plan { honest: 6, hostile: 20, attacked: Duration::ZERO, ..Plan::default() };
+    let plan = Plan { honest: 6, hostile: 20, attacked_s: 0, ..Plan::default() };
     let members = attack::members(&plan);
     let connections = plan.hostile + 2 * members;
     let world = World::make(&folder.path().join("fed"), members, connections, attack::COVERAGE).unwrap();

@@ -5,20 +5,16 @@ mod serve;
 mod start;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use crate::disk::{Disk, Fault};
+use crate::disk::Disk;
 use truthfed::protocol::Time;
-use truthfed_node::digest::Digest;
-use truthfed_node::engine::{Clock, Command, Core, EngineError, Published};
-use truthfed_node::signature::Signer;
+use truthfed_node::engine::{Clock, Command, Core, EngineError, Published, Witness};
+use truthfed_node::ledger::Checkpoint;
 use truthfed_node::store::{Sqlite, StoreError};
-use truthfed_node::testing::Forwarding;
+use truthfed_node::testing::{Federation, Forwarding};
 
-use crate::chaos::message::Request;
-use crate::chaos::notary::Notary;
-use crate::chaos::report::{Verdict, breach, check};
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Event, Request, Verdict, World, breach, check};
 
 /// The disk's clock at the beginning: some day in 2026.
 const BEGINNING_MS: i64 = 1_780_000_000_000;
@@ -26,13 +22,9 @@ const BEGINNING_MS: i64 = 1_780_000_000_000;
 pub(crate) struct Site {
     pub(crate) disk: Disk,
     pub(crate) notary: Arc<Notary>,
-    federation: Digest,
-    signer: Signer,
-    /// How far its monotonic clock is ahead.
+    federation: Federation,
     pub(crate) ahead_ms: u64,
-    /// How far its wall clock is off.
     pub(crate) wall_ms: i64,
-    /// Room on the disk is short.
     pub(crate) is_short: bool,
     pub(crate) processes: Vec<Process>,
     started: u64,
@@ -66,12 +58,11 @@ struct Job {
 }
 
 impl Site {
-    pub(crate) fn new(seed: u64, federation: Digest, signer: Signer) -> Site {
+    pub(crate) fn new(seed: u64, federation: Federation) -> Site {
         Site {
             disk: Disk::powersafe(seed),
             notary: Arc::default(),
             federation,
-            signer,
             ahead_ms: 0,
             wall_ms: 0,
             is_short: false,
@@ -165,15 +156,7 @@ impl World<'_> {
     /// No coordinator is left; one is started some time later.
     fn fall(&mut self) {
         self.site.processes.clear();
-        let delay = self.dice.between(1, 1500) as u64;
-        self.at(delay, Event::Start);
-    }
-
-    /// Something goes wrong with the coordinator's disk soon.
-    fn plan_fault(&mut self, within: usize) -> Fault {
-        let plan = self.draw_disk_fault("the coordinator", "coordinator-disk-failed", within);
-        self.site.disk.plan(plan);
-        plan.fault
+        self.within(1, 1500, Event::Start);
     }
 
     /// Whether a coordinator may stop for this.
@@ -193,6 +176,34 @@ impl World<'_> {
             ) => breach("R6", format!("the coordinator contradicts itself: {error}")),
             error => breach("I6", format!("the store is not what was written: {error}")),
         }
+    }
+}
+
+/// Keeps the last checkpoint outside of the store, and the one before: a loss of power may bring that back.
+#[derive(Debug, Default)]
+pub(crate) struct Notary(Mutex<(Option<Checkpoint>, Option<Checkpoint>)>);
+
+impl Notary {
+    pub(crate) fn last(&self) -> Option<Checkpoint> {
+        self.0.lock().expect("one thread has it").0
+    }
+
+    /// The last one was not synced.
+    pub(crate) fn forget_last(&self) {
+        let mut kept = self.0.lock().expect("one thread has it");
+        kept.0 = kept.1;
+    }
+}
+
+impl Witness for Notary {
+    fn read(&self) -> Result<Option<Checkpoint>, EngineError> {
+        Ok(self.last())
+    }
+
+    fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError> {
+        let mut kept = self.0.lock().expect("one thread has it");
+        *kept = (Some(*checkpoint), kept.0);
+        Ok(())
     }
 }
 

@@ -9,15 +9,12 @@ use truthfed_node::error::Refusal;
 use truthfed_node::wire::Call;
 
 use super::{Job, name};
-use crate::chaos::message::{Parcel, Reply, Request, json};
-use crate::chaos::report::{Verdict, check};
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Event, Parcel, Reply, Request, Verdict, World, check, json};
 
 /// Longest wait for news.
 const WAIT_MS: u64 = 1000;
 
 impl World<'_> {
-    /// A request of a member is here.
     pub(crate) fn arrive(&mut self, request: &Arc<Request>) -> Verdict {
         let Some(index) = self.route() else { return Ok(()) };
         let process = &mut self.site.processes[index];
@@ -63,7 +60,6 @@ impl World<'_> {
         }
     }
 
-    /// The operator wants something done.
     pub(crate) fn operate(&mut self, command: Command) {
         if let Some(process) = self.site.processes.last_mut().filter(|process| !process.is_paused) {
             process.inbox.push(Job { request: None, command, is_harmless: false });
@@ -86,7 +82,7 @@ impl World<'_> {
             return self.kill("coordinator-killed-before-work");
         }
         let is_disturbed = !jobs.is_empty() && self.dice.chance(weather.disk);
-        let fault = is_disturbed.then(|| self.plan_fault(12));
+        let fault = is_disturbed.then(|| self.plan_fault(None, 12));
         let process = &mut self.site.processes[index];
         let is_due = process.core.until_deadline() == Some(Duration::ZERO);
         let can_change = is_due || jobs.iter().any(|job| !job.is_harmless);

@@ -3,27 +3,25 @@
 use std::collections::VecDeque;
 
 use truthfed::protocol::Time;
-use truthfed_node::engine::{Clock, Command, Core, EngineError, Place, Setup};
-use truthfed_node::error::{Code, Refusal};
+use truthfed_node::engine::{Command, Core, EngineError, Setup};
+use truthfed_node::error::Code;
 use truthfed_node::store::Sqlite;
 use truthfed_node::testing::Forwarding;
 
 use super::{Process, Site, name};
-use crate::chaos::member::Node;
-use crate::chaos::report::{Verdict, check};
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Event, Node, Verdict, World, check};
 
 impl World<'_> {
-    /// Starts a coordinator; a second one only to take over.
-    pub(crate) fn start_coordinator(&mut self, takes_over: bool) -> Verdict {
-        if !takes_over && self.site.processes.iter().any(|process| !process.is_paused) {
+    /// Starts a coordinator; a second one only while the first is held up.
+    pub(crate) fn start_coordinator(&mut self) -> Verdict {
+        if self.site.processes.iter().any(|process| !process.is_paused) {
             return Ok(());
         }
         self.site.disk.restart();
         self.set_clocks();
         let fault = self.dice.chance(self.weather().recovery).then(|| {
             self.count("coordinator-recovery-disturbed");
-            self.plan_fault(60)
+            self.plan_fault(None, 60)
         });
         let started = self.open_core();
         self.site.disk.mend();
@@ -35,30 +33,25 @@ impl World<'_> {
                 if self.site.disk.is_off() {
                     self.fall();
                 }
-                let delay = self.dice.between(50, 300) as u64;
-                self.at(delay, if takes_over { Event::TakeOver } else { Event::Start });
+                self.within(50, 300, Event::Start);
                 Ok(())
             }
         }
     }
 
     fn open_core(&mut self) -> Result<Process, EngineError> {
-        let Site { disk, notary, federation, signer, started, attempts, ahead_ms, .. } = &mut self.site;
+        let Site { disk, notary, federation, started, attempts, ahead_ms, .. } = &mut self.site;
         *attempts += 1;
         let store = Forwarding::new(Sqlite::open_on(&disk.path("ledger.db"), &disk.vfs())?);
-        let clock = Clock::simulated();
-        clock.set(Time(self.now + *ahead_ms));
         let founders = self.members.iter().take(self.plan.founders);
         let setup = Setup {
-            federation: *federation,
-            agreement: self.plan.agreement.clone(),
-            signer: signer.clone(),
             members: founders.map(Node::enrolment).collect(),
             checkpoint: notary.clone(),
             lease_ms: self.plan.lease_ms,
-            clock: clock.clone(),
-            place: Place::Thread,
+            ..federation.setup()
         };
+        let clock = setup.clock.clone();
+        clock.set(Time(self.now + *ahead_ms));
         let core = Core::start(setup, Box::new(store.clone()))?;
         *started += 1;
         let published = core.published();
@@ -94,23 +87,21 @@ impl World<'_> {
     /// What was acknowledged is asked for again: the same bytes come, and nothing changes.
     fn repeat_acknowledged(&mut self, process: &mut Process) -> Verdict {
         let head = self.observer.chain.head();
-        for (request, reply) in self.observer.acknowledged.recent() {
+        for (_, (request, reply)) in self.observer.acknowledged.lately() {
             let name = self.members[request.member].name();
             if !self.observer.is_member(&name) {
                 continue;
             }
             let call = request.call().expect("it was taken before");
             let answer = Command::of(&process.published, &name, call)
-                .and_then(|command| process.core.work(vec![command], &mut |_| false).map_err(|_| broken())?.remove(0));
-            let is_same = answer.as_ref().is_ok_and(|again| *again == reply);
+                // It may stop while it is asked.
+                .and_then(|command| {
+                    process.core.work(vec![command], &mut |_| false).map_err(|_| Code::Internal)?.remove(0)
+                });
+            let is_same = answer.as_ref().is_ok_and(|again| again == reply);
             check(is_same, "I6", || format!("{name}'s {request} got another reply after a restart"))?;
         }
         self.observer.follow(&mut process.store, &mut self.dice)?;
         check(self.observer.chain.head() == head, "I8", || "repeated requests changed the journal".to_owned())
     }
-}
-
-/// It stopped while it was asked.
-fn broken() -> Refusal {
-    Code::Internal.into()
 }

@@ -9,8 +9,7 @@ use truthfed_node::store::{RequestKey, RequestKind, Store};
 use truthfed_node::wire::Call;
 
 use super::unreadable;
-use crate::chaos::message::Request;
-use crate::chaos::report::{Verdict, check};
+use crate::chaos::{Request, Verdict, check};
 
 /// Replies of so many rounds are looked at after a restart.
 const ROUNDS: u64 = 2;
@@ -43,12 +42,8 @@ impl Acknowledged {
         Ok(())
     }
 
-    /// What was acknowledged lately, with the replies.
-    pub(crate) fn recent(&self) -> Vec<(Arc<Request>, String)> {
-        self.lately().map(|(_, kept)| kept.clone()).collect()
-    }
-
-    fn lately(&self) -> impl Iterator<Item = (&(RoundId, ClientId, RequestKind), &(Arc<Request>, String))> {
+    /// What was acknowledged in the last rounds, with the replies.
+    pub(crate) fn lately(&self) -> impl Iterator<Item = (&(RoundId, ClientId, RequestKind), &(Arc<Request>, String))> {
         let last = self.replies.last_key_value().map_or(RoundId(0), |((round, ..), _)| *round);
         self.replies.iter().rev().take_while(move |((round, ..), _)| round.0 + ROUNDS > last.0)
     }

@@ -13,7 +13,6 @@ use crate::chaos::report::{Verdict, breach, check};
 pub(crate) struct Chain {
     federation: Digest,
     coordinator: PublicKey,
-    /// The hash of every entry.
     hashes: Vec<Digest>,
     epoch: u64,
     version: u64,
@@ -59,7 +58,6 @@ impl Chain {
         }
     }
 
-    /// A coordinator shows this version.
     pub(crate) fn published(&mut self, is_newest: bool, version: u64) -> Verdict {
         let number = self.head().0;
         check(version <= number, "I6", || format!("version {version} is shown, the journal ends at {number}"))?;

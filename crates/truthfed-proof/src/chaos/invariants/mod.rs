@@ -44,7 +44,7 @@ pub(crate) struct Observer {
     /// All members, present and past.
     members: BTreeMap<ClientId, Known>,
     open: Option<Open>,
-    closed: RoundId,
+    pub(crate) closed: RoundId,
     pub(crate) settled: u64,
     pub(crate) aborted: u64,
     news: Vec<String>,
@@ -56,7 +56,6 @@ struct Known {
 }
 
 impl Observer {
-    /// Of an empty journal.
     pub(crate) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Observer {
         Observer {
             agreement: agreement.clone(),
@@ -96,7 +95,7 @@ impl Observer {
 
     fn follow_postings(&mut self, store: &mut dyn Store) -> Verdict {
         loop {
-            let postings = store.postings(self.money.last(), CHUNK).map_err(unreadable)?;
+            let postings = store.postings(self.money.last, CHUNK).map_err(unreadable)?;
             if postings.is_empty() {
                 return self.money.check_entry_end();
             }
@@ -130,10 +129,6 @@ impl Observer {
         self.settled + self.aborted
     }
 
-    pub(crate) fn closed(&self) -> RoundId {
-        self.closed
-    }
-
     pub(crate) fn open_round(&self) -> Option<RoundId> {
         self.open.as_ref().map(|open| open.round)
     }
@@ -148,7 +143,6 @@ impl Observer {
         self.members.contains_key(name)
     }
 
-    /// How many members there are now.
     pub(crate) fn member_count(&self) -> usize {
         self.members.values().filter(|known| !known.is_revoked).count()
     }

@@ -14,7 +14,8 @@ use crate::chaos::report::{Verdict, check};
 /// What the postings say, beside what the journal says.
 #[derive(Default)]
 pub(crate) struct Money {
-    last: u64,
+    /// The number of the last posting.
+    pub(super) last: u64,
     /// The entry whose postings are read.
     entry: u64,
     treasury: i128,
@@ -35,12 +36,6 @@ struct Payments {
 }
 
 impl Money {
-    /// The number of the last posting.
-    pub(super) fn last(&self) -> u64 {
-        self.last
-    }
-
-    /// What a member was paid so far.
     pub(crate) fn paid_to(&self, member: &ClientId) -> Amount {
         let micros = self.members.get(member).copied().unwrap_or(0);
         Amount::from_micros(micros as i64).expect("a few payments are within the range of one")

@@ -14,8 +14,7 @@ use truthfed_node::wire::{
 };
 
 use super::{Observer, unreadable};
-use crate::chaos::report::{Verdict, breach, check};
-use crate::chaos::sums::Sums;
+use crate::chaos::{Sums, Verdict, breach, check};
 
 pub(super) struct Open {
     pub(super) round: RoundId,

@@ -6,14 +6,12 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
 
-use crate::chaos::report::{Verdict, breach, check};
-use crate::chaos::sums::Sums;
+use crate::chaos::{Sums, Verdict, breach, check};
 
 /// What was settled in which round, and whose it was.
 pub(crate) struct Samples {
     /// Everything settled up to each round.
     settled: BTreeMap<RoundId, Sums>,
-    /// What each member delivered, by round.
     delivered: BTreeMap<ClientId, Vec<(RoundId, Sums)>>,
 }
 
@@ -44,13 +42,15 @@ impl Samples {
         learned: &Sums,
         closed: RoundId,
     ) -> Verdict {
-        let (Some(settled), Some(known)) = (self.settled.get(&closed), Sums::of(known)) else {
+        let known = Sums::of_parts(known.gram(), known.moment(), known.samples());
+        let (Some(settled), Some(known)) = (self.settled.get(&closed), known) else {
             return breach("I7", format!("{member} knows sums that no samples have, or a round {closed} to come"));
         };
         let mut own = learned.clone();
         let delivered = self.delivered.get(member).into_iter().flatten();
         delivered.filter(|(round, _)| *round <= closed).for_each(|(_, sums)| own.add(sums, -1));
-        let others = known.clone().less(&own);
+        let mut others = known.clone();
+        others.add(&own, -1);
         check(others == *settled, "I7", || {
             let (known, learned, settled) = (known.samples, learned.samples, settled.samples);
             format!(

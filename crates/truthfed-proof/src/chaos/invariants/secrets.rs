@@ -12,12 +12,10 @@ const LAST: usize = 12;
 /// Shorter ones could be anything.
 const DIGITS: usize = 7;
 
-/// The last asks.
 #[derive(Default)]
 pub(crate) struct Secrets(VecDeque<(ClientId, String)>);
 
 impl Secrets {
-    /// A member decided on an ask.
     pub(crate) fn note(&mut self, owner: &ClientId, ask: Amount) {
         let digits = ask.micros().to_string();
         if digits.len() < DIGITS {

@@ -8,35 +8,26 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 use truthfed_node::agent::{Agent, Conversation, FileError, Membership};
 use truthfed_node::digest::{Digest, PublicKey};
+use truthfed_node::testing::Federation;
 use truthfed_node::wire::Call;
 
-use crate::chaos::application::Application;
-use crate::chaos::plan::{Plan, Role};
-use crate::chaos::report::{Verdict, check};
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Application, Event, Plan, Role, Verdict, World, check};
 
 pub(crate) struct Node {
     pub(crate) membership: Membership,
     pub(crate) role: Role,
     cost: i64,
     pub(crate) disk: Disk,
-    /// Room on the disk is short.
     pub(crate) is_short: bool,
     pub(crate) agent: Option<Agent>,
-    /// Does nothing until then.
     pub(crate) gone_until: u64,
     pub(crate) conversation: Conversation,
-    waiting: Option<Waiting>,
+    /// The request whose reply is awaited, with its number.
+    waiting: Option<(u64, Call)>,
     requests: u64,
     /// The last round it knows to have ended.
-    closed: RoundId,
+    pub(crate) closed: RoundId,
     pub(crate) application: Application,
-}
-
-/// A request whose reply is awaited.
-struct Waiting {
-    id: u64,
-    call: Call,
 }
 
 impl Node {
@@ -65,7 +56,7 @@ impl Node {
     /// As the operator enrols it.
     pub(crate) fn enrolment(&self) -> (ClientId, PublicKey, Digest) {
         let name = self.name();
-        let certificate = Digest::of(name.as_str().as_bytes());
+        let certificate = Federation::certificate(&name);
         (name, self.membership.signer.public(), certificate)
     }
 
@@ -75,17 +66,7 @@ impl Node {
 
     /// Whether it waits for nothing but news.
     pub(crate) fn is_polling(&self) -> bool {
-        self.waiting.as_ref().is_some_and(|waiting| matches!(waiting.call, Call::View(_)))
-    }
-
-    /// The last round it knows to have ended.
-    pub(crate) fn closed(&self) -> RoundId {
-        self.closed
-    }
-
-    fn stop(&mut self) {
-        (self.agent, self.waiting) = (None, None);
-        self.conversation = Conversation::new(&self.membership.member);
+        matches!(self.waiting, Some((_, Call::View(_))))
     }
 }
 
@@ -98,7 +79,7 @@ impl World<'_> {
         problem: impl FnOnce(&mut World<'_>, E, bool) -> Verdict,
     ) -> Verdict<Option<T>> {
         let weather = self.weather();
-        let fault = self.dice.chance(weather.member_disk).then(|| self.plan_member_fault(member, 8));
+        let fault = self.dice.chance(weather.member_disk).then(|| self.plan_fault(Some(member), 8));
         let node = &mut self.members[member];
         let Some(agent) = &mut node.agent else { return Ok(None) };
         let done = call(agent);
@@ -124,13 +105,6 @@ impl World<'_> {
         Ok(Some(value))
     }
 
-    fn plan_member_fault(&mut self, member: usize, within: usize) -> Fault {
-        let name = self.members[member].name();
-        let plan = self.draw_disk_fault(name.as_str(), "member-disk-failed", within);
-        self.members[member].disk.plan(plan);
-        plan.fault
-    }
-
     /// Kills a member, or the machine it runs on.
     pub(crate) fn kill_member(&mut self, member: usize) {
         if self.members[member].agent.is_none() {
@@ -150,19 +124,18 @@ impl World<'_> {
     fn stop_member(&mut self, member: usize, why: &str) {
         let node = &mut self.members[member];
         self.trace.say(self.now, format_args!("{} {why}", node.membership.member));
-        node.stop();
-        let delay = self.dice.between(1, 1000) as u64;
-        self.at(delay, Event::Open(member));
+        (node.agent, node.waiting) = (None, None);
+        node.conversation = Conversation::new(&node.membership.member);
+        self.within(1, 1000, Event::Open(member));
     }
 
-    /// Starts a member from its file.
     pub(crate) fn open_member(&mut self, member: usize) -> Verdict {
         if self.members[member].agent.is_some() {
             return Ok(());
         }
         let is_disturbed = self.dice.chance(self.weather().member_disk);
         if is_disturbed {
-            self.plan_member_fault(member, 30);
+            self.plan_fault(Some(member), 30);
         }
         let node = &mut self.members[member];
         node.disk.restart();
@@ -178,8 +151,7 @@ impl World<'_> {
             }
             Err(error) => {
                 self.check_file(member, &error, may_fail)?;
-                let delay = self.dice.between(50, 300) as u64;
-                self.at(delay, Event::Open(member));
+                self.within(50, 300, Event::Open(member));
             }
         }
         Ok(())
@@ -205,6 +177,6 @@ impl World<'_> {
         if node.application.is_in_doubt() || node.role == Role::Liar {
             return Ok(());
         }
-        self.observer.samples.check_member(&name, agent.known(), node.application.learned(), status.last_round)
+        self.observer.samples.check_member(&name, agent.known(), &node.application.learned, status.last_round)
     }
 }

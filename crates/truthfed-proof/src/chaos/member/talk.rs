@@ -6,11 +6,7 @@ use truthfed_node::agent::{Conversation, ExchangeError, LinkError, Output, StepE
 use truthfed_node::reading::read_json;
 use truthfed_node::wire::Call;
 
-use super::Waiting;
-use crate::chaos::message::{Reply, Request};
-use crate::chaos::plan::Role;
-use crate::chaos::report::{Breach, Verdict, breach};
-use crate::chaos::world::{Event, World};
+use crate::chaos::{Breach, Event, Reply, Request, Role, Verdict, World, breach};
 
 /// More than a conversation does between two messages.
 const MAX_STEPS: usize = 16;
@@ -34,39 +30,34 @@ impl World<'_> {
     /// Goes on up to the next reply or pause.
     pub(crate) fn go_on(&mut self, member: usize) -> Verdict {
         for _ in 0..MAX_STEPS {
-            match self.advance(member, false)? {
-                None if self.members[member].agent.is_none() => return Ok(()),
-                None | Some(None) => {}
-                Some(Some(output)) => match output {
-                    Output::Price { alone: false, .. } if self.dice.chance(0.1) => {
-                        // Deciding takes a while, in which the application may learn more.
-                        let delay = self.dice.between(1, 300) as u64;
-                        self.at(delay, Event::Look(member));
-                        return Ok(());
-                    }
-                    Output::Price { round, .. } => {
-                        let ask = self.price(member, round);
-                        self.members[member].conversation.priced(ask);
-                    }
-                    Output::Send(call) => {
-                        self.maybe_lie(member, &Request::of(0, member, &call));
-                        self.ask_coordinator(member, call);
-                        return Ok(());
-                    }
-                    Output::Poll(call) => {
-                        // After a wish that came to nothing the poll is still under way.
-                        if self.members[member].waiting.is_none() {
-                            self.ask_coordinator(member, call);
-                        }
-                        return Ok(());
-                    }
-                    Output::Wait(pause) => {
-                        self.members[member].waiting = None;
-                        self.at(pause.as_millis() as u64, Event::Look(member));
-                        return Ok(());
-                    }
-                },
+            let next = self.advance(member, false)?;
+            if next.is_none() && self.members[member].agent.is_none() {
+                return Ok(());
             }
+            match next.flatten() {
+                None => continue,
+                Some(Output::Price { alone: false, .. }) if self.dice.chance(0.1) => {
+                    // Deciding takes a while, in which the application may learn more.
+                    self.within(1, 300, Event::Look(member));
+                }
+                Some(Output::Price { round, .. }) => {
+                    let ask = self.price(member, round);
+                    self.members[member].conversation.priced(ask);
+                    continue;
+                }
+                Some(Output::Send(call)) => {
+                    self.maybe_lie(member, &Request::of(0, member, &call));
+                    self.ask_coordinator(member, call);
+                }
+                // After a wish that came to nothing the poll is still under way.
+                Some(Output::Poll(_)) if self.members[member].waiting.is_some() => {}
+                Some(Output::Poll(call)) => self.ask_coordinator(member, call),
+                Some(Output::Wait(pause)) => {
+                    self.members[member].waiting = None;
+                    self.at(pause.as_millis() as u64, Event::Look(member));
+                }
+            }
+            return Ok(());
         }
         breach("I15", format!("{} finds no end of things to do", self.members[member].name()))
     }
@@ -111,7 +102,7 @@ impl World<'_> {
         let id = node.requests;
         let request = Request::of(id, member, &call);
         let patience = if matches!(call, Call::View(_)) { PATIENCE_MS.0 } else { PATIENCE_MS.1 };
-        node.waiting = Some(Waiting { id, call });
+        node.waiting = Some((id, call));
         self.at(patience, Event::GiveUp(member, id));
         if self.dice.chance(self.weather().flood) {
             self.count("member-flooded");
@@ -120,10 +111,9 @@ impl World<'_> {
         self.request(request);
     }
 
-    /// No reply came in time.
     pub(crate) fn give_up(&mut self, member: usize, id: u64) -> Verdict {
         let node = &mut self.members[member];
-        if node.waiting.take_if(|waiting| waiting.id == id).is_none() {
+        if node.waiting.take_if(|(awaited, _)| *awaited == id).is_none() {
             return Ok(());
         }
         node.conversation.reply(Err::<String, _>(LinkError::Away("no reply in time".to_owned())));
@@ -144,20 +134,17 @@ impl World<'_> {
             self.observer.acknowledged.note(&name, &reply.request, body)?;
         }
         let node = &mut self.members[member];
-        let Some(waiting) = node.waiting.take_if(|waiting| waiting.id == reply.request.id) else { return Ok(()) };
+        let Some((_, call)) = node.waiting.take_if(|(id, _)| *id == reply.request.id) else { return Ok(()) };
         let outcome = match reply.outcome {
             Ok(body) => Ok(body),
             Err(refusal) => Err(LinkError::Refused(read_json(refusal.as_bytes()).map_err(garbled)?)),
         };
         node.conversation.reply(outcome);
         let taken = self.advance(member, is_stale)?;
-        if taken.is_some() && matches!(waiting.call, Call::Sync(_)) {
+        if taken.is_some() && matches!(call, Call::Sync(_)) {
             self.check_samples(member)?;
         }
-        match self.members[member].agent {
-            Some(_) => self.go_on(member),
-            None => Ok(()),
-        }
+        if self.members[member].agent.is_some() { self.go_on(member) } else { Ok(()) }
     }
 
     /// An exchange broke off. Fails unless the fault was injected.

@@ -6,10 +6,8 @@ use rusqlite::ffi;
 use super::{File, Handle, HandleId, Io, Machine, Opening};
 use crate::disk::fault::Operation;
 use crate::disk::folder::FileId;
-use crate::disk::lock::Level;
-use crate::disk::shared_memory::Held;
+use crate::disk::lock::{Held, Level};
 
-/// The folder.
 impl Machine {
     /// Opens a file; without a name, one that is gone when it is closed.
     pub(crate) fn open(&mut self, path: Option<&str>, opening: Opening) -> Io<HandleId> {
@@ -84,10 +82,7 @@ impl Machine {
     pub(crate) fn has(&self, path: &str) -> bool {
         self.folder.find(path).is_some_and(|file| !self.files[&file].content.bytes().is_empty())
     }
-}
 
-/// One file.
-impl Machine {
     /// Fills a buffer, with zeros past the end of the file. Whether all of it was there.
     pub(crate) fn read(&mut self, id: HandleId, offset: usize, buffer: &mut [u8]) -> Io<bool> {
         self.handle(id)?;

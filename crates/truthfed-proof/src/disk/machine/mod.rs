@@ -14,16 +14,15 @@ use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
 use rusqlite::ffi;
 
+pub(crate) use self::sharing::Region;
 use crate::disk::content::Content;
 use crate::disk::fate::{Fates, Statistics};
 use crate::disk::fault::{Fault, Faults, Lasts, Operation};
 use crate::disk::folder::{FileId, Folder};
-use crate::disk::lock::Level;
-use crate::disk::shared_memory::{Held, Region};
+use crate::disk::lock::{Held, Level};
 
 /// What SQLite is told: nothing but a code when something failed.
 pub(crate) type Io<T> = Result<T, c_int>;
-/// An open file.
 pub(crate) type HandleId = u64;
 
 /// Where the clock begins: the first day of 2020.
@@ -31,7 +30,6 @@ const START_US: i64 = 1_577_836_800_000_000;
 /// Tells disks apart in their paths.
 static DISKS: AtomicU64 = AtomicU64::new(0);
 
-/// The state of one machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
     number: u64,
@@ -64,11 +62,9 @@ struct Handle {
     syncs_folder: bool,
     level: Level,
     held: Held,
-    /// Whether it shares memory.
     is_mapped: bool,
 }
 
-/// How a file is to be opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
     pub(crate) create: bool,

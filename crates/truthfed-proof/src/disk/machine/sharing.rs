@@ -1,11 +1,19 @@
-//! What those who have one file open do about each other.
+//! What those who have one file open do about each other: locks, and the memory they share besides the file, which is the
+//! index of a write-ahead log.
+//!
+//! SQLite reads and writes the memory itself, from several threads, with its own barriers. It is handed out as atomics,
+//! which may change at any time, and lives until the last who mapped it has let it go, dead or alive.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::{Handle, HandleId, Io, Machine};
 use crate::disk::folder::FileId;
-use crate::disk::lock::Level;
-use crate::disk::shared_memory::{Held, Region, region};
+use crate::disk::lock::{Held, Level};
 
-/// Locks and shared memory.
+/// A piece of memory.
+pub(crate) type Region = Arc<[AtomicU64]>;
+
 impl Machine {
     /// Raises a lock. Whether it is as high as wanted.
     pub(crate) fn raise(&mut self, id: HandleId, wanted: Level) -> Io<bool> {
@@ -33,7 +41,7 @@ impl Machine {
         self.handle(id)?.is_mapped = true;
         let memory = &mut self.file(id)?.memory;
         while extend && memory.len() <= index {
-            memory.push(region(bytes));
+            memory.push((0..bytes.div_ceil(8)).map(|_| AtomicU64::new(0)).collect());
         }
         Ok(memory.get(index).cloned())
     }
@@ -58,7 +66,7 @@ impl Machine {
         let Handle { file, held, .. } = self.handle(id)?;
         let (file, mut held) = (*file, *held);
         let others = self.others(id, file).map(|other| other.held);
-        let is_free = if exclusive { held.exclude(mask, others) } else { held.share(mask, others) };
+        let is_free = held.take(mask, exclusive, others);
         self.handle(id)?.held = held;
         Ok(is_free)
     }

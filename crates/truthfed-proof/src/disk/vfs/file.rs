@@ -10,8 +10,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_io_methods};
 use super::{Boot, code};
 use crate::disk::content::SECTOR;
 use crate::disk::lock::Level;
-use crate::disk::machine::{HandleId, Io, Machine, Opening};
-use crate::disk::shared_memory::Region;
+use crate::disk::machine::{HandleId, Io, Machine, Opening, Region};
 
 /// What SQLite keeps for an open file.
 #[repr(C)]

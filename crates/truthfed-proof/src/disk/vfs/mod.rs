@@ -25,7 +25,7 @@ const LONGEST_PATH: c_int = 512;
 #[derive(Debug)]
 pub(crate) struct Boot {
     machine: Arc<Mutex<Machine>>,
-    number: u64,
+    pub(crate) number: u64,
     slot: &'static Slot,
 }
 
@@ -49,10 +49,6 @@ impl Boot {
 
     pub(crate) fn name(&self) -> &str {
         self.slot.name.to_str().expect("names are ASCII")
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 
     fn machine(&self) -> MutexGuard<'_, Machine> {

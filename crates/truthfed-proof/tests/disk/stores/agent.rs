@@ -1,39 +1,190 @@
-//! What an agent's file keeps, whatever the disk does.
+//! What an agent's file keeps, whatever the disk does: a script, what is to be seen after each part of it, and what the agent
+//! said yes to.
 
-use truthfed_node::agent::FileError;
+use Action::{Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
+use truthfed::Amount;
+use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::statistics::Statistics;
+use truthfed_node::agent::{Agent, ChooseError, DecisionId, FileError, LearnError, Speaker, Status, Step, StepError};
+use truthfed_node::digest::Hex;
+use truthfed_node::testing::{Federation, id, wide_terms};
+use truthfed_node::wire::{Call, Envelope, OpenRound, Phase, ReceiptKind, ReceiptReply, Reply, SyncReply, View};
 use truthfed_proof::disk::Operation::{Any, Read, Sync};
 use truthfed_proof::disk::{Disk, Fault, Lasts, Plan};
 
-use super::agents::Action::{self, Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
-use super::agents::{Life, Sight};
 use super::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
 
-const SCRIPT: &[Action] = &[
+const ASK: Amount = Amount::from_units(7);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
     Start,
+    /// A decision, whose reward comes later.
     Choose,
-    Choose,
-    Learn,
-    Choose,
-    Learn,
+    /// The reward of the oldest decision.
     Learn,
     Checkpoint,
-    Choose,
-    Learn,
-    Offer(1),
+    /// The next round opens, and is offered to.
+    Offer,
     Taken,
-    Choose,
-    Learn,
-    Settle,
-    Choose,
-    Stop,
-    Start,
-    Learn,
-    Offer(2),
-    Checkpoint,
-    Choose,
-    Learn,
+    /// The round ended, and paid.
     Settle,
     Stop,
+}
+
+#[derive(Debug, PartialEq)]
+struct Sight {
+    status: Status,
+    known: Statistics,
+    receipts: usize,
+}
+
+/// An agent on a disk, and what it said yes to.
+struct Life {
+    disk: Disk,
+    federation: Federation,
+    agent: Option<Agent>,
+    /// That wait for their reward.
+    decisions: Vec<DecisionId>,
+    /// The last round that was offered to, and the offer.
+    offer: Option<(RoundId, Envelope)>,
+    data: Option<Statistics>,
+    /// Grows with every decision.
+    chosen: u64,
+    settled: u64,
+}
+
+impl Life {
+    fn new(disk: Disk) -> Life {
+        let federation = Federation::new(wide_terms(), &["m1"]);
+        let decisions = Vec::new();
+        Life { disk, federation, agent: None, decisions, offer: None, data: None, chosen: 0, settled: 0 }
+    }
+
+    fn open(&self) -> Result<Agent, FileError> {
+        Agent::open_on(self.federation.membership(&id("m1")), &self.disk.path("agent.db"), &self.disk.vfs())
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), FileError> {
+        match action {
+            Start => {
+                self.agent = None;
+                self.agent = Some(self.open()?);
+            }
+            Choose => self.choose()?,
+            Learn => self.learn()?,
+            Checkpoint => self.agent().checkpoint(),
+            Offer => self.offer()?,
+            Taken => self.taken()?,
+            Settle => self.settle()?,
+            Stop => self.die(),
+        }
+        Ok(())
+    }
+
+    fn agent(&mut self) -> &mut Agent {
+        self.agent.as_mut().expect("it was started")
+    }
+
+    fn choose(&mut self) -> Result<(), FileError> {
+        let arm = |i: u64| [1.0, ((self.chosen + i) % 5) as f64 / 5.0, -0.5];
+        let arms = [arm(0), arm(1), arm(3)];
+        let (decision, _) = self.agent().choose(&arms).map_err(|error| match error {
+            ChooseError::File(error) => error,
+            error => panic!("{error}"),
+        })?;
+        self.chosen += 1;
+        self.decisions.push(decision);
+        Ok(())
+    }
+
+    fn learn(&mut self) -> Result<(), FileError> {
+        let decision = self.decisions[0];
+        self.agent().learn(decision, 0.25).map_err(|error| match error {
+            LearnError::File(error) => error,
+            error => panic!("{error}"),
+        })?;
+        self.decisions.remove(0);
+        Ok(())
+    }
+
+    /// Decides on a price once, and finds the same offer ever after.
+    fn offer(&mut self) -> Result<(), FileError> {
+        let (view, agent) = (open(self.settled + 1), self.agent.as_mut().expect("it was started"));
+        if let Step::Price(round, nonce, data) = agent.next_step(&view).map_err(file)? {
+            self.data = data;
+            agent.opened(round, nonce, Some(ASK)).map_err(file)?;
+        }
+        let Step::Send(Call::Offer(round, envelope)) = agent.next_step(&view).map_err(file)? else {
+            panic!("it has data")
+        };
+        self.offer = Some((round, envelope));
+        Ok(())
+    }
+
+    fn taken(&mut self) -> Result<(), FileError> {
+        let (round, receipt) = self.receipt(ReceiptKind::OfferTaken, None);
+        let (_, offer) = self.offer.clone().expect("it offered");
+        let reply = Reply::Offer(ReceiptReply { receipt });
+        self.agent().taken(&Call::Offer(round, offer), reply, RoundId(round.0 - 1)).map_err(file)
+    }
+
+    fn settle(&mut self) -> Result<(), FileError> {
+        let (round, receipt) = self.receipt(ReceiptKind::Paid, Some(Amount::from_units(9)));
+        let view = View { version: round.0, closed: round, open: None };
+        if let Step::Send(call @ Call::Sync(_)) = self.agent().next_step(&view).map_err(file)? {
+            let statistics = self.data.clone().expect("it offered");
+            let snapshot = Some(Snapshot { closed: round, settled: Some(round), statistics });
+            let reply = Reply::Sync(SyncReply { snapshot, receipts: vec![receipt] });
+            self.agent().taken(&call, reply, round).map_err(file)?;
+        }
+        self.settled = round.0;
+        Ok(())
+    }
+
+    fn receipt(&self, kind: ReceiptKind, payment_micros: Option<Amount>) -> (RoundId, Envelope) {
+        let (round, offer) = self.offer.as_ref().expect("it offered");
+        (*round, self.federation.receipt_for(offer, kind, payment_micros))
+    }
+
+    fn die(&mut self) {
+        self.agent = None;
+    }
+
+    /// What is to be seen, if the agent is there.
+    fn look(&mut self) -> Option<Sight> {
+        let agent = self.agent.as_mut()?;
+        let status = agent.status(true).unwrap();
+        Some(Sight { status, known: agent.known().clone(), receipts: agent.receipts().unwrap().len() })
+    }
+
+    /// Whether the offer that was signed is still the one it sends, as long as it is not taken.
+    fn check_offer(&mut self) {
+        let Some((round, signed)) = self.offer.clone() else { return };
+        let agent = self.agent.as_mut().expect("it was started");
+        if let Step::Send(Call::Offer(_, found)) = agent.next_step(&open(round.0)).unwrap() {
+            assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&signed).unwrap());
+        }
+    }
+}
+
+/// What the coordinator shows while a round takes offers.
+fn open(round: u64) -> View {
+    let (phase, nonce) = (Phase::Offers, Hex([round as u8; 16]));
+    let open = OpenRound { round: RoundId(round), nonce, phase, remaining_ms: 1000, answered: false, decision: None };
+    View { version: round, closed: RoundId(round - 1), open: Some(open) }
+}
+
+fn file(error: StepError) -> FileError {
+    match error {
+        StepError::File(error) => error,
+        error => panic!("{error}"),
+    }
+}
+
+const SCRIPT: &[Action] = &[
+    Start, Choose, Choose, Learn, Choose, Learn, Learn, Checkpoint, Choose, Learn, Offer, Taken, Choose, Learn, Settle,
+    Choose, Stop, Start, Learn, Offer, Checkpoint, Choose, Learn, Settle, Stop,
 ];
 
 /// What is to be seen after each action when nothing goes wrong, and how many steps and reads it takes.
@@ -52,7 +203,7 @@ fn reference(seed: u64) -> Reference {
     let sights = SCRIPT.iter().map(look).collect();
     // Counted without looking.
     let mut life = Life::new(disk(seed));
-    assert_eq!(follow(&mut life, 0).0, SCRIPT.len());
+    follow_to_the_end(&mut life, 0);
     Reference { sights, steps: life.disk.steps(), reads: life.disk.reads() }
 }
 
@@ -64,6 +215,11 @@ fn follow(life: &mut Life, from: usize) -> (usize, Option<FileError>) {
         }
     }
     (SCRIPT.len(), None)
+}
+
+fn follow_to_the_end(life: &mut Life, from: usize) {
+    let (done, error) = follow(life, from);
+    assert_eq!(done, SCRIPT.len(), "{error:?}");
 }
 
 /// Takes the agent up again and goes on to the end of the script, which comes out as if nothing had happened.
@@ -79,8 +235,7 @@ fn check_goes_on(life: &mut Life, reference: &Reference, failed: usize) {
         assert!(expected.contains(&seen.as_ref()), "after {failed} actions: {seen:?}, expected {expected:?}");
     }
     life.check_offer();
-    let (done, error) = follow(life, failed);
-    assert_eq!(done, SCRIPT.len(), "{error:?}");
+    follow_to_the_end(life, failed);
     life.disk.lose_power();
     life.act(Start).unwrap();
     assert_eq!(life.look().as_ref(), last(SCRIPT.len()));
@@ -138,20 +293,19 @@ fn a_full_disk_is_said_so_and_the_agent_goes_on_when_there_is_room() {
         at_every_step(Fault::Full(lasts), |life, reference, failed, error| {
             assert!(matches!(error, None | Some(FileError::Full)), "{error:?}");
             check_unchanged(life, reference, failed);
-            life.disk.set_capacity(None);
-            life.disk.mend();
-            let (done, error) = follow(life, failed);
-            assert_eq!(done, SCRIPT.len(), "{error:?}");
-            check_goes_on(life, reference, SCRIPT.len());
         });
     }
 }
 
-/// The agent, if it is there, reads on and shows what it did before.
+/// The agent, if it is there, reads on and shows what it did before; once nothing goes wrong, it goes on.
 fn check_unchanged(life: &mut Life, reference: &Reference, failed: usize) {
     if let Some(seen) = life.look() {
         assert_eq!(Some(&seen), reference.sights.iter().take(failed).flatten().last());
     }
+    life.disk.set_capacity(None);
+    life.disk.mend();
+    follow_to_the_end(life, failed);
+    check_goes_on(life, reference, SCRIPT.len());
 }
 
 #[test]
@@ -160,9 +314,6 @@ fn a_failure_that_passes_changes_nothing() {
         at_every_step(Fault::Failure(operation, Lasts::Once), |life, reference, failed, error| {
             assert!(matches!(error, None | Some(FileError::Unavailable(_) | FileError::Unusable(_))), "{error:?}");
             check_unchanged(life, reference, failed);
-            let (done, error) = follow(life, failed);
-            assert_eq!(done, SCRIPT.len(), "{error:?}");
-            check_goes_on(life, reference, SCRIPT.len());
         });
     }
 }

@@ -1,12 +1,168 @@
-//! What a coordinator's store keeps, whatever the disk does.
+//! What a coordinator's store keeps, whatever the disk does: a script, what the store said to each part of it, and what must
+//! therefore be in it.
 
-use truthfed_node::store::{Batch, Sqlite, Store, StoreError};
+use Action::{Checkpoint, Commit, Renew, Start, Stop};
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+use truthfed_node::digest::Digest;
+use truthfed_node::journal::{Entry, Head, Row};
+use truthfed_node::ledger::{Account, Posting};
+use truthfed_node::store::{
+    Batch, Lease, RequestKey, RequestKind, Sqlite, StandingRow, Store, StoreError, StoredReply,
+};
 use truthfed_proof::disk::Operation::{Any, Read, Sync};
 use truthfed_proof::disk::{Disk, Fault, Lasts, Plan};
 
-use super::life::Action::{self, Checkpoint, Commit, Renew, Start, Stop};
-use super::life::Life;
 use super::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
+
+const LEASE_MS: u64 = 10_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    /// Opened, and the lease taken.
+    Start,
+    Renew,
+    /// A batch with a reply of so many bytes.
+    Commit(usize),
+    /// Somebody else moves the write-ahead log into the file.
+    Checkpoint,
+    /// The lease given back, and closed.
+    Stop,
+}
+
+/// A store on a disk, and what is known of it.
+struct Life {
+    disk: Disk,
+    store: Option<(Sqlite, Lease)>,
+    kept: Vec<Batch>,
+    /// The end of its journal then.
+    head: Head,
+    epoch: u64,
+}
+
+impl Life {
+    fn new(disk: Disk) -> Life {
+        Life { disk, store: None, kept: Vec::new(), head: Head::START, epoch: 0 }
+    }
+
+    fn open(&self) -> Result<Sqlite, StoreError> {
+        Sqlite::open_on(&self.disk.path("ledger.db"), &self.disk.vfs())
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), StoreError> {
+        match action {
+            Start => self.start(),
+            Renew => self.with(|store, lease| store.renew(lease, LEASE_MS)),
+            Commit(size) => self.commit(&self.batch(size)),
+            Checkpoint => {
+                self.checkpoint();
+                Ok(())
+            }
+            Stop => self.stop(),
+        }
+    }
+
+    fn start(&mut self) -> Result<(), StoreError> {
+        // Whoever held the lease is gone.
+        self.disk.set_clock_ms(self.disk.clock_ms() + LEASE_MS as i64);
+        let mut store = self.open()?;
+        let lease = store.acquire(LEASE_MS)?;
+        assert!(lease.epoch > self.epoch, "epoch {} was granted before", lease.epoch);
+        self.epoch = lease.epoch;
+        self.store = Some((store, lease));
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), StoreError> {
+        let Some((mut store, lease)) = self.store.take() else { return Ok(()) };
+        store.release(lease)
+    }
+
+    fn with(&mut self, action: impl FnOnce(&mut Sqlite, Lease) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let (store, lease) = self.store.as_mut().expect("it was started");
+        action(store, *lease)
+    }
+
+    /// Commits a batch that follows what is kept.
+    fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        self.with(|store, lease| store.commit(lease, batch))?;
+        self.keep(batch.clone());
+        Ok(())
+    }
+
+    fn keep(&mut self, batch: Batch) {
+        let Row { number, hash, .. } = *batch.rows.last().unwrap();
+        self.head = Head { number, hash };
+        self.kept.push(batch);
+    }
+
+    fn checkpoint(&self) {
+        let opened = rusqlite::Connection::open_with_flags_and_vfs(
+            self.disk.path("ledger.db"),
+            rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE,
+            self.disk.vfs().as_str(),
+        );
+        // Nobody needs it to succeed.
+        let _ = opened.and_then(|connection| connection.query_row("PRAGMA wal_checkpoint", [], |_| Ok(())));
+    }
+
+    /// The process ends, and with it all that was open.
+    fn die(&mut self) {
+        self.store = None;
+    }
+
+    /// The next batch: two rows and one of everything else.
+    fn batch(&self, size: usize) -> Batch {
+        let (mut head, entry) = (self.head, self.head.number + 1);
+        let member: ClientId = "a".parse().unwrap();
+        let posting = |number, account, micros| Posting {
+            number,
+            entry,
+            round: RoundId(entry),
+            member: member.clone(),
+            account,
+            micros,
+        };
+        let key = RequestKey { member: member.clone(), round: RoundId(entry), kind: RequestKind::Offer };
+        let mut append =
+            |reason: &str| head.append(&Entry::Aborted { round: RoundId(entry), reason: reason.to_owned() });
+        Batch {
+            rows: vec![append("first"), append("second")],
+            replies: vec![StoredReply { key, request: Digest::of(b"request"), body: "x".repeat(size) }],
+            postings: vec![
+                posting(entry, Account::Treasury, -7),
+                posting(entry + 1, Account::Member(member.clone()), 7),
+            ],
+            standing: Some(StandingRow { entry, body: format!("{{\"entry\":{entry}}}") }),
+        }
+    }
+
+    /// Whether a store has what was kept, and nothing else but, perhaps, the whole of a batch whose fate is not known.
+    /// If that is there, it counts as kept from now on.
+    fn check(&mut self, store: &mut Sqlite, doubtful: Option<Batch>) {
+        let end = store.head().unwrap();
+        let doubtful = doubtful.filter(|batch| batch.rows.last().unwrap().number == end.number);
+        doubtful.into_iter().for_each(|batch| self.keep(batch));
+        assert_eq!(end, self.head);
+        let mut head = Head::START;
+        let rows = store.rows(0, usize::MAX).unwrap();
+        rows.iter().for_each(|row| drop(head.follow(row).unwrap()));
+        assert!(rows.iter().eq(self.kept.iter().flat_map(|batch| &batch.rows)));
+        let postings = store.postings(0, usize::MAX).unwrap();
+        assert!(postings.iter().eq(self.kept.iter().flat_map(|batch| &batch.postings)));
+        let replies = store.replies(&"a".parse().unwrap(), RequestKind::Offer, RoundId(0)).unwrap();
+        assert!(replies.iter().eq(self.kept.iter().flat_map(|batch| &batch.replies)));
+        assert_eq!(store.standing().unwrap(), self.kept.last().and_then(|batch| batch.standing.clone()));
+    }
+
+    /// Whether the store, if it is open, has what was kept, and nothing else.
+    fn check_open(&mut self) {
+        if let Some((mut store, lease)) = self.store.take() {
+            self.check(&mut store, None);
+            self.store = Some((store, lease));
+        }
+    }
+}
 
 /// Short enough to go wrong at every step.
 const SHORT: &[Action] = &[
@@ -94,28 +250,44 @@ fn length(script: &[Action], disk: Disk) -> (u64, u64) {
     (life.disk.steps(), life.disk.reads())
 }
 
-fn check_loss(script: &[Action], disk: Disk, after: u64) {
-    let mut life = Life::new(disk);
-    life.disk.plan(Plan { after, fault: Fault::PowerLoss });
-    let doubtful = follow(&mut life, script).and_then(|(_, doubtful)| doubtful);
+/// A life in which something is to go wrong.
+fn planned(disk: Disk, after: u64, fault: Fault) -> Life {
+    disk.plan(Plan { after, fault });
+    Life::new(disk)
+}
+
+/// Lets something go wrong at every step of a short life, on both kinds of disks.
+fn at_every_step(fault: Fault, check: impl Fn(&mut Life)) {
+    each(0..2, |seed| {
+        let (steps, reads) = length(SHORT, disk(seed));
+        let is_read = matches!(fault, Fault::Failure(Read, _));
+        each(0..if is_read { reads } else { steps }, |after| check(&mut planned(disk(2 * after + seed), after, fault)));
+    });
+}
+
+/// Follows a script until the power is lost, and gives it back. The batch whose answer did not come.
+fn follow_to_loss(life: &mut Life, script: &[Action]) -> Option<Batch> {
+    let doubtful = follow(life, script).and_then(|(_, doubtful)| doubtful);
     life.die();
     assert!(life.disk.is_off());
     life.disk.restart();
-    check_goes_on(&mut life, doubtful);
+    doubtful
+}
+
+fn check_loss(life: &mut Life, script: &[Action]) {
+    let doubtful = follow_to_loss(life, script);
+    check_goes_on(life, doubtful);
 }
 
 #[test]
 fn the_power_may_be_lost_at_every_step() {
-    each(0..2, |seed| {
-        let (steps, _) = length(SHORT, disk(seed));
-        each(0..steps, |step| check_loss(SHORT, disk(2 * step + seed), step));
-    });
+    at_every_step(Fault::PowerLoss, |life| check_loss(life, SHORT));
 }
 
 #[test]
 fn the_power_may_be_lost_while_the_log_is_moved_into_the_file() {
     let steps = length(LONG, disk(0)).0.min(length(LONG, disk(1)).0);
-    each(0..50, |seed| check_loss(LONG, disk(seed), (seed * 7_919) % steps));
+    each(0..50, |seed| check_loss(&mut planned(disk(seed), (seed * 7_919) % steps, Fault::PowerLoss), LONG));
 }
 
 /// The power is lost many times in one life, now and then while the store recovers from the time before.
@@ -125,10 +297,7 @@ fn the_power_may_be_lost_again_and_again() {
         let mut life = Life::new(disk(seed));
         for loss in 0..25 {
             life.disk.plan(Plan { after: (seed * 31 + loss * 17) % 97, fault: Fault::PowerLoss });
-            let doubtful = follow(&mut life, SHORT).and_then(|(_, doubtful)| doubtful);
-            life.die();
-            assert!(life.disk.is_off());
-            life.disk.restart();
+            let doubtful = follow_to_loss(&mut life, SHORT);
             let mut store = life.open().unwrap();
             life.check(&mut store, doubtful);
         }
@@ -137,23 +306,16 @@ fn the_power_may_be_lost_again_and_again() {
 
 #[test]
 fn a_store_that_is_full_reads_on_and_goes_on_when_there_is_room() {
-    each(0..2, |seed| {
-        let (steps, _) = length(SHORT, disk(seed));
-        for lasts in [Lasts::Once, Lasts::ForEver] {
-            each(0..steps, |step| check_full(disk(2 * step + seed), step, lasts));
-        }
-    });
-}
-
-fn check_full(disk: Disk, after: u64, lasts: Lasts) {
-    let mut life = Life::new(disk);
-    life.disk.plan(Plan { after, fault: Fault::Full(lasts) });
-    follow_through(&mut life, SHORT, |life, error| {
-        assert!(matches!(error, StoreError::Full), "{error:?}");
-        life.check_open();
-        life.disk.set_capacity(None);
-    });
-    check_goes_on(&mut life, None);
+    for lasts in [Lasts::Once, Lasts::ForEver] {
+        at_every_step(Fault::Full(lasts), |life| {
+            follow_through(life, SHORT, |life, error| {
+                assert!(matches!(error, StoreError::Full), "{error:?}");
+                life.check_open();
+                life.disk.set_capacity(None);
+            });
+            check_goes_on(life, None);
+        });
+    }
 }
 
 /// But on a disk without safe overwrites, where SQLite writes more after the end of a commit: it may be full only then.
@@ -161,8 +323,7 @@ fn check_full(disk: Disk, after: u64, lasts: Lasts) {
 fn what_did_not_fit_is_not_there_after_a_fall() {
     let (steps, _) = length(SHORT, disk(1));
     each(0..steps, |step| {
-        let mut life = Life::new(disk(2 * step + 1));
-        life.disk.plan(Plan { after: step, fault: Fault::Full(Lasts::ForEver) });
+        let mut life = planned(disk(2 * step + 1), step, Fault::Full(Lasts::ForEver));
         follow(&mut life, SHORT);
         fall(&life.disk);
         check_goes_on(&mut life, None);
@@ -171,48 +332,31 @@ fn what_did_not_fit_is_not_there_after_a_fall() {
 
 #[test]
 fn a_failure_that_passes_changes_nothing() {
-    each(0..2, |seed| {
-        let (steps, reads) = length(SHORT, disk(seed));
-        for (operation, moments) in [(Any, steps), (Read, reads)] {
-            each(0..moments, |moment| {
-                let mut life = Life::new(disk(2 * moment + seed));
-                life.disk.plan(Plan { after: moment, fault: Fault::Failure(operation, Lasts::Once) });
-                follow_through(&mut life, SHORT, |life, error| match error {
-                    StoreError::InDoubt(_) => {}
-                    _ => life.check_open(),
-                });
-                check_goes_on(&mut life, None);
+    for operation in [Any, Read] {
+        at_every_step(Fault::Failure(operation, Lasts::Once), |life| {
+            follow_through(life, SHORT, |life, error| match error {
+                StoreError::InDoubt(_) => {}
+                _ => life.check_open(),
             });
-        }
-    });
-}
-
-#[test]
-fn a_failure_that_lasts_is_never_a_yes_and_a_restart_recovers() {
-    each(0..2, |seed| {
-        let (steps, reads) = length(SHORT, disk(seed));
-        for (operation, moments) in [(Any, steps), (Sync, steps), (Read, reads)] {
-            each(0..moments, |moment| {
-                let mut life = Life::new(disk(2 * moment + seed));
-                life.disk.plan(Plan { after: moment, fault: Fault::Failure(operation, Lasts::ForEver) });
-                check_failed(&mut life);
-            });
-        }
-    });
+            check_goes_on(life, None);
+        });
+    }
 }
 
 /// Whatever the store said no to is not there after a crash or loss of power, unless it said that it does not know.
-fn check_failed(life: &mut Life) {
-    let doubtful = match follow(life, SHORT) {
-        Some((StoreError::InDoubt(_), batch)) => batch,
-        Some((error, _)) => {
-            assert!(matches!(error, StoreError::Unavailable(_) | StoreError::Unusable(_)), "{error:?}");
-            None
-        }
-        None => None,
-    };
-    fall(&life.disk);
-    check_goes_on(life, doubtful);
+#[test]
+fn a_failure_that_lasts_is_never_a_yes_and_a_restart_recovers() {
+    for operation in [Any, Sync, Read] {
+        at_every_step(Fault::Failure(operation, Lasts::ForEver), |life| {
+            let doubtful = match follow(life, SHORT) {
+                None | Some((StoreError::Unavailable(_) | StoreError::Unusable(_), _)) => None,
+                Some((StoreError::InDoubt(_), batch)) => batch,
+                Some((error, _)) => panic!("{error:?}"),
+            };
+            fall(&life.disk);
+            check_goes_on(life, doubtful);
+        });
+    }
 }
 
 /// A query that returns what it changed did not say that the change could not be committed.

@@ -1,11 +1,10 @@
 //! The real stores on a disk that fails, fills up and loses power.
 
 mod agent;
-mod agents;
 mod coordinator;
-mod life;
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use truthfed_proof::disk::{Disk, Fault, Lasts, Operation, Plan};
 
@@ -23,19 +22,13 @@ fn fall(disk: &Disk) {
 }
 
 /// Tries all of these, and says at which it failed.
+#[expect(clippy::print_stdout, reason = "tests print where they failed")]
 fn each(range: Range<u64>, mut check: impl FnMut(u64)) {
-    struct Now(u64);
-    impl Drop for Now {
-        #[expect(clippy::print_stdout, reason = "tests print where they failed")]
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                println!("failed at {}", self.0);
-            }
-        }
-    }
     for number in range {
-        let _now = Now(number);
-        check(number);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(number))) {
+            println!("failed at {number}");
+            resume_unwind(panic);
+        }
     }
 }
 
