@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::Mutex;
 
 use divan::Bencher;
+use truthfed::auction::Evaluations;
 use truthfed::auction::catalog::{self, Claim, Entry};
-use truthfed::auction::{Evaluations, Outcome};
 use truthfed::generate;
 
 const SEED: u64 = 1;
@@ -21,11 +21,8 @@ const CLIENTS: [usize; 3] = [25, 100, 1000];
 const DIMENSIONS: [usize; 2] = [5, 25];
 /// Clients up to which an exact search ends soon.
 const EXACT_SEARCH: usize = 25;
-/// The size at which only the default mechanism is measured.
-const LARGE: Size = Size { clients: 100_000, dimension: 5 };
-
-/// What the timed runs evaluated.
-static COUNTS: Mutex<Vec<Count>> = Mutex::new(Vec::new());
+/// What the timed runs evaluated: the case, its number of winners, log determinants.
+static COUNTS: Mutex<Vec<(Case, usize, Evaluations)>> = Mutex::new(Vec::new());
 
 fn main() {
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
@@ -35,84 +32,43 @@ fn main() {
 
 #[divan::bench(args = cases(), max_time = 1)]
 fn run(bencher: Bencher, case: &Case) {
-    let round = generate::federation(case.size.clients, case.size.dimension, SEED);
+    let round = generate::federation(case.clients, case.dimension, SEED);
     let mechanism = case.mechanism.mechanism();
     let mut count = None;
     bencher.bench_local(|| {
         let outcome = mechanism.run(&round).expect("no case is too large");
-        count = Some(Count::new(*case, &outcome));
+        count = Some((*case, outcome.winners().len(), outcome.evaluations()));
         outcome
     });
     COUNTS.lock().expect("nobody panicked").extend(count);
 }
 
-/// A mechanism on a round.
+/// A mechanism on a round of some size.
 #[derive(Clone, Copy)]
 struct Case {
     mechanism: &'static Entry,
-    size: Size,
-}
-
-/// The size of a round.
-#[derive(Clone, Copy)]
-struct Size {
     clients: usize,
     dimension: usize,
 }
 
-/// Every mechanism at every size it can take.
+/// Every mechanism at every size it can take, and the default at one that is large.
 fn cases() -> Vec<Case> {
-    let sizes = || CLIENTS.into_iter().flat_map(|clients| DIMENSIONS.map(|dimension| Size { clients, dimension }));
-    let of = |mechanism| sizes().filter(move |size| takes(mechanism, size)).map(move |size| Case { mechanism, size });
-    let mut cases: Vec<Case> = catalog::entries().iter().flat_map(of).collect();
-    cases.push(Case { mechanism: catalog::find(catalog::DEFAULT).expect("it is listed"), size: LARGE });
+    let mut cases = Vec::new();
+    for mechanism in catalog::entries() {
+        let most = if mechanism.claims().optimal == Claim::Yes { EXACT_SEARCH } else { usize::MAX };
+        for clients in CLIENTS.into_iter().filter(|clients| *clients <= most) {
+            cases.extend(DIMENSIONS.map(|dimension| Case { mechanism, clients, dimension }));
+        }
+    }
+    let mechanism = catalog::find(catalog::DEFAULT).expect("it is listed");
+    cases.push(Case { mechanism, clients: 100_000, dimension: 5 });
     cases
-}
-
-fn takes(mechanism: &'static Entry, size: &Size) -> bool {
-    mechanism.claims().optimal != Claim::Yes || size.clients <= EXACT_SEARCH
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.mechanism.name, self.size)
+        write!(f, "{} {},{}", self.mechanism.name, self.clients, self.dimension)
     }
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.clients, self.dimension)
-    }
-}
-
-/// The log determinants of one run.
-struct Count {
-    case: Case,
-    winners: usize,
-    evaluations: Evaluations,
-}
-
-impl Count {
-    fn new(case: Case, outcome: &Outcome) -> Count {
-        Count { case, winners: outcome.winners().len(), evaluations: outcome.evaluations() }
-    }
-
-    fn cells(&self) -> [String; 7] {
-        let Evaluations { select, price } = self.evaluations;
-        [
-            self.case.mechanism.name.to_owned(),
-            self.case.size.to_string(),
-            self.winners.to_string(),
-            select.to_string(),
-            price.to_string(),
-            per(select, self.case.size.clients),
-            per(price, self.winners),
-        ]
-    }
-}
-
-fn per(evaluations: u64, number: usize) -> String {
-    format!("{:.1}", evaluations as f64 / number as f64)
 }
 
 /// A row for each case that was timed; none when the cases were only listed.
@@ -122,11 +78,10 @@ fn print_counts() {
         return;
     }
     println!("Log determinants evaluated\n");
-    let header = ["mechanism", "N,d", "winners", "select", "price", "select/client", "price/winner"];
-    print_row(&header.map(str::to_owned));
-    counts.iter().for_each(|count| print_row(&count.cells()));
-}
-
-fn print_row([mechanism, size, winners, select, price, per_client, per_winner]: &[String; 7]) {
-    println!("{mechanism:<13}{size:>9}{winners:>9}{select:>9}{price:>10}{per_client:>15}{per_winner:>14}");
+    println!("mechanism          N,d  winners   select     price  select/client  price/winner");
+    for (Case { mechanism, clients, dimension }, winners, Evaluations { select, price }) in counts.iter() {
+        let (name, size) = (mechanism.name, format!("{clients},{dimension}"));
+        let (per_client, per_winner) = (*select as f64 / *clients as f64, *price as f64 / *winners as f64);
+        println!("{name:<13}{size:>9}{winners:>9}{select:>9}{price:>10}{per_client:>15.1}{per_winner:>14.1}");
+    }
 }

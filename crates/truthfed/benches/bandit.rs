@@ -84,7 +84,6 @@ fn experienced(dimension: usize) -> (LinUcb, Vec<Decision>) {
     (bandit, decisions)
 }
 
-/// Chooses an arm and learns from its reward.
 fn decide(bandit: &mut LinUcb, Decision { arms, rewards }: &Decision) {
     let chosen = bandit.choose(arms).expect("arms fit the bandit");
     bandit.learn(&arms[chosen], rewards[chosen]).expect("rewards are finite");

@@ -1,8 +1,7 @@
 //! Random rounds from a seed, for experiments and tests.
 //!
-//! The same seed gives the same round on every machine. [`federation`] looks like a round of a real
-//! federation of any size. [`varied`] is small and deliberately odd (equal clients, zero asks, empty data, tight
-//! reserves), to find bugs.
+//! The same seed gives the same round on every machine. [`federation`] looks like a round of a real federation of any
+//! size. [`varied`] is small and deliberately odd (equal clients, zero asks, empty data, tight reserves), to find bugs.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -23,7 +22,6 @@ impl Stream {
         Stream(rng)
     }
 
-    /// Independent standard normal numbers.
     pub fn normals(&mut self, count: usize) -> Vec<f64> {
         (0..count).map(|_| self.normal()).collect()
     }

@@ -1,9 +1,8 @@
 //! Money: exact, non-negative amounts in integer micro-units.
 //!
-//! An ask, a payment, a reserve or a budget is an [`Amount`]: a whole number of millionths of the
-//! federation's unit, at most 10^12 units. Sums of many amounts are a [`Total`], wide enough for any
-//! round. Both are read from and written as plain decimals with at most six places, and never pass
-//! through a float.
+//! An ask, a payment, a reserve or a budget is an [`Amount`]: a whole number of millionths of the federation's unit, at
+//! most 10^12 units. Sums of many amounts are a [`Total`], wide enough for any round. Both are read from and written as
+//! plain decimals with at most six places, and never pass through a float.
 //!
 //! Not here: signed ledger entries and moving funds (the service's ledger).
 
@@ -15,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 const MICROS_PER_UNIT: i64 = 1_000_000;
-/// Decimal places an amount can carry.
 const PLACES: i32 = 6;
 /// Error messages quote at most this many characters of a wrong text.
 const MAX_EXCERPT: usize = 40;
@@ -33,7 +31,7 @@ const MAX_DIGITS: usize = 400;
 /// # Ok::<(), truthfed::AmountError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(into = "i64", try_from = "i64")]
+#[serde(try_from = "i64")]
 pub struct Amount(i64);
 
 /// Why a number is not an amount of money. All are the caller's to fix.
@@ -84,13 +82,6 @@ impl Amount {
     }
 }
 
-impl From<Amount> for i64 {
-    fn from(amount: Amount) -> i64 {
-        amount.0
-    }
-}
-
-/// From a count of micro-units.
 impl TryFrom<i64> for Amount {
     type Error = AmountError;
 
@@ -296,7 +287,7 @@ mod tests {
     #[test]
     fn units_and_micro_units_become_amounts_and_back() {
         assert_eq!(Amount::from_units(3), Amount(3_000_000));
-        assert_eq!((Amount(2_500_000).to_f64(), i64::from(Amount(7))), (2.5, 7));
+        assert_eq!((Amount(2_500_000).to_f64(), Amount(7).micros()), (2.5, 7));
         let cut = [-1, 5, i128::MAX].map(Amount::saturating);
         assert_eq!(cut, [Amount::ZERO, Amount(5), Amount::MAX]);
         assert_eq!(Amount::try_from(42), Ok(Amount(42)));

@@ -36,7 +36,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
     pub const ALL: [Fault; 10] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
@@ -59,7 +58,6 @@ pub fn plant(fault: Option<Fault>) {
     PLANTED.store(fault.map_or(0, |fault| fault as u8), Ordering::SeqCst);
 }
 
-/// Whether this fault is planted.
 pub fn is(fault: Fault) -> bool {
     PLANTED.load(Ordering::SeqCst) == fault as u8
 }

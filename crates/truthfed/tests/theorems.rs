@@ -7,10 +7,11 @@
 mod support;
 
 use rayon::prelude::*;
+use truthfed::Amount;
 use truthfed::auction::catalog::{self, Claim};
-use truthfed::auction::{ClientId, Coverage, Mechanism, Outcome, Round, RoundSpec, Seat, certify};
+use truthfed::auction::{ClientId, Coverage, Mechanism, Offer, Outcome, Round, RoundSpec, Seat, certify};
 use truthfed::generate::{Stream, varied};
-use truthfed::{Amount, statistics::Statistics};
+use truthfed::statistics::{Gram, Statistics};
 
 use self::support::met_exactly;
 
@@ -33,7 +34,6 @@ fn micros(micros: i64) -> Amount {
     Amount::from_micros(micros).unwrap()
 }
 
-/// A random subset of the seats, ascending.
 fn subset(stream: &mut Stream, round: &Round) -> Vec<Seat> {
     round.seats().filter(|_| stream.chance(0.5)).collect()
 }
@@ -187,6 +187,16 @@ fn permuting_the_offers_changes_no_amount() {
     }
 }
 
+fn gram(dimension: usize, contexts: &[Vec<f64>]) -> Gram {
+    let mut statistics = Statistics::new(dimension).unwrap();
+    contexts.iter().for_each(|context| statistics.observe(context, 0.0).unwrap());
+    statistics.gram().clone()
+}
+
+fn offer(number: usize, ask: Amount, gram: Gram) -> Offer {
+    Offer { client: format!("c{number:02}").parse().unwrap(), ask, gram }
+}
+
 #[test]
 fn monopoly_free_coverage_leaves_nobody_essential() {
     for seed in 0..1000 {
@@ -196,20 +206,12 @@ fn monopoly_free_coverage_leaves_nobody_essential() {
         let lambda = stream.pick(&[0.1, 1.0]);
         let mut samples = 0;
         let mut collect = |most: usize| {
-            let mut statistics = Statistics::new(dimension).unwrap();
-            for _ in 0..stream.between(0, most) {
-                statistics.observe(&stream.context(dimension), 0.0).unwrap();
-                samples += 1;
-            }
-            statistics.gram().clone()
+            let contexts: Vec<_> = (0..stream.between(0, most)).map(|_| stream.context(dimension)).collect();
+            samples += contexts.len() as u64;
+            gram(dimension, &contexts)
         };
         let base = collect(20);
-        let offers = (0..clients).map(|i| truthfed::auction::Offer {
-            client: format!("c{i}").parse().unwrap(),
-            ask: Amount::from_units(1),
-            gram: collect(30),
-        });
-        let offers = offers.collect();
+        let offers = (0..clients).map(|i| offer(i, Amount::from_units(1), collect(30))).collect();
         let coverage = Coverage::monopoly_free(samples, 1.0, lambda, dimension).unwrap();
         let reserve = Amount::from_units(10);
         let round = Round::new(RoundSpec { lambda, coverage, reserve, ..RoundSpec::new(base, offers) }).unwrap();
@@ -225,21 +227,17 @@ fn extreme(seed: u64) -> Option<Round> {
     let dimension = stream.pick(&[1, 2, 4, 8]);
     let collect = |stream: &mut Stream, scales: &[f64]| {
         let (scale, samples) = (stream.pick(scales), stream.pick(&[0, 1, 2, 20]));
-        let mut statistics = Statistics::new(dimension).unwrap();
-        for _ in 0..samples {
-            let context: Vec<f64> = stream.normals(dimension).iter().map(|x| x * scale).collect();
-            statistics.observe(&context, 0.0).unwrap();
-        }
-        statistics.gram().clone()
+        let mut context = || stream.normals(dimension).iter().map(|x| x * scale).collect();
+        gram(dimension, &(0..samples).map(|_| context()).collect::<Vec<_>>())
     };
     let base = collect(&mut stream, &[0.0, 1e-3, 1.0, 1e3, 1e4]);
+    let clients = stream.pick(&[3, 8, 16]);
     let asks = ["0", "0.000001", "1", "1", "5", "37.123456", "999999.999999"];
-    let offers = (0..stream.pick(&[3, 8, 16])).map(|i| truthfed::auction::Offer {
-        client: format!("c{i:02}").parse().unwrap(),
-        ask: stream.pick(&asks).parse().unwrap(),
-        gram: collect(&mut stream, &[1e-4, 1e-2, 1.0, 10.0, 300.0]),
-    });
-    let offers = offers.collect();
+    let drawn = |i: usize| {
+        let ask = stream.pick(&asks).parse().unwrap();
+        offer(i, ask, collect(&mut stream, &[1e-4, 1e-2, 1.0, 10.0, 300.0]))
+    };
+    let offers = (0..clients).map(drawn).collect();
     let lambda = stream.pick(&[1e-3, 0.1, 1.0]);
     let coverage = Coverage::ratio(stream.pick(&[1e-12, 0.01, 0.5, 0.99, 1.0])).unwrap();
     let reserve = stream.pick(&["10", "1000000", "1000000000000"]).parse().unwrap();

@@ -35,12 +35,10 @@ impl Grid {
         Grid { first: first_micros as f64, growth: 1.0 + epsilon }
     }
 
-    /// The budget number m.
     pub(super) fn budget(&self, m: u64) -> i128 {
         (self.first * libm::pow(self.growth, m as f64)).min(CEILING) as i128
     }
 
-    /// The first m whose budget is at least that.
     pub(super) fn reaching(&self, amount: i128) -> u64 {
         let mut high = 1;
         while self.budget(high) < amount {
@@ -122,68 +120,59 @@ mod tests {
         assert_eq!(budgets, [4_194_304, 5_242_880, 6_553_600, 8_192_000]);
     }
 
-    fn budgets(round: &Round) -> Vec<i128> {
-        let total: i128 = round.seats().map(|seat| i128::from(round.ask(seat).micros())).sum();
-        (0..=8).map(|eighth| total * eighth / 8).collect()
+    /// Calls `check` with the seed, the round, its trunk and each of nine budgets, from nothing to all asks together.
+    fn for_budgets(rounds: u64, mut check: impl FnMut(u64, &Round, &Path<'_>, i128)) {
+        for (seed, round) in random_rounds(rounds) {
+            let trunk = Path::new(&round, Information::UNREACHABLE);
+            let total: i128 = round.seats().map(|seat| i128::from(round.ask(seat).micros())).sum();
+            (0..=8).for_each(|eighth| check(seed, &round, &trunk, total * eighth / 8));
+        }
     }
 
     #[test]
     fn buying_from_the_trunk_equals_buying_from_scratch() {
-        for (seed, round) in random_rounds(500) {
-            let trunk = Path::new(&round, Information::UNREACHABLE);
-            for budget in budgets(&round) {
-                let bought = buy_within(&round, &trunk, budget, None);
-                let lazy: Vec<_> = bought.picks().map(|pick| (pick.ratio.seat, pick.ratio.gain)).collect();
-                assert_eq!(lazy, naive_greedy(&round, Information::UNREACHABLE, budget), "seed {seed}");
-            }
-        }
+        for_budgets(500, |seed, round, trunk, budget| {
+            let bought = buy_within(round, trunk, budget, None);
+            let lazy: Vec<_> = bought.picks().map(|pick| (pick.ratio.seat, pick.ratio.gain)).collect();
+            assert_eq!(lazy, naive_greedy(round, Information::UNREACHABLE, budget), "seed {seed}");
+        });
     }
 
     #[test]
     fn information_bought_never_falls_as_the_budget_grows() {
-        for (seed, round) in random_rounds(500) {
-            let trunk = Path::new(&round, Information::UNREACHABLE);
-            let levels: Vec<_> =
-                budgets(&round).into_iter().map(|budget| buy_within(&round, &trunk, budget, None).level).collect();
-            assert!(levels.windows(2).all(|pair| pair[0] <= pair[1] + round.noise()), "seed {seed}");
-        }
+        let mut last = Information::ZERO;
+        for_budgets(500, |seed, round, trunk, budget| {
+            let level = buy_within(round, trunk, budget, None).level;
+            assert!(budget == 0 || last <= level + round.noise(), "seed {seed}");
+            last = level;
+        });
     }
 
     #[test]
     fn nothing_changes_below_the_next_change() {
-        for (seed, round) in random_rounds(300) {
-            let trunk = Path::new(&round, Information::UNREACHABLE);
-            for budget in budgets(&round) {
-                let bought = buy_within(&round, &trunk, budget, None);
-                if bought.next_change < i128::MAX {
-                    let just_below = buy_within(&round, &trunk, bought.next_change - 1, None);
-                    assert_eq!(bought.level, just_below.level, "seed {seed}");
-                }
+        for_budgets(300, |seed, round, trunk, budget| {
+            let bought = buy_within(round, trunk, budget, None);
+            if bought.next_change < i128::MAX {
+                let just_below = buy_within(round, trunk, bought.next_change - 1, None);
+                assert_eq!(bought.level, just_below.level, "seed {seed}");
             }
-        }
+        });
     }
 
     #[test]
     fn buying_within_a_fixed_budget_is_monotone_with_the_closed_form_critical_value() {
-        for (seed, round) in random_rounds(200) {
-            let trunk = Path::new(&round, Information::UNREACHABLE);
-            for budget in budgets(&round) {
-                for seat in round.seats() {
-                    let without = naive_without(&round, budget, seat);
-                    let critical = without.min(i128::from(round.reserve().micros()));
-                    let turn = trunk.picks().position(|pick| pick.ratio.seat == seat);
-                    let bought = buy_within(&round, &trunk, budget, Some((seat, turn)));
-                    let ask = i128::from(round.ask(seat).micros());
-                    let found = critical_within(&round, &mut round.kernel(), &bought, budget, seat, ask - 1);
-                    // Steps before the branch matter only below the own ask.
-                    assert_eq!(
-                        found.min(i128::from(round.reserve().micros())).max(ask - 1),
-                        critical.max(ask - 1),
-                        "seed {seed}"
-                    );
-                }
+        for_budgets(200, |seed, round, trunk, budget| {
+            let reserve = i128::from(round.reserve().micros());
+            for seat in round.seats() {
+                let critical = naive_without(round, budget, seat).min(reserve);
+                let turn = trunk.picks().position(|pick| pick.ratio.seat == seat);
+                let bought = buy_within(round, trunk, budget, Some((seat, turn)));
+                // Steps before the branch matter only below the own ask.
+                let least = i128::from(round.ask(seat).micros()) - 1;
+                let found = critical_within(round, &mut round.kernel(), &bought, budget, seat, least);
+                assert_eq!(found.min(reserve).max(least), critical.max(least), "seed {seed}");
             }
-        }
+        });
     }
 
     /// The critical value by bisection over asks: the search trusts that winning asks form an interval, which

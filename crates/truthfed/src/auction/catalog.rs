@@ -20,7 +20,6 @@ pub enum Claim {
     NotApplicable,
 }
 
-/// What a mechanism claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claims {
@@ -83,12 +82,10 @@ impl Entry {
         MechanismSetting::of(self)
     }
 
-    /// The mechanism with its default parameters.
     pub fn mechanism(&'static self) -> Box<dyn Mechanism> {
         self.setting().mechanism()
     }
 
-    /// What it claims with its default parameters.
     pub fn claims(&'static self) -> Claims {
         self.setting().claims()
     }

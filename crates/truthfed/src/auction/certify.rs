@@ -9,7 +9,6 @@ use crate::Amount;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// The winner gets less than it asked.
     #[error("{client} asked {ask} and is paid only {payment}")]
     PaidBelowAsk { client: ClientId, ask: Amount, payment: Amount },
     /// The payment is above the critical value.
@@ -23,7 +22,6 @@ pub enum Violation {
 /// Why an outcome could not be certified.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CertificateError {
-    /// Mechanism: these payments are not critical values.
     #[error("{} of the payments are not critical values; the first: {}", .0.len(), .0[0])]
     NotCritical(Vec<Violation>),
     /// Mechanism: it gave up on a round with a changed ask.
@@ -64,8 +62,25 @@ fn check(round: &Round, mechanism: &dyn Mechanism, winner: &Winner) -> Result<Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auction::testing::{one_dimensional, shifted};
-    use crate::auction::{Clock, IncFedUcb};
+    use crate::auction::testing::one_dimensional;
+    use crate::auction::{Clock, Evaluations, IncFedUcb};
+
+    /// The clock with payments that are off by some micro-units.
+    struct Shifted(i64);
+
+    impl Mechanism for Shifted {
+        fn name(&self) -> &str {
+            Clock.name()
+        }
+
+        fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
+            let outcome = Clock.run(round)?;
+            let shift = |payment: Amount| Amount::from_micros(payment.micros() + self.0).unwrap();
+            let paid = outcome.winners().iter().map(|winner| (winner.seat, shift(winner.payment))).collect();
+            let (rule, evaluations) = (outcome.rule(), Evaluations::default());
+            Ok(Outcome::new(round, self.name(), rule, round.coverage(), paid, evaluations))
+        }
+    }
 
     fn round() -> Round {
         one_dimensional(0.6, &[("a", "3", 1.0), ("b", "5", 1.0), ("c", "9", 1.0)])
@@ -82,9 +97,9 @@ mod tests {
     #[test]
     fn payments_a_micro_unit_off_are_refuted() {
         certify(&round(), &Clock, &Clock.run(&round()).unwrap()).unwrap();
-        check_violations(&shifted(Clock, 1), "a is paid 9.000001, but would lose if it asked that");
-        check_violations(&shifted(Clock, -1), "a is paid 8.999999, but would still win if it asked 9");
-        check_violations(&shifted(Clock, -7_000_000), "a asked 3 and is paid only 2");
+        check_violations(&Shifted(1), "a is paid 9.000001, but would lose if it asked that");
+        check_violations(&Shifted(-1), "a is paid 8.999999, but would still win if it asked 9");
+        check_violations(&Shifted(-7_000_000), "a asked 3 and is paid only 2");
     }
 
     #[test]

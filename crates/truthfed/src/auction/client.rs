@@ -5,12 +5,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest name in bytes.
 const MAX_LEN: usize = 128;
 
 /// The name of a client. Names are ordered by their bytes, and ties in an auction go to the smaller.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[serde(try_from = "String")]
 pub struct ClientId(Box<str>);
 
 /// Why a text is not the name of a client. All are the caller's to fix.

@@ -25,7 +25,6 @@ impl Coverage {
     /// The paper's stricter exponent, 1 - 1/e.
     pub(super) const STRICT: f64 = 1.0 - 1.0 / std::f64::consts::E;
 
-    /// A plain determinant ratio.
     pub fn ratio(ratio: f64) -> Result<Coverage, CoverageError> {
         if ratio > 0.0 && ratio <= 1.0 {
             Ok(Coverage { ratio, log: libm::log(ratio) })

@@ -19,7 +19,6 @@ use crate::{Amount, AmountError};
 /// The schema this version reads and writes.
 pub const ROUND_SCHEMA: &str = "truthfed.round/1";
 
-/// A round as it is written down.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundDocument {
@@ -46,13 +45,10 @@ struct OfferDocument {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
-    #[error("{at}{message}")]
-    Shape {
-        at: FieldPath,
-        /// What is wrong, with line and column.
-        message: String,
-    },
+    /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type. It names the field, such as
+    /// `offers[0].ask`, unless it is the whole.
+    #[error("{0}")]
+    Shape(String),
     #[error("schema: is `{0}`, this version reads `{ROUND_SCHEMA}`")]
     Schema(String),
     #[error("offers[{index}].client: {error}")]
@@ -71,26 +67,20 @@ pub enum DocumentError {
     Round(#[from] RoundError),
 }
 
-/// The path of a field in a document, such as `offers[0].ask`. It is shown with a colon, or as nothing for the whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldPath(String);
-
-impl fmt::Display for FieldPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if ["", ".", "?"].contains(&self.0.as_str()) { Ok(()) } else { write!(f, "{}: ", self.0) }
-    }
-}
-
 impl RoundDocument {
     /// Reads a document, its shape only; [`RoundDocument::into_spec`] checks the rest.
     pub fn read(text: &str) -> Result<RoundDocument, DocumentError> {
         // Some editors put a byte-order mark in front.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let shape = |at: String, message: String| DocumentError::Shape { at: FieldPath(at), message };
         let mut reader = serde_json::Deserializer::from_str(text);
-        let document: Object<_> = serde_path_to_error::deserialize(&mut reader)
-            .map_err(|error| shape(error.path().to_string(), shape_message(text, error.inner())))?;
-        reader.end().map_err(|error| shape(String::new(), error.to_string()))?;
+        let document: Object<_> = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let message = shape_message(text, error.inner());
+            match error.path().to_string().as_str() {
+                "." | "?" => DocumentError::Shape(message),
+                path => DocumentError::Shape(format!("{path}: {message}")),
+            }
+        })?;
+        reader.end().map_err(|error| DocumentError::Shape(error.to_string()))?;
         Ok(document.0)
     }
 
@@ -110,7 +100,6 @@ impl RoundDocument {
         Ok(RoundSpec { lambda: self.lambda, coverage, reserve, ..RoundSpec::new(base, offers) })
     }
 
-    /// Reads and checks a whole round.
     pub fn read_round(text: &str) -> Result<Round, DocumentError> {
         Ok(Round::new(RoundDocument::read(text)?.into_spec()?)?)
     }

@@ -1,10 +1,9 @@
 //! `greedy`: buy the best value until the target is met (the paper's Algorithm 3).
 //!
-//! Monotone: a client that lowers its ask is bought at its old turn or earlier, and the walk before
-//! that turn is unchanged. So the critical value exists, and has a closed form: run without the client;
-//! at each step it could have replaced the pick by asking at most `ask * own gain / pick's gain`; the
-//! largest of these is what it is paid. Steps before its own turn offer less than it asked, so the
-//! run without it starts from there.
+//! Monotone: a client that lowers its ask is bought at its old turn or earlier, and the walk before that turn is
+//! unchanged. So the critical value exists, and has a closed form: run without the client; at each step it could have
+//! replaced the pick by asking at most `ask * own gain / pick's gain`; the largest of these is what it is paid. Steps
+//! before its own turn offer less than it asked, so the run without it starts from there.
 
 use rayon::prelude::*;
 
@@ -41,19 +40,15 @@ impl Mechanism for Greedy {
     }
 }
 
-/// The greedy auction at any coverage target.
 pub(super) fn run(round: &Round, name: &str, target: Coverage) -> Outcome {
     let required = round.required(target);
     let path = covering_path(round, required);
-    let priced: Vec<(Seat, Amount, u64)> =
-        (0..path.len()).into_par_iter().map(|turn| price(round, &path, turn, required)).collect();
-    let price = priced.iter().map(|(_, _, evaluations)| evaluations).sum();
-    let paid = priced.into_iter().map(|(seat, payment, _)| (seat, payment)).collect();
-    let evaluations = Evaluations { select: path.evaluations, price };
+    let priced = (0..path.len()).into_par_iter().map(|turn| price(round, &path, turn, required));
+    let (paid, work): (Vec<_>, Vec<u64>) = priced.unzip();
+    let evaluations = Evaluations { select: path.evaluations, price: work.iter().sum() };
     Outcome::new(round, name, PaymentRule::Critical, target, paid, evaluations)
 }
 
-/// The winners of [`run`].
 pub(super) fn select(round: &Round, target: Coverage) -> Vec<Seat> {
     let path = covering_path(round, round.required(target));
     let mut winners: Vec<Seat> = path.picks().map(|pick| pick.ratio.seat).collect();
@@ -67,12 +62,12 @@ fn covering_path(round: &Round, required: Information) -> Path<'static> {
     path
 }
 
-/// The critical value of the client bought at `turn`, and the log determinants it took.
-fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> (Seat, Amount, u64) {
+/// The client bought at `turn` with its critical value, and the log determinants it took.
+fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> ((Seat, Amount), u64) {
     let own = path.pick(turn).ratio;
     // Nobody else can meet the target: no need to walk to the end to find out.
     if round.is_essential(own.seat, required) {
-        return (own.seat, round.reserve(), 1);
+        return ((own.seat, round.reserve()), 1);
     }
     let reserve = i128::from(round.reserve().micros());
     let mut walk = path.resume(round, turn, Some(own.seat));
@@ -94,7 +89,7 @@ fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> 
         exact = false;
         walk.take(&pick);
     }
-    (own.seat, Amount::saturating(best.min(reserve)), walk.kernel.evaluations)
+    ((own.seat, Amount::saturating(best.min(reserve))), walk.kernel.evaluations)
 }
 
 #[cfg(test)]

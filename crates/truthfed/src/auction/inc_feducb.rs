@@ -118,12 +118,9 @@ impl Search<'_> {
     }
 
     fn payments(&mut self, winners: &[Seat]) -> Vec<(Seat, Amount)> {
-        let pay = |seat: Seat, worth: Amount| {
-            let due = self.round.ask(seat).micros() - worth.micros();
-            Amount::saturating(i128::from(due))
-        };
-        let worths: Vec<Amount> = winners.iter().map(|&seat| self.worth(seat, winners)).collect();
-        winners.iter().zip(worths).map(|(&seat, worth)| (seat, pay(seat, worth))).collect()
+        let mut due = |seat: Seat| i128::from(self.round.ask(seat).micros() - self.worth(seat, winners).micros());
+        let pay = |&seat: &Seat| (seat, Amount::saturating(due(seat)));
+        winners.iter().map(pay).collect()
     }
 
     fn cost(&mut self, set: &[Seat]) -> i128 {

@@ -30,12 +30,10 @@ impl Information {
         Information((nats * UNITS_PER_NAT).round() as i64)
     }
 
-    /// The value in nats, for display.
     pub fn to_nats(self) -> f64 {
         self.0 as f64 / UNITS_PER_NAT
     }
 
-    /// The count of 2^-44 nats.
     pub const fn units(self) -> i64 {
         self.0
     }

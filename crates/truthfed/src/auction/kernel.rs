@@ -11,7 +11,6 @@ use crate::statistics::log_det_in_place;
 pub(super) struct Kernel {
     work: Vec<f64>,
     column: Vec<f64>,
-    /// Log determinants evaluated so far.
     pub(super) evaluations: u64,
 }
 
@@ -20,29 +19,24 @@ impl Kernel {
         Kernel { work: Vec::new(), column: vec![0.0; dimension], evaluations: 0 }
     }
 
-    /// log det(matrix).
     pub(super) fn level(&mut self, matrix: &[f64]) -> Information {
-        self.work.clear();
-        self.work.extend_from_slice(matrix);
-        self.evaluate()
+        self.evaluate(matrix.iter().copied())
     }
 
     /// log det(matrix + gram).
     pub(super) fn level_with(&mut self, matrix: &[f64], gram: &[f64]) -> Information {
-        self.work.clear();
-        self.work.extend(matrix.iter().zip(gram).map(|(m, g)| m + g));
-        self.evaluate()
+        self.evaluate(matrix.iter().zip(gram).map(|(m, g)| m + g))
     }
 
     /// log det(matrix - gram).
     pub(super) fn level_without(&mut self, matrix: &[f64], gram: &[f64]) -> Information {
-        self.work.clear();
-        self.work.extend(matrix.iter().zip(gram).map(|(m, g)| m - g));
-        self.evaluate()
+        self.evaluate(matrix.iter().zip(gram).map(|(m, g)| m - g))
     }
 
-    fn evaluate(&mut self) -> Information {
+    fn evaluate(&mut self, matrix: impl Iterator<Item = f64>) -> Information {
         self.evaluations += 1;
+        self.work.clear();
+        self.work.extend(matrix);
         let nats = log_det_in_place(&mut self.work, &mut self.column)
             .expect("a checked round keeps every ridge Gram matrix positive definite");
         Information::from_nats(nats)

@@ -44,7 +44,7 @@ pub use certify::{CertificateError, Violation, certify};
 pub use client::{ClientId, ClientIdError};
 pub use clock::Clock;
 pub use coverage::{Coverage, CoverageError};
-pub use document::{DocumentError, FieldPath, ROUND_SCHEMA, RoundDocument};
+pub use document::{DocumentError, ROUND_SCHEMA, RoundDocument};
 pub use everyone::Everyone;
 pub use greedy::Greedy;
 pub use greedy_v2::GreedyV2;

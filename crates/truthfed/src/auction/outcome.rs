@@ -1,7 +1,6 @@
 //! What an auction decided.
 
-use std::fmt::Display;
-
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::{ClientId, Coverage, Information, Round, Seat};
@@ -34,7 +33,6 @@ pub enum PaymentRule {
     Bisected,
     /// What the winner asked, less what the data it receives is worth to it.
     Asked,
-    /// Nobody is paid.
     Unpaid,
 }
 
@@ -114,7 +112,6 @@ impl Outcome {
         &self.winners
     }
 
-    /// The winner of that name, if it won.
     pub fn winner(&self, client: &ClientId) -> Option<&Winner> {
         let found = self.winners.binary_search_by(|winner| winner.client.cmp(client)).ok()?;
         Some(&self.winners[found])
@@ -135,7 +132,6 @@ impl Outcome {
         self.target.to_ratio()
     }
 
-    /// Whether the winners cover the target.
     pub fn is_covered(&self, round: &Round) -> bool {
         self.reached >= round.required(self.target)
     }
@@ -149,7 +145,6 @@ impl Outcome {
         self.winners.iter().map(|winner| winner.payment).sum()
     }
 
-    /// Log determinants evaluated.
     pub fn evaluations(&self) -> Evaluations {
         self.evaluations
     }
@@ -158,33 +153,19 @@ impl Outcome {
 /// For JSON: money is an exact decimal number of units, as in a round document.
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Fields<'a> {
-            mechanism: &'a str,
-            coverage: f64,
-            target: f64,
-            #[serde(serialize_with = "decimal")]
-            social_cost: Total,
-            #[serde(serialize_with = "decimal")]
-            payments: Total,
-            log_dets: Evaluations,
-            winners: &'a [Winner],
-            turned_away: &'a [ClientId],
-        }
-        let fields = Fields {
-            mechanism: &self.mechanism,
-            coverage: self.coverage(),
-            target: self.target(),
-            social_cost: self.social_cost(),
-            payments: self.payments(),
-            log_dets: self.evaluations,
-            winners: &self.winners,
-            turned_away: &self.turned_away,
-        };
-        fields.serialize(serializer)
+        let mut fields = serializer.serialize_struct("Outcome", 8)?;
+        fields.serialize_field("mechanism", &self.mechanism)?;
+        fields.serialize_field("coverage", &self.coverage())?;
+        fields.serialize_field("target", &self.target())?;
+        fields.serialize_field("social_cost", &raw(self.social_cost()))?;
+        fields.serialize_field("payments", &raw(self.payments()))?;
+        fields.serialize_field("log_dets", &self.evaluations)?;
+        fields.serialize_field("winners", &self.winners)?;
+        fields.serialize_field("turned_away", &self.turned_away)?;
+        fields.end()
     }
 }
 
-fn decimal<S: Serializer>(money: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+fn decimal<S: Serializer>(money: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
     raw(money).serialize(serializer)
 }

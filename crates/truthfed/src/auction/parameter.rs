@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::money::decimal;
 use crate::{Amount, AmountError};
 
-/// A parameter of a mechanism.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
     /// In snake case and without a unit, such as `first_budget`.
@@ -25,11 +24,18 @@ pub struct Parameter {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// A number from `least` to `most`, both included.
-    Real { default: f64, least: f64, most: f64 },
+    Real {
+        default: f64,
+        least: f64,
+        most: f64,
+    },
     /// Money above 0.
-    Amount { default: Amount },
-    /// A whole number.
-    Count { default: u64 },
+    Amount {
+        default: Amount,
+    },
+    Count {
+        default: u64,
+    },
     /// On or off; off by default.
     Switch,
 }

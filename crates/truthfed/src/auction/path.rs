@@ -19,7 +19,6 @@ pub(super) struct Path<'p> {
     matrices: Vec<f64>,
     trace: Vec<Seen>,
     size: usize,
-    /// Information at the end.
     pub(super) level: Information,
     /// Sum of asks of all purchases.
     pub(super) spent: i128,
@@ -55,7 +54,6 @@ impl<'p> Path<'p> {
         Path { parent, start, picks, matrices, trace, size, level, spent, next_change, evaluations }
     }
 
-    /// Number of purchases.
     pub(super) fn len(&self) -> usize {
         self.start + self.picks.len()
     }
@@ -107,7 +105,6 @@ impl<'p> Path<'p> {
         if step < self.len() { self.pick(step).spent } else { self.spent }
     }
 
-    /// The ridge Gram matrix before a step.
     fn matrix(&self, step: usize) -> &[f64] {
         match self.parent {
             Some(parent) if step < self.start => parent.matrix(step),

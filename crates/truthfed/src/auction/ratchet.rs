@@ -61,7 +61,6 @@ impl Ratchet {
     }
 }
 
-/// First budget 0.01, epsilon 1.
 impl Default for Ratchet {
     fn default() -> Ratchet {
         Ratchet::of(&ENTRY.setting())
@@ -80,10 +79,8 @@ impl Mechanism for Ratchet {
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
         let search = Search::new(round, self.grid());
         let winners = search.winners();
-        let priced: Vec<_> = winners.par_iter().map(|&seat| search.price(seat)).collect();
-        let price = priced.iter().map(|(_, evaluations)| evaluations).sum();
-        let paid = winners.into_iter().zip(priced).map(|(seat, (payment, _))| (seat, payment)).collect();
-        let evaluations = Evaluations { select: search.evaluations, price };
+        let (paid, work): (Vec<_>, Vec<u64>) = winners.par_iter().map(|&seat| search.price(seat)).unzip();
+        let evaluations = Evaluations { select: search.evaluations, price: work.iter().sum() };
         Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
     }
 
@@ -145,10 +142,10 @@ impl<'r> Search<'r> {
         winners
     }
 
-    /// The critical value of a winner, and the log determinants it took.
+    /// A winner with its critical value, and the log determinants it took.
     ///
     /// Before the budget at which it was first chosen, it would have had to ask less than it did.
-    fn price(&self, seat: Seat) -> (Amount, u64) {
+    fn price(&self, seat: Seat) -> ((Seat, Amount), u64) {
         let (round, grid) = (self.round, self.grid);
         let reserve = i128::from(round.reserve().micros());
         let mut kernel = round.kernel();
@@ -167,7 +164,7 @@ impl<'r> Search<'r> {
             let covered = kept.level >= self.required;
             if next == i128::MAX && !covered {
                 let evaluations = kernel.evaluations + total_evaluations(&runs) + bought.evaluations;
-                return (round.reserve(), evaluations);
+                return ((seat, round.reserve()), evaluations);
             }
             // The same purchases are made with every budget below the next change; the largest allows most.
             let next_m = if covered { m + 1 } else { grid.reaching(next) };
@@ -178,7 +175,7 @@ impl<'r> Search<'r> {
         for (bought, budget) in runs.iter().rev() {
             best = critical_within(round, &mut kernel, bought, *budget, seat, best);
         }
-        (Amount::saturating(best.min(reserve)), kernel.evaluations + total_evaluations(&runs))
+        ((seat, Amount::saturating(best.min(reserve))), kernel.evaluations + total_evaluations(&runs))
     }
 }
 
@@ -186,7 +183,6 @@ fn total_evaluations(runs: &[(Path<'_>, i128)]) -> u64 {
     runs.iter().map(|(bought, _)| bought.evaluations).sum()
 }
 
-/// The clients kept so far.
 struct Kept {
     here: Vec<bool>,
     matrix: Vec<f64>,

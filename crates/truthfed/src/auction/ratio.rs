@@ -17,7 +17,6 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// Whether this client is better value than the other.
     pub(super) fn beats(&self, other: &Ratio) -> bool {
         match (self.gain.units() > 0, other.gain.units() > 0) {
             (true, false) => true,
@@ -31,8 +30,7 @@ impl Ratio {
     }
 }
 
-/// The largest ask, in micro-units, with which a client beats `rival`: -1 when none does, `i128::MAX` when
-/// any does.
+/// The largest ask, in micro-units, with which a client beats `rival`: -1 when none does, `i128::MAX` when any does.
 pub(super) fn highest_ask_to_beat(rival: &Ratio, seat: Seat, gain: Information) -> i128 {
     match (gain.units() > 0, rival.gain.units() > 0) {
         (true, false) => i128::MAX,
@@ -61,18 +59,18 @@ mod tests {
     }
 
     #[test]
-    fn more_gain_per_ask_wins_and_ties_go_to_the_smaller_seat() {
-        assert!(ratio(1, 3, 10).beats(&ratio(0, 2, 10)));
-        assert!(ratio(0, 2, 4).beats(&ratio(1, 1, 2)));
-        assert!(!ratio(1, 2, 4).beats(&ratio(0, 1, 2)));
-    }
-
-    #[test]
-    fn zero_gain_is_worst_and_zero_ask_is_best() {
-        assert!(ratio(1, 1, 0).beats(&ratio(0, 5, 1)));
-        assert!(ratio(1, 1, 100).beats(&ratio(0, 0, 0)));
-        assert!(ratio(0, 1, 0).beats(&ratio(1, 9, 0)));
-        assert!(ratio(0, 0, 9).beats(&ratio(1, 0, 0)));
+    fn more_gain_per_ask_wins_zeros_are_extreme_and_ties_go_to_the_smaller_seat() {
+        for (better, worse) in [
+            (ratio(1, 3, 10), ratio(0, 2, 10)),
+            (ratio(0, 2, 4), ratio(1, 1, 2)),
+            (ratio(0, 1, 2), ratio(1, 2, 4)),
+            (ratio(1, 1, 0), ratio(0, 5, 1)),
+            (ratio(1, 1, 100), ratio(0, 0, 0)),
+            (ratio(0, 1, 0), ratio(1, 9, 0)),
+            (ratio(0, 0, 9), ratio(1, 0, 0)),
+        ] {
+            assert!(better.beats(&worse) && !worse.beats(&better), "{better:?} {worse:?}");
+        }
     }
 
     #[test]

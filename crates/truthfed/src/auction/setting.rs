@@ -81,7 +81,6 @@ impl MechanismSetting {
         self.entry.name
     }
 
-    /// What the mechanism claims with these parameters.
     pub fn claims(&self) -> Claims {
         (self.entry.claims)(self)
     }
@@ -114,7 +113,6 @@ impl MechanismSetting {
     }
 }
 
-/// The default mechanism with its defaults.
 impl Default for MechanismSetting {
     fn default() -> MechanismSetting {
         MechanismSetting::named(catalog::DEFAULT).expect("the default is in the catalog")

@@ -46,7 +46,6 @@ impl SumTree {
         tree
     }
 
-    /// Takes one client away.
     pub(super) fn remove(&mut self, seat: Seat, grams: &[f64]) {
         self.present[seat.0] = false;
         let leaf = seat.0 / BUCKET;

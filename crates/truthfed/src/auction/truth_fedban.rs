@@ -59,14 +59,14 @@ impl TruthFedBan {
         TruthFedBan { epsilon: setting.real(&EPSILON), gamma: setting.amount(&GAMMA) }
     }
 
-    /// Payment by bisection (Algorithm 7).
-    fn price(&self, search: &Search<'_>, turns: &[Option<usize>], seat: Seat) -> (Amount, u64) {
+    /// A winner with its payment by bisection (Algorithm 7), and the log determinants it took.
+    fn price(&self, search: &Search<'_>, turns: &[Option<usize>], seat: Seat) -> ((Seat, Amount), u64) {
         let round = search.round;
         let turn = turns[seat.0];
         let without = Search::without(search, seat, turn);
         let mut evaluations = without.path.evaluations;
         if without.path.level < search.required {
-            return (round.reserve(), evaluations);
+            return ((seat, round.reserve()), evaluations);
         }
         let (stop, work) = without.stopping_budget();
         evaluations += work;
@@ -81,10 +81,9 @@ impl TruthFedBan {
             evaluations += work;
             if wins { low = middle } else { high = middle }
         }
-        (Amount::saturating(middle).min(round.reserve()), evaluations)
+        ((seat, Amount::saturating(middle).min(round.reserve())), evaluations)
     }
 
-    /// Whether a client would win with another ask.
     fn wins_at(&self, search: &Search<'_>, seat: Seat, turn: Option<usize>, ask: Amount) -> (bool, u64) {
         let round = search.round.with_seat_ask(seat, ask);
         // A higher ask leaves everything before the client's turn as it is; a lower one may come earlier.
@@ -97,7 +96,6 @@ impl TruthFedBan {
     }
 }
 
-/// Epsilon 1 and gamma 1, as in the paper's experiments.
 impl Default for TruthFedBan {
     fn default() -> TruthFedBan {
         TruthFedBan::of(&ENTRY.setting())
@@ -118,10 +116,9 @@ impl Mechanism for TruthFedBan {
         let search = Search::new(round, self.epsilon);
         let (winners, work) = search.winners();
         let turns = turns(&search.path, round.admitted());
-        let priced: Vec<_> = winners.par_iter().map(|&seat| self.price(&search, &turns, seat)).collect();
-        let price = priced.iter().map(|(_, evaluations)| evaluations).sum();
-        let paid = winners.into_iter().zip(priced).map(|(seat, (payment, _))| (seat, payment)).collect();
-        let evaluations = Evaluations { select: search.path.evaluations + work, price };
+        let priced = winners.par_iter().map(|&seat| self.price(&search, &turns, seat));
+        let (paid, pricing): (Vec<_>, Vec<u64>) = priced.unzip();
+        let evaluations = Evaluations { select: search.path.evaluations + work, price: pricing.iter().sum() };
         Ok(Outcome::new(round, self.name(), PaymentRule::Bisected, target, paid, evaluations))
     }
 
@@ -188,7 +185,6 @@ impl<'p> Search<'p> {
         (grid.budget(high), evaluations)
     }
 
-    /// Whether Algorithm 2 meets the target with a budget.
     fn is_enough(&self, budget: i128) -> (bool, u64) {
         let step = self.path.affordable(budget);
         if step == self.path.len() {

@@ -21,7 +21,6 @@ use crate::Amount;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pick {
     pub(super) ratio: Ratio,
-    /// Information before this pick.
     pub(super) level: Information,
     /// Sum of asks before this pick.
     pub(super) spent: i128,
@@ -35,7 +34,6 @@ pub(super) struct Seen {
     pub(super) gain: Information,
 }
 
-/// A greedy walk in progress.
 #[derive(Debug)]
 pub(super) struct Walk<'r> {
     round: &'r Round,
@@ -43,7 +41,6 @@ pub(super) struct Walk<'r> {
     /// The ridge Gram matrix of what was bought so far, and its information.
     pub(super) matrix: Vec<f64>,
     pub(super) level: Information,
-    /// Sum of asks so far.
     pub(super) spent: i128,
     budget: i128,
     /// Purchases so far, those before a resumption included.
@@ -52,8 +49,6 @@ pub(super) struct Walk<'r> {
     seen_at: Vec<usize>,
     /// Clients that may be bought, by an upper bound of their value; of equals the smaller seat first.
     queue: BinaryHeap<(Bound, Reverse<Seat>)>,
-    evaluated: Vec<Seat>,
-    /// Every gain this walk evaluated.
     pub(super) trace: Vec<Seen>,
     /// The least budget with which the walk so far could have gone otherwise.
     pub(super) next_change: i128,
@@ -104,7 +99,6 @@ impl<'r> Walk<'r> {
             gains: vec![Information::ZERO; round.admitted()],
             seen_at: vec![usize::MAX; round.admitted()],
             queue: BinaryHeap::new(),
-            evaluated: Vec::new(),
             trace: Vec::new(),
             next_change: i128::MAX,
         }
@@ -124,6 +118,7 @@ impl<'r> Walk<'r> {
     /// The best value that adds anything and can be afforded.
     pub(super) fn choose(&mut self) -> Option<Pick> {
         let mut best: Option<Ratio> = None;
+        let mut evaluated = Vec::new();
         while let Some(&(Bound(bound), Reverse(seat))) = self.queue.peek() {
             if best.is_some_and(|best| bound < value(best.gain, best.ask)) {
                 break;
@@ -136,13 +131,13 @@ impl<'r> Walk<'r> {
                 continue;
             }
             let gain = self.current_gain(seat);
-            self.evaluated.push(seat);
+            evaluated.push(seat);
             let ratio = Ratio { seat, gain, ask };
             if gain > Information::ZERO && best.is_none_or(|best| ratio.beats(&best)) {
                 best = Some(ratio);
             }
         }
-        for seat in std::mem::take(&mut self.evaluated) {
+        for seat in evaluated {
             if best.is_none_or(|best| best.seat != seat) {
                 self.queue.push(self.candidate(seat));
             }
@@ -150,7 +145,6 @@ impl<'r> Walk<'r> {
         best.map(|ratio| Pick { ratio, level: self.level, spent: self.spent })
     }
 
-    /// Buys what was chosen.
     pub(super) fn take(&mut self, pick: &Pick) {
         let Ratio { seat, gain, ask } = pick.ratio;
         add(&mut self.matrix, self.round.gram(seat));

@@ -22,7 +22,8 @@ const DOUBLINGS: u32 = 60;
 /// Asks for the client at `seat`, ascending, at most about `most` of them; 0 and the reserve are among them.
 pub(super) fn worth_trying(round: &Round, seat: Seat, most: usize, stream: &mut Stream) -> Vec<Amount> {
     let reserve = i128::from(round.reserve().micros());
-    let others = others(round, seat);
+    let others = round.seats().filter(|&other| other != seat).map(|other| i128::from(round.ask(other).micros()));
+    let others: Vec<i128> = others.collect();
     let mut asks = vec![0, 1, reserve - 1, reserve];
     asks.extend([-1, 0, 1].map(|step| i128::from(round.ask(seat).micros()) + step));
     let (mut turns, mut budgets) = (Vec::new(), Vec::new());
@@ -38,10 +39,6 @@ pub(super) fn worth_trying(round: &Round, seat: Seat, most: usize, stream: &mut 
     more.extend(budgets.iter().copied().chain(neighbours(&budgets)));
     add_some(&mut asks, more, reserve, most, stream);
     sorted(asks, reserve).into_iter().map(Amount::saturating).collect()
-}
-
-fn others(round: &Round, seat: Seat) -> Vec<i128> {
-    round.seats().filter(|&other| other != seat).map(|other| i128::from(round.ask(other).micros())).collect()
 }
 
 /// What the purchases before each step leave of the budgets that mechanisms may raise: from a fixed first one, from the

@@ -13,10 +13,12 @@ use crate::Amount;
 use crate::auction::{Mechanism, Outcome, Refusal, Round, Seat};
 use crate::generate::Stream;
 
-/// The properties that a group can refute.
 pub(super) const PROPERTIES: [Property; 2] = [Property::Collusion, Property::CollusionInTotal];
 /// Joint lies drawn at random for each group, beside eight of one kind each.
 const RANDOM_LIES: usize = 2;
+/// The places of twice the cost and of the reserve among the lies of a member.
+const DOUBLE: usize = 6;
+const RESERVE: usize = 7;
 
 /// A mechanism on a round, and how it ends when all tell the truth.
 pub(super) struct Table<'a> {
@@ -28,7 +30,6 @@ pub(super) struct Table<'a> {
 /// How hard to try with one group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Whether a pair tries every combination of lies.
     pub(super) is_exhaustive: bool,
     /// Most joint lies that are paid.
     pub(super) runs: usize,
@@ -76,7 +77,6 @@ pub(super) fn groups(round: &Round, most: usize, stream: &mut Stream) -> Vec<Vec
 }
 
 impl Best {
-    /// Tries joint lies of a group.
     pub(super) fn of(table: &Table<'_>, group: &[Seat], limits: Limits, stream: &mut Stream) -> Result<Best, Refusal> {
         let members: Vec<Member> = group.iter().map(|&seat| Member::new(table, seat)).collect();
         let mut search = Search { table, members, best: Best::default(), left: limits.runs };
@@ -90,7 +90,6 @@ impl Best {
         Ok(search.best)
     }
 
-    /// How the group refutes a property, if it does.
     pub(super) fn violation(&self, property: Property, round: &Round, group: &[Seat]) -> Option<Violation> {
         let (joint, gain) = match property {
             Property::Collusion => self.each.as_ref().map(|joint| (joint, joint.least))?,
@@ -151,12 +150,10 @@ impl Search<'_> {
         if self.members.iter().all(|member| member.wins) {
             return Vec::new();
         }
-        let double = |member: &Member| Amount::saturating(2 * i128::from(member.cost.micros()));
-        let reserve = self.table.round.reserve();
-        let asks = |raised: &dyn Fn(&Member) -> Amount| -> Vec<Amount> {
-            self.members.iter().map(|member| if member.wins { member.cost } else { raised(member) }).collect()
+        let raised = |kind: usize| -> Vec<Amount> {
+            self.members.iter().map(|member| if member.wins { member.cost } else { member.lies[kind] }).collect()
         };
-        vec![asks(&|member| double(member).min(reserve)), asks(&|_| reserve)]
+        vec![raised(DOUBLE), raised(RESERVE)]
     }
 
     /// Each member must win to gain; choosing alone says whether they do.

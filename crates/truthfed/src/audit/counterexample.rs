@@ -35,7 +35,6 @@ pub struct Replay {
     pub faults: Vec<String>,
     /// By how much the property is broken; none where that is no amount.
     pub gain: Option<Gain>,
-    /// Whether the property is really broken.
     pub reproduces: bool,
 }
 
@@ -71,7 +70,6 @@ impl Part {
 }
 
 impl Account {
-    /// What the second part gives more than the first.
     pub fn gain(&self) -> Gain {
         self.second.utility(self.cost) - self.first.utility(self.cost)
     }
@@ -205,7 +203,7 @@ impl fmt::Display for Replay {
             let Account { client, cost, first: Part { ask: low, .. }, second: Part { ask, .. } } = account;
             match self.property {
                 Property::Monotone => {
-                    write!(f, "{separator}{client} loses when it asks {low}, and wins when it asks {ask}")?
+                    write!(f, "{separator}{client} loses when it asks {low}, and wins when it asks {ask}")?;
                 }
                 _ => write!(f, "{separator}{client}, at cost {cost}, asks {ask} and gains {}", account.gain())?,
             }

@@ -25,13 +25,10 @@ const WHOLE: &str = "counterexample";
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CounterexampleError {
-    /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type.
+    /// Not JSON, or not of the right shape: unknown, missing or repeated field, wrong type. `at` is the path of the field,
+    /// or `counterexample` for the whole.
     #[error("{at}: {message}")]
-    Shape {
-        /// Path of the field, or `counterexample` for the whole.
-        at: String,
-        message: String,
-    },
+    Shape { at: String, message: String },
     #[error("schema: is `{0}`, this version reads `{COUNTEREXAMPLE_SCHEMA}`")]
     Schema(String),
     #[error("mechanism.{0}")]
@@ -103,24 +100,20 @@ impl fmt::Display for Counterexample {
 
 /// A struct out of a JSON object; by itself it would be read from a list by position too.
 fn object<'a, T: Deserialize<'a>>(at: &str, text: &'a str) -> Result<T, CounterexampleError> {
+    let shape = |at: &str, message: String| CounterexampleError::Shape { at: at.to_owned(), message };
     if !text.trim_start().starts_with('{') {
-        return Err(CounterexampleError::Shape { at: at.to_owned(), message: "expected an object".to_owned() });
+        return Err(shape(at, "expected an object".to_owned()));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let shape = |at: &str, error: &serde_json::Error| CounterexampleError::Shape {
-        at: at.to_owned(),
-        message: error.to_string(),
-    };
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        let at = match path.as_str() {
-            "." | "?" => at.to_owned(),
-            path if at == WHOLE => path.to_owned(),
-            path => format!("{at}.{path}"),
-        };
-        shape(&at, error.inner())
+        let message = error.inner().to_string();
+        match error.path().to_string().as_str() {
+            "." | "?" => shape(at, message),
+            path if at == WHOLE => shape(path, message),
+            path => shape(&format!("{at}.{path}"), message),
+        }
     })?;
-    reader.end().map_err(|error| shape(at, &error))?;
+    reader.end().map_err(|error| shape(at, error.to_string()))?;
     Ok(value)
 }
 

@@ -3,7 +3,6 @@
 use crate::auction::{Outcome, Refusal, Round, Vcg};
 use crate::{Total, auction::Mechanism};
 
-/// What a mechanism costs over many rounds.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Economics {
@@ -18,7 +17,6 @@ pub struct Economics {
     pub essential: Option<Spread>,
 }
 
-/// How a ratio is distributed over rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Rounds in which it is defined.
@@ -28,7 +26,6 @@ pub struct Spread {
     pub median: f64,
     /// 95 % of the rounds have at most this.
     pub p95: f64,
-    /// The largest.
     pub worst: f64,
 }
 
@@ -58,44 +55,32 @@ impl Optimum {
     }
 }
 
-/// The ratios of some rounds, in their order.
+/// The ratios of [`Economics`], in its order, of some rounds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ratios {
-    social_cost: Vec<f64>,
-    payments: Vec<f64>,
-    frugality: Vec<f64>,
-    essential: Vec<f64>,
-}
+pub(super) struct Ratios([Vec<f64>; 4]);
 
 impl Ratios {
     /// Where the optimum costs nothing, nothing is compared with it.
     pub(super) fn add(&mut self, outcome: &Outcome, optimum: Option<Optimum>) {
+        let [social_cost, to_cost, frugality, essential] = &mut self.0;
         if let Some(Optimum { cost, payments }) = optimum {
-            self.social_cost.extend(ratio(outcome.social_cost(), cost));
-            self.payments.extend(ratio(outcome.payments(), cost));
-            self.frugality.extend(ratio(outcome.payments(), payments));
+            social_cost.extend(ratio(outcome.social_cost(), cost));
+            to_cost.extend(ratio(outcome.payments(), cost));
+            frugality.extend(ratio(outcome.payments(), payments));
         }
-        let essential = outcome.winners().iter().filter(|winner| winner.essential).count();
+        let count = outcome.winners().iter().filter(|winner| winner.essential).count();
         if !outcome.winners().is_empty() {
-            self.essential.push(essential as f64 / outcome.winners().len() as f64);
+            essential.push(count as f64 / outcome.winners().len() as f64);
         }
     }
 
     pub(super) fn merge(&mut self, later: Ratios) {
-        self.social_cost.extend(later.social_cost);
-        self.payments.extend(later.payments);
-        self.frugality.extend(later.frugality);
-        self.essential.extend(later.essential);
+        self.0.iter_mut().zip(later.0).for_each(|(ratios, later)| ratios.extend(later));
     }
 
     pub(super) fn economics(&self, mechanism: &str) -> Economics {
-        Economics {
-            mechanism: mechanism.to_owned(),
-            social_cost: Spread::of(&self.social_cost),
-            payments: Spread::of(&self.payments),
-            frugality: Spread::of(&self.frugality),
-            essential: Spread::of(&self.essential),
-        }
+        let [social_cost, payments, frugality, essential] = self.0.each_ref().map(|ratios| Spread::of(ratios));
+        Economics { mechanism: mechanism.to_owned(), social_cost, payments, frugality, essential }
     }
 }
 

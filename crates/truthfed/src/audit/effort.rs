@@ -16,7 +16,6 @@ const SMALL_ROUND: usize = 4;
 /// Groups tried on a small round: its pairs, and larger ones.
 const SMALL_GROUPS: usize = 8;
 
-/// How hard an audit tries on each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// About the most asks tried for each client; of more that are worth it, some are drawn.
@@ -43,7 +42,6 @@ impl Effort {
     pub const THOROUGH: Effort =
         Effort { asks: 1000, runs: 8, groups: 48, every_combination: true, group_runs: 80, log_dets: 300_000 };
 
-    /// The effort on a round of so many clients.
     pub(super) fn on(self, clients: usize) -> Effort {
         match clients <= SMALL_ROUND {
             true => Effort { groups: self.groups.max(SMALL_GROUPS), every_combination: true, ..self },
@@ -66,7 +64,6 @@ impl Effort {
         coalition::Limits { is_exhaustive: self.every_combination, runs: runs.clamp(FEWEST_RUNS, self.group_runs) }
     }
 
-    /// How many groups can be tried.
     pub(super) fn groups_within(&self, honest: &Outcome, clients: usize) -> usize {
         (self.runs_within(honest, clients) / FEWEST_RUNS).clamp(1, self.groups)
     }

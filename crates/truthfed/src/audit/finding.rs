@@ -8,7 +8,6 @@ use crate::auction::{ClientId, Round};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lie {
     pub client: ClientId,
-    /// What it asks instead.
     pub ask: Amount,
 }
 
@@ -16,7 +15,6 @@ pub struct Lie {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Violation {
-    /// What is broken.
     pub property: Property,
     /// Where. The asks in it are the true costs of the clients.
     pub round: Round,
@@ -49,18 +47,15 @@ pub struct Verdict {
     /// What was tried: clients (`monotone`, `truthful`), clients that win (`ir`, `certified`), groups (`collusion`),
     /// rounds (`coverage`, `optimum`).
     pub cases: u64,
-    /// How many of these broke it.
     pub violations: u64,
     /// What could not be tried, as a search was given up; no cases.
     pub refused: u64,
-    /// The violation with the largest gain.
     pub worst: Option<Violation>,
     /// The violation in the smallest round; one that is more than staying away, if there is any.
     pub smallest: Option<Violation>,
 }
 
 impl Verdict {
-    /// Before anything was tried.
     pub(super) fn new(mechanism: &str, property: Property) -> Verdict {
         let mechanism = mechanism.to_owned();
         Verdict { mechanism, property, cases: 0, violations: 0, refused: 0, worst: None, smallest: None }
@@ -71,7 +66,6 @@ impl Verdict {
         self.violations == 0
     }
 
-    /// One case, broken or not.
     pub(super) fn add(&mut self, violation: Option<Violation>) {
         self.cases += 1;
         if let Some(violation) = violation {

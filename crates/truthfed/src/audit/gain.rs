@@ -42,7 +42,6 @@ impl Sum for Gain {
     }
 }
 
-/// An exact decimal without trailing zeros.
 impl fmt::Display for Gain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_decimal(f, self.0)

@@ -76,7 +76,6 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// The verdict on a mechanism and a property that was checked.
     pub fn verdict(&self, mechanism: &str, property: Property) -> Option<&Verdict> {
         self.verdicts.iter().find(|verdict| verdict.mechanism == mechanism && verdict.property == property)
     }
@@ -91,7 +90,6 @@ impl Audit {
         Audit { checks, effort: Effort::QUICK }
     }
 
-    /// The same audit with another effort.
     #[must_use]
     pub fn with_effort(self, effort: Effort) -> Audit {
         Audit { effort, ..self }

@@ -12,12 +12,10 @@ pub(super) fn winners(round: &Round, outcome: &Outcome) -> Vec<Seat> {
     seats
 }
 
-/// What the winners ask in all.
 pub(super) fn cost(round: &Round, outcome: &Outcome) -> Total {
     winners(round, outcome).into_iter().map(|seat| round.ask(seat)).sum::<Total>()
 }
 
-/// Whether the winners reach the coverage of the round.
 pub(super) fn is_covered(round: &Round, outcome: &Outcome) -> bool {
     round.level(&winners(round, outcome)) >= round.required(round.coverage())
 }

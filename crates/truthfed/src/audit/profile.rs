@@ -30,15 +30,13 @@ impl Suspect {
     pub(super) fn all(round: &Round, asks: usize, stream: &mut Stream) -> Vec<Suspect> {
         let turned_away = round.turned_away().iter().map(|offer| (offer.client.clone(), offer.ask));
         let admitted = round.seats().map(|seat| (round.client(seat).clone(), round.ask(seat)));
-        let clients: Vec<_> = admitted.chain(turned_away).collect();
-        clients.into_iter().map(|(client, cost)| Suspect::new(round, client, cost, asks, stream)).collect()
-    }
-
-    fn new(round: &Round, client: ClientId, cost: Amount, asks: usize, stream: &mut Stream) -> Suspect {
-        let round = if cost <= round.reserve() { round.clone() } else { round.with_ask(&client, Amount::ZERO) };
-        let seat = round.seat_of(&client).expect("an ask within the reserve is admitted");
-        let asks = worth_trying(&round, seat, asks, stream);
-        Suspect { client, cost, round, seat, asks }
+        let suspect = |(client, cost): (ClientId, Amount)| {
+            let round = if cost <= round.reserve() { round.clone() } else { round.with_ask(&client, Amount::ZERO) };
+            let seat = round.seat_of(&client).expect("an ask within the reserve is admitted");
+            let asks = worth_trying(&round, seat, asks, stream);
+            Suspect { client, cost, round, seat, asks }
+        };
+        admitted.chain(turned_away).map(suspect).collect()
     }
 
     pub(super) fn round_at(&self, ask: Amount) -> Round {
@@ -52,10 +50,8 @@ pub(super) struct Profile {
     points: BTreeMap<Amount, Point>,
 }
 
-/// What is known at one ask.
 #[derive(Debug, Clone, Copy, Default)]
 struct Point {
-    /// Whether it is among those chosen.
     selected: Option<bool>,
     /// How a whole run ended for it: with a payment, or as a loser.
     ran: Option<Option<Amount>>,
@@ -76,7 +72,6 @@ impl Point {
     }
 }
 
-/// How far to look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Most asks to try out of those that are worth it, besides the payment and the changes found.
@@ -122,17 +117,14 @@ impl Profile {
         self.points.iter().filter_map(|(&ask, point)| Some((ask, point.paid()?)))
     }
 
-    /// The largest ask at which it loses, if there is one.
     pub(super) fn highest_loss(&self) -> Option<Amount> {
         self.points.iter().rfind(|(_, point)| !point.wins()).map(|(&ask, _)| ask)
     }
 
-    /// The largest ask at which it wins, if there is one.
     pub(super) fn highest_win(&self) -> Option<Amount> {
         self.points.iter().rfind(|(_, point)| point.wins()).map(|(&ask, _)| ask)
     }
 
-    /// Whether it wins at an ask that was tried.
     pub(super) fn wins_at(&self, ask: Amount) -> Option<bool> {
         self.points.get(&ask).map(Point::wins)
     }
@@ -143,7 +135,6 @@ impl Profile {
     }
 }
 
-/// A profile in the making.
 struct Trial<'a> {
     mechanism: &'a dyn Mechanism,
     suspect: &'a Suspect,
@@ -164,7 +155,6 @@ impl Trial<'_> {
         Ok(wins)
     }
 
-    /// Whether it wins at each payment, and at its neighbours.
     fn select_at_payments(&mut self) -> Result<(), Refusal> {
         let mut paid: Vec<Amount> = self.points.values().filter_map(Point::paid).collect();
         paid.dedup();

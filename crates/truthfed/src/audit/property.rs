@@ -20,7 +20,6 @@ pub enum Property {
     Optimum,
 }
 
-/// There is no property of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no property: it must be one of {names}", names = Property::ALL.map(Property::name).join(", "))]
 pub struct UnknownProperty(pub String);

@@ -17,7 +17,6 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Takes over what was found in later rounds.
     pub(super) fn merge(&mut self, later: Sheet) {
         self.verdicts.iter_mut().zip(later.verdicts).for_each(|(verdict, later)| verdict.merge(later));
         self.ratios.merge(later.ratios);

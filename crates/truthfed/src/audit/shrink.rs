@@ -26,9 +26,13 @@ impl Verdict {
         let shrunk = |violation: &Violation| shrink(mechanism, violation.clone());
         let [worst, smallest] = [&self.worst, &self.smallest].map(|violation| violation.as_ref().map(shrunk));
         let found = [worst?, smallest?].into_iter().min_by_key(Violation::size)?;
-        let Violation { property, lies, round, .. } = found;
-        Some(Counterexample { mechanism: RawMechanism::of(mechanism), property, lies, round })
+        Some(counterexample(mechanism, found))
     }
+}
+
+fn counterexample(mechanism: &dyn Mechanism, violation: Violation) -> Counterexample {
+    let Violation { property, lies, round, .. } = violation;
+    Counterexample { mechanism: RawMechanism::of(mechanism), property, lies, round }
 }
 
 fn shrink(mechanism: &dyn Mechanism, violation: Violation) -> Violation {
@@ -95,9 +99,7 @@ impl Shrinking<'_> {
     fn with_lie(&self, place: usize, ask: Amount) -> Option<Violation> {
         let mut violation = self.smallest.clone();
         violation.lies[place].ask = ask;
-        let Violation { property, lies, round, .. } = violation.clone();
-        let mechanism = RawMechanism::of(self.mechanism);
-        let replay = Counterexample { mechanism, property, lies, round }.replay(self.mechanism).ok()?;
+        let replay = counterexample(self.mechanism, violation.clone()).replay(self.mechanism).ok()?;
         violation.gain = replay.gain?;
         let is_as_clever = violation.is_withdrawal() <= self.smallest.is_withdrawal();
         (is_as_clever && relative_gain(&violation) >= self.least).then_some(violation)
@@ -109,7 +111,6 @@ fn weight(spec: &RoundSpec) -> (usize, usize, usize) {
     (spec.offers.len(), spec.base.dimension(), RoundDocument::of(spec).to_string().len())
 }
 
-/// The gain per largest ask.
 fn relative_gain(violation: &Violation) -> f64 {
     let round = &violation.round;
     let asks = round.seats().map(|seat| round.ask(seat)).chain(round.turned_away().iter().map(|offer| offer.ask));

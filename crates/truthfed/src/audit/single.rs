@@ -5,7 +5,6 @@ use super::profile::{Profile, Suspect};
 use super::{Gain, Property};
 use crate::Amount;
 
-/// The properties that the profile of a client can refute.
 pub(super) const PROPERTIES: [Property; 4] =
     [Property::Monotone, Property::IndividuallyRational, Property::Truthful, Property::Certified];
 
@@ -19,7 +18,6 @@ pub(super) fn is_case(property: Property, profile: &Profile) -> bool {
     }
 }
 
-/// How a profile refutes a property, at its worst.
 pub(super) fn judge(property: Property, suspect: &Suspect, profile: &Profile) -> Option<Violation> {
     match property {
         Property::Monotone => loss_below_win(suspect, profile),
@@ -30,7 +28,6 @@ pub(super) fn judge(property: Property, suspect: &Suspect, profile: &Profile) ->
     }
 }
 
-/// Two asks: it loses at the lower and wins at the higher.
 fn loss_below_win(suspect: &Suspect, profile: &Profile) -> Option<Violation> {
     let (low, high) = profile.loss_below_win()?;
     let lies = [low, high].map(|ask| lie(suspect, ask)).to_vec();

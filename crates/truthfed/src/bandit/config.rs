@@ -25,9 +25,8 @@ impl Default for RawConfig {
     }
 }
 
-/// Checked parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "RawConfig", try_from = "RawConfig")]
+#[serde(try_from = "RawConfig")]
 pub struct Config(RawConfig);
 
 /// Why parameters are refused. All are the caller's to fix.
@@ -41,12 +40,6 @@ pub enum ConfigError {
     Sigma(f64),
     #[error("delta is {0}: it must lie above 0 and below 1")]
     Delta(f64),
-}
-
-impl From<Config> for RawConfig {
-    fn from(config: Config) -> RawConfig {
-        config.0
-    }
 }
 
 impl TryFrom<RawConfig> for Config {

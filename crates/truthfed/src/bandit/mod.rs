@@ -53,7 +53,6 @@ pub struct LinUcb {
     since_refresh: u32,
 }
 
-/// A bandit as read back, not yet checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -65,19 +64,14 @@ struct Saved {
     since_refresh: u32,
 }
 
-/// Caller: the parts of a saved bandit have different dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a saved bandit of dimension {0} has parts of other sizes")]
-pub struct SavedSizeError(usize);
-
 impl TryFrom<Saved> for LinUcb {
-    type Error = SavedSizeError;
+    type Error = String;
 
-    fn try_from(saved: Saved) -> Result<LinUcb, SavedSizeError> {
+    fn try_from(saved: Saved) -> Result<LinUcb, String> {
         let Saved { config, known, inverse, theta, log_det_ratio, since_refresh } = saved;
         let d = config.dimension();
         if (known.dimension(), inverse.len(), theta.len()) != (d, d * d, d) {
-            return Err(SavedSizeError(d));
+            return Err(format!("a saved bandit of dimension {d} has parts of other sizes"));
         }
         Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh })
     }
@@ -114,7 +108,6 @@ impl LinUcb {
         LinUcb::knowing(config, nothing).expect("the ridge alone is positive definite")
     }
 
-    /// A bandit that starts from statistics.
     pub fn knowing(config: Config, known: Statistics) -> Result<LinUcb, RefreshError> {
         let (got, expected) = (known.dimension(), config.dimension());
         if got != expected {
@@ -179,7 +172,6 @@ impl LinUcb {
         &self.theta
     }
 
-    /// Everything this client knows.
     pub fn known(&self) -> &Statistics {
         &self.known
     }

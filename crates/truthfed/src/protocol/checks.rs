@@ -28,14 +28,9 @@ pub enum OfferError {
     NoSamples { client: ClientId },
     #[error("gram of {client} has trace {trace}, {samples} samples of norm {norm} give at most {most}")]
     TraceTooLarge { client: ClientId, trace: f64, samples: u64, norm: f64, most: f64 },
+    /// The first pivot that is not above 0, after what rounding may account for was added to the diagonal.
     #[error("gram of {client} is not positive semi-definite: pivot {pivot} at row {row} must not be below 0")]
-    NotPositive {
-        client: ClientId,
-        /// The first row whose pivot is not above 0.
-        row: usize,
-        /// That pivot, after what rounding may account for was added to the diagonal.
-        pivot: f64,
-    },
+    NotPositive { client: ClientId, row: usize, pivot: f64 },
     #[error("gram of {client} has a rank above {samples}: that many samples give at most that rank")]
     RankTooHigh { client: ClientId, samples: u64 },
 }
@@ -47,14 +42,9 @@ pub enum DeliveryError {
     WrongDimension { client: ClientId, got: usize, expected: usize },
     #[error("entry {index} of the moment of {client} is {value}: it must be finite and at most 1e15 in size")]
     OutOfRange { client: ClientId, index: usize, value: f64 },
-    /// A direction in which it has no context has no reward either.
+    /// A direction in which it has no context has no reward either. The energy is that with a small ridge.
     #[error("moment of {client} lies outside the range of its gram: its energy {energy} must be at most {most}")]
-    OutsideGram {
-        client: ClientId,
-        /// The energy, with a small ridge.
-        energy: f64,
-        most: f64,
-    },
+    OutsideGram { client: ClientId, energy: f64, most: f64 },
     #[error("moment of {client} has energy {energy}, {samples} rewards of size {reward} give at most {most}")]
     EnergyTooLarge { client: ClientId, energy: f64, samples: u64, reward: f64, most: f64 },
 }

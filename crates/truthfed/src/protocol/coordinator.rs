@@ -22,19 +22,16 @@ pub struct Coordinator {
     outbox: VecDeque<Output>,
 }
 
-/// What reaches the coordinator.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// A message; the driver vouches for who sent it.
     Request(ClientId, Request),
-    /// Time has passed.
     Tick,
 }
 
 /// What happened. Whoever it concerns has news to hear: [`Coordinator::notices`].
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// A round takes offers.
     Opened(RoundId),
     /// The offers are closed, and the mechanism has decided.
     Awarded(RoundId, Box<Outcome>),
@@ -44,7 +41,6 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whether it is news to a member.
     pub fn concerns(&self, member: &ClientId) -> bool {
         match self {
             Output::Opened(_) | Output::Ended(_) => true,
@@ -69,10 +65,8 @@ pub struct Standing {
     pub closed: RoundId,
 }
 
-/// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// It was taken.
     New,
     /// It had been taken before, or there is nothing to do: nothing changed.
     Repeated,
@@ -189,7 +183,6 @@ impl Coordinator {
         self.standing.closed
     }
 
-    /// What is settled, as a member sees it.
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
         let settled = self.standing.members.get(member).copied().flatten();
         Snapshot { closed: self.standing.closed, settled, statistics: self.standing.settled.clone() }
@@ -209,7 +202,6 @@ impl Coordinator {
         snapshot.into_iter().chain(awaited)
     }
 
-    /// The next thing that happened.
     pub fn poll(&mut self) -> Option<Output> {
         self.outbox.pop_front()
     }

@@ -41,7 +41,6 @@ pub struct Member {
     outbox: VecDeque<Request>,
 }
 
-/// A member as it is read back, not yet checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -58,17 +57,15 @@ struct Saved {
     outbox: VecDeque<Request>,
 }
 
-/// The parts of a saved member do not belong together.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("saved member {0} has parts that do not belong together: their sizes or counts differ")]
-pub struct SavedMemberError(ClientId);
-
 impl TryFrom<Saved> for Member {
-    type Error = SavedMemberError;
+    type Error = String;
 
-    fn try_from(saved: Saved) -> Result<Member, SavedMemberError> {
+    fn try_from(saved: Saved) -> Result<Member, String> {
         if !saved.is_whole() {
-            return Err(SavedMemberError(saved.id));
+            let id = saved.id;
+            return Err(format!(
+                "saved member {id} has parts that do not belong together: their sizes or counts differ"
+            ));
         }
         Ok(Member {
             id: saved.id,
@@ -131,7 +128,6 @@ struct Progress {
 }
 
 impl Member {
-    /// A member that knows nothing yet.
     pub fn new(id: ClientId, config: Config, trigger: Trigger) -> Member {
         let nothing = Statistics::new(config.dimension()).expect("a checked configuration has a valid dimension");
         Member {
@@ -153,7 +149,6 @@ impl Member {
         &self.id
     }
 
-    /// Everything it knows.
     pub fn known(&self) -> &Statistics {
         self.bandit.known()
     }
@@ -186,7 +181,6 @@ impl Member {
         undelivered
     }
 
-    /// The arm to play.
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         self.bandit.choose(arms)
     }
@@ -204,7 +198,6 @@ impl Member {
         Ok(())
     }
 
-    /// The next message to the coordinator.
     pub fn poll(&mut self) -> Option<Request> {
         self.outbox.pop_front()
     }
@@ -246,14 +239,12 @@ impl Member {
             return self.outbox.push_back(Request::Decline(round));
         };
         self.outbox.push_back(self.offer(round, &self.unshared, ask));
-        #[cfg(feature = "planted-faults")]
-        if crate::planted::is(crate::planted::Fault::InFlightForgotten) {
-            let statistics = self.unshared.clone();
-            self.in_flight = Some(InFlight { round, statistics, ask, progress: self.since_round });
-            return;
-        }
         let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
         let statistics = std::mem::replace(&mut self.unshared, nothing);
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::InFlightForgotten) {
+            self.unshared = statistics.clone();
+        }
         self.in_flight = Some(InFlight { round, statistics, ask, progress: self.since_round });
     }
 

@@ -13,7 +13,6 @@ use crate::statistics::Statistics;
 pub struct Time(pub u64);
 
 impl Time {
-    /// That many milliseconds later.
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Time {
         Time(self.0.saturating_add(ms))
@@ -25,7 +24,6 @@ impl Time {
 #[serde(try_from = "u64")]
 pub struct RoundId(pub u64);
 
-/// A number that no round has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("round {0} is above {last}, the last there can be", last = RoundId::LAST)]
 pub struct RoundIdError(u64);

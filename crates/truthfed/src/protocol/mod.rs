@@ -27,7 +27,7 @@ mod trigger;
 
 pub use checks::{DeliveryError, OfferError};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
-pub use member::{Asking, InFlight, Member, SavedMemberError};
+pub use member::{Asking, InFlight, Member};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
 pub use open::OpenRound;
 pub use residual::Surprise;

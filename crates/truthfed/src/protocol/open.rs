@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Notice, RoundId, Time};
 use crate::auction::{ClientId, Offer, Outcome, RoundSpec, Winner};
 
-/// A round that has not ended.
 #[derive(Debug)]
 pub struct OpenRound {
     pub(super) round: RoundId,
@@ -17,7 +16,6 @@ pub struct OpenRound {
     pub(super) deadline: Time,
     pub(super) offers: BTreeMap<ClientId, Taken>,
     pub(super) declined: BTreeSet<ClientId>,
-    /// Once it is decided.
     pub(super) award: Option<Box<Award>>,
 }
 
@@ -78,17 +76,12 @@ impl OpenRound {
         self.offers.get(client).map(|Taken { samples, offer }| (offer, *samples))
     }
 
-    /// Everyone who offered or declined.
     pub fn answered(&self) -> impl Iterator<Item = &ClientId> {
         self.offers.keys().chain(&self.declined)
     }
 
-    pub fn has_answered(&self, client: &ClientId) -> bool {
+    fn has_answered(&self, client: &ClientId) -> bool {
         self.offers.contains_key(client) || self.declined.contains(client)
-    }
-
-    pub fn has_delivered(&self, client: &ClientId) -> bool {
-        self.award.as_ref().is_some_and(|award| award.moments.contains_key(client))
     }
 
     /// What the round waits for from a member, if for anything.

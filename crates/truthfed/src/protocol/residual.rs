@@ -8,7 +8,6 @@
 
 use crate::statistics::{Factor, Gram, Statistics, dot};
 
-/// How surprising a delivery is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Surprise {
     /// The squared residual, in units of what scatter is expected.

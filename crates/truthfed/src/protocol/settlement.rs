@@ -14,14 +14,11 @@ pub struct RoundRecord {
     pub ending: Ending,
 }
 
-/// How a round ended.
 #[derive(Debug, Clone)]
 pub enum Ending {
     /// Settled: what was delivered is shared, and paid for.
     Settled {
-        /// What the auction decided on.
         spec: Box<RoundSpec>,
-        /// What it decided.
         outcome: Outcome,
         /// Winners that delivered, with what they are due, by client.
         paid: Vec<(ClientId, Amount)>,

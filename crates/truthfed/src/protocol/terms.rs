@@ -72,10 +72,8 @@ pub enum CoverageSetting {
     Rule(String),
 }
 
-/// How much each round must cover.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CoverageRule {
-    /// Always the same determinant ratio.
     Fixed(Coverage),
     /// The largest target under which nobody is essential, from the number of samples so far.
     MonopolyFree,
@@ -214,7 +212,6 @@ impl Terms {
         self.mechanism.mechanism()
     }
 
-    /// What its mechanism claims.
     pub fn claims(&self) -> Claims {
         self.mechanism.claims()
     }

@@ -28,9 +28,8 @@ pub struct Trigger {
     pub threshold: f64,
 }
 
-/// The paper's communication threshold for `horizon` steps of `clients` clients:
-/// `T / (N^2 d log T) - sqrt(T^2 / (N^2 d R log T)) * log(coverage^(1 - 1/e))` with
-/// `R = ceil(d log(1 + T / (lambda d)))`.
+/// The paper's communication threshold for `horizon` steps of `clients` clients: `T / (N^2 d log T) - sqrt(T^2 / (N^2 d
+/// R log T)) * log(coverage^(1 - 1/e))` with `R = ceil(d log(1 + T / (lambda d)))`.
 pub fn communication_threshold(horizon: u64, clients: usize, dimension: usize, lambda: f64, log_coverage: f64) -> f64 {
     let (t, n, d) = (horizon as f64, clients as f64, dimension as f64);
     let log_t = libm::log(t.max(2.0));
@@ -49,10 +48,7 @@ mod tests {
         // sqrt(6250^2 / (625 * 5 * 48 * 8.7403)) = 5.45835; times 0.632121 * 0.693147 = 0.438153.
         let threshold = communication_threshold(6250, 25, 5, 0.1, libm::log(0.5));
         assert!((threshold - (0.228_83 + 5.458_35 * 0.438_153)).abs() < 1e-3, "{threshold}");
-    }
-
-    #[test]
-    fn full_coverage_leaves_only_the_first_term() {
+        // Full coverage leaves only the first term.
         let threshold = communication_threshold(1000, 10, 2, 1.0, 0.0);
         assert!((threshold - 1000.0 / (200.0 * libm::log(1000.0))).abs() < 1e-9);
     }

@@ -54,7 +54,6 @@ impl Factor {
         Ok(Factor { dimension, lower })
     }
 
-    /// The logarithm of the determinant of `V`.
     pub fn log_det(&self) -> f64 {
         (0..self.dimension).map(|i| 2.0 * libm::log(self.diagonal(i))).sum()
     }
@@ -92,7 +91,6 @@ impl Factor {
         self.solve_lower(x).iter().map(|y| y * y).sum()
     }
 
-    /// The trace of `V^-1`.
     pub(crate) fn inverse_trace(&self) -> f64 {
         let mut unit = vec![0.0; self.dimension];
         let mut trace = 0.0;

@@ -49,7 +49,6 @@ pub enum GramError {
 }
 
 impl Gram {
-    /// The zero matrix.
     pub fn zeros(dimension: usize) -> Result<Gram, GramError> {
         check_dimension(dimension)?;
         Ok(Gram { dimension, lower: vec![0.0; packed_len(dimension)] })
@@ -66,7 +65,7 @@ impl Gram {
                 return Err(GramError::WrongSize { row: i, got: row.len(), expected: dimension });
             }
             for (j, &value) in row.iter().enumerate() {
-                check_entry(i, j, value)?;
+                check_entry(i, j, value, MAX_ENTRY)?;
                 largest = largest.max(value.abs());
             }
         }
@@ -87,23 +86,23 @@ impl Gram {
     /// Reads a packed lower triangle, row by row.
     pub fn from_lower(dimension: usize, lower: Vec<f64>) -> Result<Gram, GramError> {
         check_dimension(dimension)?;
-        check_len(dimension, &lower)?;
-        for (i, row) in packed_rows(&lower, dimension).enumerate() {
-            for (j, &value) in row.iter().enumerate() {
-                check_entry(i, j, value)?;
-            }
-        }
-        Ok(Gram { dimension, lower })
+        Gram::packed(dimension, lower, MAX_ENTRY)
     }
 
     /// Reads back the packed triangle of a sum, whose entries may exceed [`MAX_ENTRY`].
     pub(crate) fn from_sums(lower: Vec<f64>) -> Result<Gram, GramError> {
-        let dimension = fitting_dimension(&lower);
-        check_len(dimension, &lower)?;
-        for (i, row) in packed_rows(&lower, dimension).enumerate() {
-            if let Some(column) = row.iter().position(|entry| !entry.is_finite()) {
-                return Err(GramError::OutOfRange { row: i, column, value: row[column] });
-            }
+        Gram::packed(fitting_dimension(&lower), lower, f64::MAX)
+    }
+
+    /// A packed triangle of that dimension, whose entries are at most `most` in size.
+    fn packed(dimension: usize, lower: Vec<f64>, most: f64) -> Result<Gram, GramError> {
+        let (got, expected) = (lower.len(), packed_len(dimension));
+        if got != expected {
+            return Err(GramError::WrongSize { row: dimension, got, expected });
+        }
+        let places = (0..dimension).flat_map(|row| (0..=row).map(move |column| (row, column)));
+        for ((row, column), &value) in places.zip(&lower) {
+            check_entry(row, column, value, most)?;
         }
         Ok(Gram { dimension, lower })
     }
@@ -112,12 +111,10 @@ impl Gram {
         self.dimension
     }
 
-    /// The packed lower triangle, row by row.
     pub fn lower(&self) -> &[f64] {
         &self.lower
     }
 
-    /// The whole matrix, row by row.
     pub fn rows(&self) -> Vec<Vec<f64>> {
         let at = |i: usize, j: usize| self.lower[packed_len(i.max(j)) + i.min(j)];
         (0..self.dimension).map(|i| (0..self.dimension).map(|j| at(i, j)).collect()).collect()
@@ -224,31 +221,17 @@ pub(crate) const fn packed_len(dimension: usize) -> usize {
     dimension * (dimension + 1) / 2
 }
 
-/// The rows of a packed triangle.
-fn packed_rows(lower: &[f64], dimension: usize) -> impl Iterator<Item = &[f64]> {
-    (0..dimension).map(move |i| &lower[packed_len(i)..packed_len(i + 1)])
-}
-
 /// The largest dimension whose triangle has at most this many entries.
 fn fitting_dimension(lower: &[f64]) -> usize {
     (1..=MAX_DIMENSION).take_while(|&d| packed_len(d) <= lower.len()).last().unwrap_or(1)
-}
-
-fn check_len(dimension: usize, lower: &[f64]) -> Result<(), GramError> {
-    let (got, expected) = (lower.len(), packed_len(dimension));
-    if got == expected { Ok(()) } else { Err(GramError::WrongSize { row: dimension, got, expected }) }
 }
 
 fn check_dimension(dimension: usize) -> Result<(), GramError> {
     if (1..=MAX_DIMENSION).contains(&dimension) { Ok(()) } else { Err(GramError::Dimension(dimension)) }
 }
 
-fn check_entry(row: usize, column: usize, value: f64) -> Result<(), GramError> {
-    if value.is_finite() && value.abs() <= MAX_ENTRY {
-        Ok(())
-    } else {
-        Err(GramError::OutOfRange { row, column, value })
-    }
+fn check_entry(row: usize, column: usize, value: f64, most: f64) -> Result<(), GramError> {
+    if value.abs() <= most { Ok(()) } else { Err(GramError::OutOfRange { row, column, value }) }
 }
 
 #[cfg(test)]

@@ -31,7 +31,6 @@ pub struct Statistics {
     samples: u64,
 }
 
-/// Statistics as read, not yet checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parts {
@@ -62,7 +61,6 @@ pub enum StatisticsError {
 }
 
 impl Statistics {
-    /// The statistics of no observation.
     pub fn new(dimension: usize) -> Result<Statistics, GramError> {
         Ok(Statistics { gram: Gram::zeros(dimension)?, moment: vec![0.0; dimension], samples: 0 })
     }

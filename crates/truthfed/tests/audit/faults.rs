@@ -3,12 +3,10 @@
 use truthfed::Amount;
 use truthfed::auction::{Evaluations, Mechanism, Outcome, Ratchet, Refusal, Round, Seat};
 
-/// What is wrong with a mechanism.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
-    /// Payments are a micro-unit high.
+    /// Payments are a micro-unit off.
     High,
-    /// Payments are a micro-unit low.
     Low,
     /// Winners are paid what they ask.
     FirstPrice,
@@ -20,7 +18,6 @@ pub(crate) enum Fault {
     Peeking,
 }
 
-/// A mechanism with a fault.
 pub(crate) struct Faulty<'m> {
     pub(crate) inner: &'m dyn Mechanism,
     pub(crate) fault: Fault,

@@ -15,8 +15,8 @@ use crate::auction::kernel::Kernel;
 use crate::auction::ratio::highest_ask_to_beat;
 use crate::auction::{Information, Round, Seat};
 
-/// The price of a winner, and the log determinants it took.
-pub(super) fn price(round: &Round, history: &History, seat: Seat) -> (Amount, u64) {
+/// A winner with its price, and the log determinants it took.
+pub(super) fn price(round: &Round, history: &History, seat: Seat) -> ((Seat, Amount), u64) {
     let mut search = Search {
         round,
         history,
@@ -26,7 +26,7 @@ pub(super) fn price(round: &Round, history: &History, seat: Seat) -> (Amount, u6
         open: BinaryHeap::new(),
     };
     search.run();
-    (Amount::saturating(search.best), search.kernel.evaluations)
+    ((seat, Amount::saturating(search.best)), search.kernel.evaluations)
 }
 
 struct Search<'a> {
@@ -93,7 +93,6 @@ impl Search<'_> {
         self.add(middle + 1, to, middle_loss);
     }
 
-    /// The price allowed by one rejection.
     fn consider(&mut self, step: usize, loss: Information) {
         let allowed = highest_ask_to_beat(&self.history.rejected[step], self.seat, loss);
         self.best = self.best.min(allowed);

@@ -12,7 +12,7 @@ use crate::auction::ratio::Ratio;
 use crate::auction::{Information, Round, Seat};
 
 /// The rejections in order, with all that pricing needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct History {
     required: Information,
     pub(super) rejected: Vec<Ratio>,
@@ -24,11 +24,9 @@ pub(super) struct History {
     pub(super) lowest_scores: Vec<f64>,
     pub(super) sightings: Vec<Sighting>,
     size: usize,
-    /// Log determinants evaluated.
     pub(super) evaluations: u64,
 }
 
-/// What the lazy evaluation saw of one client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sighting {
     /// What was lost without it at the first step.
@@ -40,18 +38,8 @@ pub(super) struct Sighting {
 }
 
 impl History {
-    /// Runs the rejections down to `required`.
     pub(super) fn new(round: &Round, required: Information) -> History {
-        let mut history = History {
-            required,
-            rejected: Vec::new(),
-            matrices: Vec::new(),
-            levels: Vec::new(),
-            lowest_scores: Vec::new(),
-            sightings: Vec::with_capacity(round.admitted()),
-            size: round.base_matrix().len(),
-            evaluations: 0,
-        };
+        let mut history = History { required, size: round.base_matrix().len(), ..History::default() };
         let mut kernel = round.kernel();
         let mut tree = round.tree().clone();
         let mut level = round.total_level();
@@ -138,13 +126,11 @@ impl History {
         (0..stays.len()).filter(|&seat| stays[seat]).map(Seat).collect()
     }
 
-    /// What was lost before a step without a client.
     pub(super) fn loss(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Information {
         let matrix = &self.matrices[step * self.size..][..self.size];
         self.levels[step] - kernel.level_without(matrix, gram)
     }
 
-    /// Whether a client with that loss is frozen at a step.
     pub(super) fn is_frozen(&self, step: usize, loss: Information) -> bool {
         self.levels[step] - loss < self.required
     }

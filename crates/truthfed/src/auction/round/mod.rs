@@ -66,7 +66,6 @@ impl Round {
         Ok(Round::seat(spec))
     }
 
-    /// Seats the offers of a checked spec.
     fn seat(spec: RoundSpec) -> Round {
         let RoundSpec { lambda, coverage, reserve, base, mut offers } = spec;
         offers.sort_by(|a, b| a.client.cmp(&b.client));
@@ -111,7 +110,6 @@ impl Round {
         RoundSpec { lambda, coverage, reserve, base: self.field.base.clone(), offers }
     }
 
-    /// The same round with another coverage target.
     #[must_use]
     pub fn with_coverage(&self, coverage: Coverage) -> Round {
         Round { coverage, ..self.clone() }
@@ -150,7 +148,6 @@ impl Round {
         &self.field.grams[seat.0 * size..][..size]
     }
 
-    /// All packed lower triangles, seat by seat.
     pub(super) fn grams(&self) -> &[f64] {
         &self.field.grams
     }
@@ -254,7 +251,6 @@ impl Field {
     }
 }
 
-/// Adds a packed matrix to another.
 pub(super) fn add(matrix: &mut [f64], gram: &[f64]) {
     for (entry, x) in matrix.iter_mut().zip(gram) {
         *entry += x;
@@ -266,39 +262,36 @@ mod tests {
     use super::spec::tests::{offer, spec};
     use super::*;
 
+    /// Clients with their asks, in one dimension.
+    fn round(asks: &[(&str, &str)]) -> Round {
+        Round::new(spec(asks.iter().map(|(client, ask)| offer(client, ask, 1.0)).collect())).unwrap()
+    }
+
     #[test]
     fn offers_are_seated_by_client_and_high_asks_turned_away() {
-        let round =
-            Round::new(spec(vec![offer("b", "2", 1.0), offer("c", "10.000001", 1.0), offer("a", "10", 1.0)])).unwrap();
+        let round = round(&[("b", "2"), ("c", "10.000001"), ("a", "10")]);
         let seated: Vec<_> = round.seats().map(|seat| round.client(seat).as_str()).collect();
         assert_eq!(seated, ["a", "b"]);
         assert_eq!(round.turned_away()[0].client.as_str(), "c");
     }
 
     #[test]
-    fn another_ask_can_enter_and_leave_the_round() {
-        let round = Round::new(spec(vec![offer("a", "1", 1.0), offer("b", "2", 1.0)])).unwrap();
+    fn another_ask_shares_the_matrices_and_can_enter_and_leave_the_round() {
+        let round = round(&[("a", "1"), ("b", "2")]);
         let client = "b".parse().unwrap();
+        assert!(Arc::ptr_eq(&round.field, &round.with_ask(&client, Amount::from_units(10)).field));
         let without = round.with_ask(&client, Amount::from_units(11));
         assert_eq!((without.admitted(), without.turned_away().len()), (1, 1));
         let again = without.with_ask(&client, Amount::from_units(2));
-        assert_eq!(again.spec(), round.spec());
-        assert_eq!(again.total_level(), round.total_level());
-    }
-
-    #[test]
-    fn another_ask_shares_the_matrices() {
-        let round = Round::new(spec(vec![offer("a", "1", 1.0), offer("b", "2", 1.0)])).unwrap();
-        let other = round.with_ask(&"b".parse().unwrap(), Amount::from_units(10));
-        assert!(Arc::ptr_eq(&round.field, &other.field));
+        assert_eq!((again.spec(), again.total_level()), (round.spec(), round.total_level()));
     }
 
     #[test]
     fn a_round_tells_what_it_was_made_of() {
-        let spec = spec(vec![offer("a", "1", 1.0)]);
-        let round = Round::new(spec.clone()).unwrap();
+        let (round, spec) = (round(&[("a", "1")]), spec(vec![offer("a", "1", 1.0)]));
         let told = (round.lambda(), round.coverage(), round.reserve(), round.dimension());
         assert_eq!(told, (spec.lambda, spec.coverage, spec.reserve, 1));
+        assert_eq!(round.spec(), spec);
     }
 
     /// It overflowed: log det V is -138,000 nats here, and 400,000 more were taken off.
@@ -314,7 +307,7 @@ mod tests {
 
     #[test]
     fn everyone_turned_away_leaves_an_empty_round() {
-        let round = Round::new(spec(vec![offer("a", "11", 1.0)])).unwrap();
+        let round = round(&[("a", "11")]);
         assert_eq!(round.admitted(), 0);
         assert!(round.level(&[]) >= round.required(round.coverage()));
     }

@@ -31,7 +31,6 @@ pub struct Offer {
 pub struct RoundSpec {
     /// Ridge weight, above 0.
     pub lambda: f64,
-    /// Required determinant ratio.
     pub coverage: Coverage,
     /// Highest ask that is admitted, and the payment of an essential client.
     pub reserve: Amount,
@@ -134,7 +133,6 @@ pub(super) fn perturbation(ridge_base: &Gram, largest: f64) -> f64 {
     4.0 * dimension as f64 * f64::EPSILON * largest * factor.inverse_trace()
 }
 
-/// The largest entry of the diagonal of a packed matrix.
 pub(super) fn largest_diagonal(packed: &[f64], dimension: usize) -> f64 {
     (0..dimension).map(|i| packed[packed_len(i) + i]).fold(0.0, f64::max)
 }

@@ -8,7 +8,6 @@ const SAFE: f64 = 1.0 - 1e-9;
 /// A free client in a bound.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
-    /// Its ask in micro-units.
     pub(super) ask: f64,
     /// The most it can add.
     pub(super) gain: f64,

@@ -1,10 +1,9 @@
 //! `vcg`: the cheapest set of clients that meets the target, by exact search, with Clarke payments.
 //!
-//! Branch and bound. Clients are decided by their ids, included first; a client that adds nothing is left
-//! out, one that the target cannot do without is put in. These decisions depend on the data only, never on an
-//! ask, and of several cheapest sets the first that the search meets wins: so ties go to the smaller ids by a
-//! fixed order of sets, and the critical value is exact. A branch is cut when its
-//! lower bound is no better than the best set so far.
+//! Branch and bound. Clients are decided by their ids, included first; a client that adds nothing is left out, one that
+//! the target cannot do without is put in. These decisions depend on the data only, never on an ask, and of several
+//! cheapest sets the first that the search meets wins: so ties go to the smaller ids by a fixed order of sets, and the
+//! critical value is exact. A branch is cut when its lower bound is no better than the best set so far.
 //!
 //! Two bounds, both from submodularity. From below: what each free client adds now is the most it can
 //! ever add, so a fractional knapsack of these gains bounds the cost of what is missing. From above: what
@@ -27,7 +26,6 @@ use crate::Amount;
 /// Sets are kept in 128-bit words.
 const MAX_CLIENTS: usize = 128;
 
-/// The exact optimum with Clarke payments.
 #[derive(Debug, Clone, Copy)]
 pub struct Vcg {
     /// Most nodes one search may visit before it gives up (there is one search for the winners and two for
@@ -53,7 +51,6 @@ pub(super) const ENTRY: Entry = Entry {
     build: |setting| Box::new(Vcg { node_limit: setting.count(&NODE_LIMIT) }),
 };
 
-/// With the default of [`Vcg::node_limit`], 300,000 nodes.
 impl Default for Vcg {
     fn default() -> Vcg {
         Vcg { node_limit: DEFAULT_NODE_LIMIT }
@@ -163,17 +160,15 @@ mod tests {
 
     #[test]
     fn too_large_a_search_is_refused_with_the_reason() {
-        let round = crate::generate::federation(40, 3, 1);
-        let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
-        assert_eq!(refusal, Refusal::TooManyNodes { clients: 40, limit: 1 });
+        let hasty = Vcg { node_limit: 1 };
+        for clients in [40, 128] {
+            let refusal = hasty.run(&crate::generate::federation(clients, 2, 1)).unwrap_err();
+            assert_eq!(refusal, Refusal::TooManyNodes { clients, limit: 1 });
+        }
+        let refusal = Vcg::default().run(&crate::generate::federation(129, 2, 1)).unwrap_err();
+        assert_eq!(refusal, Refusal::TooManyClients { clients: 129, limit: 128 });
         // Everyone is needed, which is seen at the first node.
         let round = one_dimensional(1.0, &[("a", "3", 4.0), ("b", "5", 4.0)]);
-        assert_eq!(Vcg { node_limit: 1 }.run(&round).unwrap().winners().len(), 2);
-        let round = crate::generate::federation(128, 2, 1);
-        let refusal = Vcg { node_limit: 1 }.run(&round).unwrap_err();
-        assert_eq!(refusal, Refusal::TooManyNodes { clients: 128, limit: 1 });
-        let round = crate::generate::federation(129, 2, 1);
-        let refusal = Vcg::default().run(&round).unwrap_err();
-        assert_eq!(refusal, Refusal::TooManyClients { clients: 129, limit: 128 });
+        assert_eq!(hasty.run(&round).unwrap().winners().len(), 2);
     }
 }

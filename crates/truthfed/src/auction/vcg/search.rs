@@ -10,7 +10,6 @@ use crate::auction::path::Path;
 use crate::auction::round::add;
 use crate::auction::{Information, Refusal, Round, Seat, clock};
 
-/// A cheapest set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Solution {
     pub(super) cost: i128,
@@ -171,7 +170,6 @@ impl<'r> Search<'r> {
         true
     }
 
-    /// Whether the included meet the target.
     fn is_met(&mut self, node: &Node) -> bool {
         let spare = node.included_level - self.required;
         if spare.units().abs() > self.round.noise().units() {

@@ -31,7 +31,6 @@ fn config(dimension: usize) -> Config {
     Config::try_from(RawConfig { dimension, ..RawConfig::default() }).unwrap()
 }
 
-/// Always asks the same.
 struct Fixed(Amount);
 
 impl Asking for Fixed {
@@ -40,7 +39,6 @@ impl Asking for Fixed {
     }
 }
 
-/// An offer to round 1.
 fn offer(client: &str, information: f64, samples: u64, ask: u32) -> Request {
     offer_to(R1, client, information, samples, ask)
 }
@@ -67,6 +65,11 @@ fn awarded() -> Coordinator {
 
 fn send(coordinator: &mut Coordinator, now: u64, from: &str, request: Request) -> Result<Accepted, Rejection> {
     coordinator.handle(Time(now), Input::Request(id(from), request))
+}
+
+fn check_refused(coordinator: &mut Coordinator, now: u64, from: &str, request: Request, expected: &str) {
+    let refused = send(coordinator, now, from, request).unwrap_err().to_string();
+    assert!(refused.contains(expected), "{refused}");
 }
 
 fn is_awarded(coordinator: &Coordinator) -> bool {

@@ -33,21 +33,14 @@ struct Run {
     stream: Stream,
     now: Time,
     coordinator: Coordinator,
-    /// What was offered, by round and member.
     offered: BTreeMap<(RoundId, ClientId), Statistics>,
     /// The last standing, as it is written, and what was taken since.
     standing: String,
     since: Vec<(Time, Step)>,
     /// Everything the coordinator wanted done.
     story: Vec<String>,
-    changes: Changes,
-}
-
-/// How often membership changed while a round took offers, and while it took deliveries.
-#[derive(Default)]
-struct Changes {
-    in_offers: usize,
-    in_deliveries: usize,
+    /// How often membership changed while a round took offers, and while it took deliveries.
+    changes: [usize; 2],
     settled: usize,
 }
 
@@ -65,7 +58,8 @@ impl Run {
             offered: BTreeMap::new(),
             since: Vec::new(),
             story: Vec::new(),
-            changes: Changes::default(),
+            changes: [0, 0],
+            settled: 0,
         }
     }
 
@@ -117,7 +111,7 @@ impl Run {
             return self.keep_outputs();
         }
         if matches!(step, Step::Enrol(_) | Step::Revoke(_)) && was_open {
-            *(if was_awarded { &mut self.changes.in_deliveries } else { &mut self.changes.in_offers }) += 1;
+            self.changes[usize::from(was_awarded)] += 1;
         }
         self.since.push((self.now, step));
         self.keep_outputs();
@@ -126,7 +120,7 @@ impl Run {
     fn keep_outputs(&mut self) {
         while let Some(output) = self.coordinator.poll() {
             if let Output::Ended(record) = &output {
-                self.changes.settled += usize::from(matches!(record.ending, Ending::Settled { .. }));
+                self.settled += usize::from(matches!(record.ending, Ending::Settled { .. }));
                 (self.standing, self.since) = (written(&self.coordinator), Vec::new());
             }
             self.story.push(format!("{output:?}"));
@@ -153,7 +147,7 @@ fn written(coordinator: &Coordinator) -> String {
 
 #[test]
 fn a_coordinator_restarted_after_every_step_does_what_one_that_never_stopped_does() {
-    let mut changes = Changes::default();
+    let (mut in_offers, mut in_deliveries, mut settled) = (0, 0, 0);
     for seed in 0..300 {
         let (mut whole, mut restarted) = (Run::new(seed), Run::new(seed));
         for _ in 0..300 {
@@ -162,11 +156,10 @@ fn a_coordinator_restarted_after_every_step_does_what_one_that_never_stopped_doe
             restarted.restart();
         }
         assert_eq!(restarted.story, whole.story, "seed {seed}");
-        changes.in_offers += whole.changes.in_offers;
-        changes.in_deliveries += whole.changes.in_deliveries;
-        changes.settled += whole.changes.settled;
+        in_offers += whole.changes[0];
+        in_deliveries += whole.changes[1];
+        settled += whole.settled;
     }
-    let Changes { in_offers, in_deliveries, settled } = changes;
     assert!(in_offers > 1000 && in_deliveries > 500 && settled > 1000, "{in_offers} {in_deliveries} {settled}");
 }
 

@@ -68,7 +68,7 @@ fn member() -> Member {
 }
 
 /// Reads a value again after a change, and expects that to be refused.
-fn check_refused<T: serde::Serialize + DeserializeOwned>(value: &T, change: impl FnOnce(&mut Value), expected: &str) {
+fn check_not_read<T: serde::Serialize + DeserializeOwned>(value: &T, change: impl FnOnce(&mut Value), expected: &str) {
     let mut json = serde_json::to_value(value).unwrap();
     assert!(serde_json::from_value::<T>(json.clone()).is_ok());
     change(&mut json);
@@ -86,41 +86,41 @@ fn insert(field: &'static str) -> impl Fn(&mut Value) {
 #[test]
 fn numbers_and_names_are_read_within_their_bounds_only() {
     let amount = Amount::from_units(1);
-    check_refused(&amount, |json| *json = json!(-1), "negative");
-    check_refused(&amount, |json| *json = json!(1.5), "invalid type");
-    check_refused(&amount, |json| *json = json!("1"), "invalid type");
-    check_refused(&amount, |json| *json = json!(1_000_000_000_000_000_001_i64), "above the largest amount");
-    check_refused(&amount, |json| *json = json!(u64::MAX), "i64");
-    check_refused(&id("a"), |json| *json = json!(""), "empty");
-    check_refused(&id("a"), |json| *json = json!("x".repeat(129)), "129 bytes");
-    check_refused(&id("a"), |json| *json = json!("a\nb"), "control character");
-    check_refused(&R1, |json| *json = json!(-1), "invalid value");
-    check_refused(&R1, |json| *json = json!(1.0), "invalid type");
+    check_not_read(&amount, |json| *json = json!(-1), "negative");
+    check_not_read(&amount, |json| *json = json!(1.5), "invalid type");
+    check_not_read(&amount, |json| *json = json!("1"), "invalid type");
+    check_not_read(&amount, |json| *json = json!(1_000_000_000_000_000_001_i64), "above the largest amount");
+    check_not_read(&amount, |json| *json = json!(u64::MAX), "i64");
+    check_not_read(&id("a"), |json| *json = json!(""), "empty");
+    check_not_read(&id("a"), |json| *json = json!("x".repeat(129)), "129 bytes");
+    check_not_read(&id("a"), |json| *json = json!("a\nb"), "control character");
+    check_not_read(&R1, |json| *json = json!(-1), "invalid value");
+    check_not_read(&R1, |json| *json = json!(1.0), "invalid type");
 }
 
 #[test]
 fn statistics_are_read_only_when_they_are_whole() {
     let gram = Gram::from_rows(&[[2.0, 1.0], [1.0, 3.0]]).unwrap();
-    check_refused(&gram, |json| *json = json!([1.0, 2.0]), "2 entries, expected 1");
-    check_refused(&gram, |json| *json = json!([]), "0 entries, expected 1");
-    check_refused(&gram, |json| *json = json!([1.0, null, 1.0]), "invalid type: null");
-    check_refused(&gram, |json| *json = json!([1.0, "NaN", 1.0]), "invalid type: string");
-    check_refused(&gram, |json| *json = json!([1.1e15]), "at most 1e15");
+    check_not_read(&gram, |json| *json = json!([1.0, 2.0]), "2 entries, expected 1");
+    check_not_read(&gram, |json| *json = json!([]), "0 entries, expected 1");
+    check_not_read(&gram, |json| *json = json!([1.0, null, 1.0]), "invalid type: null");
+    check_not_read(&gram, |json| *json = json!([1.0, "NaN", 1.0]), "invalid type: string");
+    check_not_read(&gram, |json| *json = json!([1.1e15]), "at most 1e15");
     let statistics = Statistics::from_parts(gram, vec![1.0, 2.0], 3).unwrap();
-    check_refused(&statistics, |json| json["moment"] = json!([1.0]), "moment has dimension 1, expected 2");
-    check_refused(&statistics, |json| json["moment"] = json!([1.0, null]), "invalid type: null");
-    check_refused(&statistics, |json| json["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
-    check_refused(&statistics, |json| json["samples"] = json!(-1), "invalid value");
-    check_refused(&statistics, |json| json["samples"] = json!(1.5), "invalid type");
-    check_refused(&statistics, insert("more"), "unknown field `more`");
+    check_not_read(&statistics, |json| json["moment"] = json!([1.0]), "moment has dimension 1, expected 2");
+    check_not_read(&statistics, |json| json["moment"] = json!([1.0, null]), "invalid type: null");
+    check_not_read(&statistics, |json| json["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
+    check_not_read(&statistics, |json| json["samples"] = json!(-1), "invalid value");
+    check_not_read(&statistics, |json| json["samples"] = json!(1.5), "invalid type");
+    check_not_read(&statistics, insert("more"), "unknown field `more`");
     for literal in ["NaN", "Infinity", "1e999"] {
         let text = format!(r#"{{"gram":[1.0],"moment":[{literal}],"samples":1}}"#);
         assert!(serde_json::from_str::<Statistics>(&text).is_err(), "{literal}");
     }
     let snapshot = Snapshot { closed: R1, settled: Some(R1), statistics };
-    check_refused(&snapshot, insert("more"), "unknown field `more`");
-    check_refused(&snapshot, |json| json["statistics"]["moment"] = json!([]), "moment has dimension 0, expected 2");
-    check_refused(&snapshot, |json| json["closed"] = json!("1"), "invalid type");
+    check_not_read(&snapshot, insert("more"), "unknown field `more`");
+    check_not_read(&snapshot, |json| json["statistics"]["moment"] = json!([]), "moment has dimension 0, expected 2");
+    check_not_read(&snapshot, |json| json["closed"] = json!("1"), "invalid type");
 }
 
 #[test]
@@ -137,37 +137,37 @@ fn sums_beyond_the_range_of_one_offer_are_read_again() {
 fn requests_are_read_only_when_they_are_whole() {
     let offer = offer("a", 1.0, 1, 5);
     assert_eq!(again(&offer), offer);
-    check_refused(&offer, |json| insert("more")(&mut json["Offer"]), "unknown field `more`");
-    check_refused(&offer, |json| insert("more")(&mut json["Offer"]["offer"]), "unknown field `more`");
-    check_refused(&offer, |json| json["Offer"]["offer"]["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
-    check_refused(&offer, |json| json["Offer"]["offer"]["ask"] = json!(-1), "negative");
-    check_refused(&offer, |json| json["Offer"] = json!([1]), "invalid length");
-    check_refused(&Request::Ask, |json| *json = json!("Demand"), "unknown variant `Demand`");
+    check_not_read(&offer, |json| insert("more")(&mut json["Offer"]), "unknown field `more`");
+    check_not_read(&offer, |json| insert("more")(&mut json["Offer"]["offer"]), "unknown field `more`");
+    check_not_read(&offer, |json| json["Offer"]["offer"]["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
+    check_not_read(&offer, |json| json["Offer"]["offer"]["ask"] = json!(-1), "negative");
+    check_not_read(&offer, |json| json["Offer"] = json!([1]), "invalid length");
+    check_not_read(&Request::Ask, |json| *json = json!("Demand"), "unknown variant `Demand`");
     let delivery = Request::Deliver(R1, vec![-0.0, 1e-300, 0.1]);
     assert_eq!(format!("{:?}", again(&delivery)), format!("{delivery:?}"));
-    check_refused(&delivery, |json| json["Deliver"][1] = json!([null]), "invalid type: null");
+    check_not_read(&delivery, |json| json["Deliver"][1] = json!([null]), "invalid type: null");
 }
 
 #[test]
 fn bandits_and_members_are_read_only_when_their_parts_belong_together() {
     let bandit: LinUcb = member().bandit().clone();
-    check_refused(&bandit, |json| json["theta"] = json!([1.0]), "parts of other sizes");
-    check_refused(&bandit, |json| json["inverse"] = json!([1.0, 0.0, 1.0]), "parts of other sizes");
-    check_refused(&bandit, |json| json["config"]["dimension"] = json!(3), "parts of other sizes");
-    check_refused(&bandit, |json| json["log_det_ratio"] = json!(null), "invalid type: null");
-    check_refused(&bandit, insert("more"), "unknown field `more`");
+    check_not_read(&bandit, |json| json["theta"] = json!([1.0]), "parts of other sizes");
+    check_not_read(&bandit, |json| json["inverse"] = json!([1.0, 0.0, 1.0]), "parts of other sizes");
+    check_not_read(&bandit, |json| json["config"]["dimension"] = json!(3), "parts of other sizes");
+    check_not_read(&bandit, |json| json["log_det_ratio"] = json!(null), "invalid type: null");
+    check_not_read(&bandit, insert("more"), "unknown field `more`");
     let small = || serde_json::to_value(Statistics::new(1).unwrap()).unwrap();
     let wrong = "parts that do not belong together";
-    check_refused(&member(), insert("more"), "unknown field `more`");
-    check_refused(&member(), |json| json["unshared"] = small(), wrong);
-    check_refused(&member(), |json| json["snapshot"]["statistics"] = small(), wrong);
-    check_refused(&member(), |json| json["in_flight"]["statistics"] = small(), wrong);
-    check_refused(&member(), |json| json["bandit"] = serde_json::to_value(LinUcb::new(config(1))).unwrap(), wrong);
-    check_refused(&member(), |json| json["in_flight"]["progress"]["steps"] = json!(9), wrong);
-    check_refused(&member(), |json| insert("more")(&mut json["in_flight"]), "unknown field `more`");
-    check_refused(&member(), |json| insert("more")(&mut json["since_round"]), "unknown field `more`");
-    check_refused(&member(), |json| json["snapshot_ratio"] = json!(null), "invalid type: null");
-    check_refused(&member(), |json| json["id"] = json!(""), "empty");
+    check_not_read(&member(), insert("more"), "unknown field `more`");
+    check_not_read(&member(), |json| json["unshared"] = small(), wrong);
+    check_not_read(&member(), |json| json["snapshot"]["statistics"] = small(), wrong);
+    check_not_read(&member(), |json| json["in_flight"]["statistics"] = small(), wrong);
+    check_not_read(&member(), |json| json["bandit"] = serde_json::to_value(LinUcb::new(config(1))).unwrap(), wrong);
+    check_not_read(&member(), |json| json["in_flight"]["progress"]["steps"] = json!(9), wrong);
+    check_not_read(&member(), |json| insert("more")(&mut json["in_flight"]), "unknown field `more`");
+    check_not_read(&member(), |json| insert("more")(&mut json["since_round"]), "unknown field `more`");
+    check_not_read(&member(), |json| json["snapshot_ratio"] = json!(null), "invalid type: null");
+    check_not_read(&member(), |json| json["id"] = json!(""), "empty");
 }
 
 #[test]
@@ -183,10 +183,10 @@ fn a_standing_is_read_only_when_it_is_whole() {
     });
     assert_eq!(serde_json::to_value(&standing).unwrap(), expected);
     assert_eq!(again(&standing), standing);
-    check_refused(&standing, insert("more"), "unknown field `more`");
-    check_refused(&standing, |json| drop(json.as_object_mut().unwrap().remove("former")), "missing field `former`");
-    check_refused(&standing, |json| json["members"] = json!({"": null}), "empty");
-    check_refused(&standing, |json| json["settled"]["moment"] = json!([]), "moment has dimension 0, expected 1");
+    check_not_read(&standing, insert("more"), "unknown field `more`");
+    check_not_read(&standing, |json| drop(json.as_object_mut().unwrap().remove("former")), "missing field `former`");
+    check_not_read(&standing, |json| json["members"] = json!({"": null}), "empty");
+    check_not_read(&standing, |json| json["settled"]["moment"] = json!([]), "moment has dimension 0, expected 1");
 }
 
 #[test]

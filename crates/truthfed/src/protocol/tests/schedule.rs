@@ -37,7 +37,6 @@ impl Schedule {
         }
     }
 
-    /// One random event.
     fn step(&mut self) {
         match self.stream.between(0, 9) {
             0..=1 if self.learned < COORDINATES => self.learn(),
