@@ -115,6 +115,7 @@ codes! {
     TooManyConnections "too-many-connections" 429 Time "The member has too many connections open: reuse one, or wait."
     Busy "busy" 503 Time "The coordinator or its database is overloaded: retry."
     StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator frees space, then retry."
+    CapacityReached "capacity-reached" 409 Operator "As many samples are settled as the terms allow: the operator begins a new federation with a larger lambda."
     NotLeader "not-leader" 503 Time "Another coordinator has taken over: retry."
     ShuttingDown "shutting-down" 503 Time "The coordinator is stopping: retry when it is back."
     Internal "internal" 500 Operator "The coordinator found a bug in itself: the operator reads its log."

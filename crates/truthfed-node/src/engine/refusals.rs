@@ -12,6 +12,7 @@ impl From<Rejection> for Refusal {
             Rejection::StaleRound { .. } => Code::StaleRound,
             Rejection::WrongPhase { .. } => Code::WrongPhase,
             Rejection::ConflictingRetry { .. } => Code::ConflictingRetry,
+            Rejection::CapacityReached(_) => Code::CapacityReached,
             Rejection::Offer(error) => code_of(error),
             Rejection::Delivery(error) => code_of_delivery(error),
         };

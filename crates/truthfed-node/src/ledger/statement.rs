@@ -144,7 +144,7 @@ impl Reading {
                 let line = Line { round: *round, offer, ask_micros, state: LineState::Open, payment_micros: None };
                 self.lines.insert(*round, line);
             }
-            Entry::Awarded { round, winners } => self.awarded(*round, winners),
+            Entry::Awarded { round, winners, .. } => self.awarded(*round, winners),
             Entry::Settled { round, paid, defaulted, .. } => {
                 self.resolve(*round, paid, LineState::Posted);
                 self.resolve(*round, defaulted, LineState::Voided);

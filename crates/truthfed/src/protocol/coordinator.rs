@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::open::{Award, Taken};
 use super::{
-    DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, Snapshot, Terms, Time,
+    DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, SetAside, Snapshot, Terms,
+    Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -40,8 +41,8 @@ pub enum Input {
 pub enum Output {
     /// A round takes offers.
     Opened(RoundId),
-    /// The offers are closed, and the mechanism has decided.
-    Awarded(RoundId, Box<Outcome>),
+    /// The offers are closed, and the mechanism has decided among those that were not set aside.
+    Awarded(RoundId, Box<Outcome>, Vec<SetAside>),
     Ended(Box<RoundRecord>),
     /// A member asked how things stand, or is new.
     News(ClientId),
@@ -52,7 +53,7 @@ impl Output {
     pub fn concerns(&self, member: &ClientId) -> bool {
         match self {
             Output::Opened(_) | Output::Ended(_) => true,
-            Output::Awarded(_, outcome) => outcome.winner(member).is_some(),
+            Output::Awarded(_, outcome, _) => outcome.winner(member).is_some(),
             Output::News(to) => to == member,
         }
     }
@@ -97,6 +98,10 @@ pub enum Rejection {
     /// Member: the first message binds.
     #[error("{client} already sent another {what} in round {round}: the first stands")]
     ConflictingRetry { client: ClientId, what: &'static str, round: RoundId },
+    /// Operator: what is settled stays usable, but with more of it no round could be told from rounding. Begin a new
+    /// federation with a larger lambda.
+    #[error("{0} samples are settled, the capacity of the terms: no more rounds are held")]
+    CapacityReached(u64),
     /// Member: the offer cannot be right.
     #[error(transparent)]
     Offer(#[from] OfferError),
@@ -256,7 +261,7 @@ impl Coordinator {
 
     fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
         match request {
-            Request::Ask => Ok(self.ask(now, from)),
+            Request::Ask => self.ask(now, from),
             Request::Offer { round, samples, offer } => self.offer(now, from, round, Taken { samples, offer }),
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
@@ -267,19 +272,22 @@ impl Coordinator {
         }
     }
 
-    fn ask(&mut self, now: Time, asked_by: ClientId) -> Accepted {
+    fn ask(&mut self, now: Time, asked_by: ClientId) -> Result<Accepted, Rejection> {
         if self.open.is_some() {
-            return Accepted::Repeated;
+            return Ok(Accepted::Repeated);
+        }
+        if self.room() == 0 {
+            return Err(Rejection::CapacityReached(self.terms.capacity()));
         }
         self.last_round.0 += 1;
         let round = self.last_round;
         self.outbox.push_back(Output::Opened(round));
         self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.raw().offers_ms)));
-        Accepted::New
+        Ok(Accepted::New)
     }
 
     fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
-        let what = "offer";
+        let (what, room) = ("offer", self.room());
         let open = open_round(&mut self.open, round, self.last_round)?;
         match open.offers.get(&from) {
             Some(known) if *known == taken => return Ok(Accepted::Repeated),
@@ -295,6 +303,9 @@ impl Coordinator {
             return Err(OfferError::OtherClient { client: offer.client.clone(), from }.into());
         }
         self.terms.check_offer(offer, *samples)?;
+        if *samples > room {
+            return Err(OfferError::TooManySamples { client: from, samples: *samples, most: room }.into());
+        }
         open.offers.insert(from, taken);
         self.award_when_all_answered(now);
         Ok(Accepted::New)
@@ -361,7 +372,7 @@ impl Coordinator {
         if open.offers.is_empty() {
             return self.end(now, open, Ending::NoOffers);
         }
-        let spec = self.spec(&open.offers);
+        let (spec, aside) = self.spec(&open.offers);
         let round = match Round::new(spec.clone()) {
             Ok(round) => round,
             Err(error) => return self.end(now, open, Ending::Invalid(error)),
@@ -370,30 +381,50 @@ impl Coordinator {
             Ok(outcome) => outcome,
             Err(refusal) => return self.end(now, open, Ending::Refused(refusal)),
         };
-        self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone())));
+        self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone()), aside.clone()));
         let (moments, revoked) = (BTreeMap::new(), BTreeSet::new());
-        open.award = Some(Box::new(Award { spec, outcome, moments, revoked }));
+        open.award = Some(Box::new(Award { spec, aside, outcome, moments, revoked }));
         open.deadline = now.plus_ms(self.terms.raw().deliveries_ms);
         self.open = Some(open);
         self.settle_when_all_delivered(now);
     }
 
-    fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> RoundSpec {
-        let samples = offers.values().map(|taken| taken.samples).sum();
-        let offers = offers.values().map(|taken| taken.offer.clone()).collect();
-        RoundSpec {
+    /// The round of the offers that fit into the capacity, and those that do not. The smallest are taken first: a member that
+    /// claims many samples displaces nobody.
+    fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> (RoundSpec, Vec<SetAside>) {
+        let mut by_size: Vec<(&ClientId, &Taken)> = offers.iter().collect();
+        by_size.sort_by_key(|(client, taken)| (taken.samples, *client));
+        let (mut samples, mut room) = (0, self.room());
+        let (mut taking_part, mut aside) = (Vec::new(), Vec::new());
+        for (client, taken) in by_size {
+            if taken.samples <= room {
+                (samples, room) = (samples + taken.samples, room - taken.samples);
+                taking_part.push(taken.offer.clone());
+            } else {
+                aside.push(SetAside { client: client.clone(), samples: taken.samples, room });
+            }
+        }
+        taking_part.sort_by(|a, b| a.client.cmp(&b.client));
+        aside.sort_by(|a, b| a.client.cmp(&b.client));
+        let spec = RoundSpec {
             lambda: self.terms.bandit().lambda(),
             coverage: self.terms.target(&self.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.raw().reserve,
-            ..RoundSpec::new(self.settled.gram().clone(), offers)
-        }
+            ..RoundSpec::new(self.settled.gram().clone(), taking_part)
+        };
+        (spec, aside)
+    }
+
+    /// How many more samples can be settled below the capacity of the terms.
+    pub fn room(&self) -> u64 {
+        self.terms.capacity().saturating_sub(self.settled.samples())
     }
 
     /// Adds what was delivered, in the order of client ids.
     fn settle(&mut self, now: Time) {
         let Some(mut open) = self.open.take() else { return };
         let Some(award) = open.award.take() else { return };
-        let Award { spec, outcome, mut moments, .. } = *award;
+        let Award { spec, aside, outcome, mut moments, .. } = *award;
         let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
         for winner in outcome.winners() {
             let client = winner.client.clone();
@@ -416,7 +447,7 @@ impl Coordinator {
             }
             paid.push((client, winner.payment));
         }
-        self.end(now, open, Ending::Settled { spec: Box::new(spec), outcome, paid, defaulted });
+        self.end(now, open, Ending::Settled { spec: Box::new(spec), aside, outcome, paid, defaulted });
     }
 
     fn end(&mut self, now: Time, open: OpenRound, ending: Ending) {

@@ -15,6 +15,7 @@
 //!
 //! Not here: identities, signatures, storage, money transfer.
 
+mod capacity;
 mod checks;
 mod coordinator;
 mod member;
@@ -25,11 +26,12 @@ mod settlement;
 mod terms;
 mod trigger;
 
+pub use capacity::CapacitySetting;
 pub use checks::{DeliveryError, OfferError};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
 pub use member::{Asking, InFlight, Member, SavedMemberError};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
-pub use open::OpenRound;
+pub use open::{OpenRound, SetAside};
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
 pub use terms::{CoverageRule, CoverageSetting, RawTerms, Terms, TermsError};

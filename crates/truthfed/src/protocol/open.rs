@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Notice, RoundId, Time};
 use crate::auction::{ClientId, Offer, Outcome, RoundSpec, Winner};
 
@@ -32,10 +34,22 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(super) struct Award {
     pub(super) spec: RoundSpec,
+    pub(super) aside: Vec<SetAside>,
     pub(super) outcome: Outcome,
     pub(super) moments: BTreeMap<ClientId, Vec<f64>>,
     /// Winners that were revoked before they delivered.
     pub(super) revoked: BTreeSet<ClientId>,
+}
+
+/// An offer that binds, and that the auction does not look at: what is settled, and the offers with fewer samples, leave no room
+/// for it below the capacity of the terms. Its member keeps its data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetAside {
+    pub client: ClientId,
+    pub samples: u64,
+    /// Samples that would have fitted.
+    pub room: u64,
 }
 
 impl Award {

@@ -1,6 +1,6 @@
 //! How a round ended, for ledgers and experiments.
 
-use super::{RoundId, Time};
+use super::{RoundId, SetAside, Time};
 use crate::Amount;
 use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
 
@@ -23,6 +23,8 @@ pub enum Ending {
     Settled {
         /// What the auction decided on.
         spec: Box<RoundSpec>,
+        /// Offers that it did not look at.
+        aside: Vec<SetAside>,
         /// What it decided.
         outcome: Outcome,
         /// Winners that delivered, with what they are due, by client.

@@ -156,7 +156,9 @@ impl Replay {
             (Entry::Sealed { round, offers, signature }, _) => {
                 founded.sealed(Place::round(number, *round), *round, *offers, signature)
             }
-            (Entry::Awarded { round, winners }, _) => founded.awarded(Place::round(number, *round), *round, winners),
+            (Entry::Awarded { round, winners, aside }, _) => {
+                founded.awarded(Place::round(number, *round), *round, winners, aside)
+            }
             (Entry::Delivered { round, member, .. }, Content::Delivery(content)) => {
                 founded.deliver(Place::round(number, *round).of(member), *round, member, content)
             }

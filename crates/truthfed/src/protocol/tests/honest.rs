@@ -54,7 +54,9 @@ fn draw(stream: &mut Stream, dimension: usize, samples: usize) -> Honest {
     };
     let (norm, reward) = (scale(stream), scale(stream));
     let most = (9e14 / (norm * norm.max(reward))).min(1e9) as u64;
-    let terms = Terms::try_from(RawTerms { norm, reward, samples: most, ..raw_terms(dimension) }).unwrap();
+    // A ridge in proportion to the contexts, as whoever scales them would choose it.
+    let bandit = RawConfig { dimension, lambda: (norm * norm).clamp(1e-9, 1e9), ..RawConfig::default() };
+    let terms = Terms::try_from(RawTerms { bandit, norm, reward, samples: most, ..raw_terms(dimension) }).unwrap();
     let samples = samples.min(most as usize);
     let shape = stream.pick(&[Shape::Full, Shape::Copies, Shape::Sparse, Shape::Few, Shape::Needle]);
     let length = match stream.between(0, 9) {

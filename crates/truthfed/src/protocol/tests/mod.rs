@@ -1,5 +1,6 @@
 //! What the protocol promises, by what is tested.
 
+mod capacity;
 mod checks;
 mod honest;
 mod resume;
