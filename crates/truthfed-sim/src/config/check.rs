@@ -8,7 +8,7 @@ use truthfed::auction::catalog;
 use truthfed::auction::{Kind, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{
-    CapacitySetting, CoverageRule, CoverageSetting, RawTerms, Since, Terms, TermsError, Trigger,
+    CapacitySetting, CoverageRule, CoverageSetting, RawTerms, Since, Strikes, Terms, TermsError, Trigger,
     communication_threshold,
 };
 use truthfed::statistics::MAX_OBSERVATION;
@@ -135,6 +135,9 @@ impl TryFrom<RawConfig> for Config {
             capacity: CapacitySetting::default(),
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
+            // The paper knows neither.
+            gap_ms: 0,
+            strikes: Strikes { rounds: 0, ..Strikes::default() },
             mechanism: mechanism(rounds)?.into(),
         };
         let terms: Terms = terms.try_into().map_err(|error: TermsError| wrong("rounds", error.to_string()))?;

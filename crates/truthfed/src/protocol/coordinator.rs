@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::open::{Award, Taken};
 use super::{
-    DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, SetAside, Snapshot, Terms,
-    Time,
+    Conduct, DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, SetAside, Snapshot,
+    Terms, Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -18,11 +18,13 @@ use crate::statistics::Statistics;
 pub struct Coordinator {
     terms: Terms,
     mechanism: Box<dyn Mechanism>,
-    members: BTreeMap<ClientId, Option<RoundId>>,
-    former: BTreeMap<ClientId, RoundId>,
+    members: BTreeMap<ClientId, Conduct>,
+    former: BTreeMap<ClientId, Conduct>,
     settled: Statistics,
     last_round: RoundId,
     closed: RoundId,
+    /// When the last round ended, if that is known.
+    ended: Option<Time>,
     open: Option<OpenRound>,
     outbox: VecDeque<Output>,
 }
@@ -63,11 +65,9 @@ impl Output {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standing {
-    /// Members, each with the last round in which its delivery was settled.
-    pub members: BTreeMap<ClientId, Option<RoundId>>,
-    /// Those that were members and had a delivery settled, with the last such round: one that comes back must learn
-    /// what became of its data.
-    pub former: BTreeMap<ClientId, RoundId>,
+    pub members: BTreeMap<ClientId, Conduct>,
+    /// Those that were members: one that comes back must learn what became of its data, and has not started afresh.
+    pub former: BTreeMap<ClientId, Conduct>,
     /// Everything delivered so far.
     pub settled: Statistics,
     /// The last round that ended.
@@ -98,6 +98,12 @@ pub enum Rejection {
     /// Member: the first message binds.
     #[error("{client} already sent another {what} in round {round}: the first stands")]
     ConflictingRetry { client: ClientId, what: &'static str, round: RoundId },
+    /// Member: it won and did not deliver too often. It may take part again later.
+    #[error("{client} won and did not deliver too often: it is excluded up to round {last}")]
+    Excluded { client: ClientId, last: RoundId },
+    /// Nobody: a little later it may.
+    #[error("a round opens {gap_ms} ms after the last one ended at the earliest: in {wait_ms} ms")]
+    TooSoon { gap_ms: u64, wait_ms: u64 },
     /// Operator: what is settled stays usable, but with more of it no round could be told from rounding. Begin a new
     /// federation with a larger lambda.
     #[error("{0} samples are settled, the capacity of the terms: no more rounds are held")]
@@ -110,7 +116,7 @@ pub enum Rejection {
     Delivery(#[from] DeliveryError),
 }
 
-/// All that decides what it does next, but the terms and the mechanism.
+/// All that decides what it does next, but the terms, the mechanism, and when the last round ended: a restart counts from then.
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coordinator")
@@ -133,7 +139,7 @@ impl Coordinator {
         members: impl IntoIterator<Item = ClientId>,
     ) -> Coordinator {
         let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
-        let members = members.into_iter().map(|member| (member, None)).collect();
+        let members = members.into_iter().map(|member| (member, Conduct::default())).collect();
         let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0) };
         Coordinator::resume(terms, mechanism, standing)
     }
@@ -154,6 +160,7 @@ impl Coordinator {
             settled,
             last_round: closed,
             closed,
+            ended: None,
             open: None,
             outbox: VecDeque::new(),
         }
@@ -173,8 +180,8 @@ impl Coordinator {
         if self.members.contains_key(&member) {
             return false;
         }
-        let settled = self.former.remove(&member);
-        self.members.insert(member.clone(), settled);
+        let conduct = self.former.remove(&member).unwrap_or_default();
+        self.members.insert(member.clone(), conduct);
         self.outbox.push_back(Output::News(member));
         true
     }
@@ -183,8 +190,10 @@ impl Coordinator {
     /// has not delivered counts as one that does not, also when it is enrolled again. What it delivered before is
     /// settled and paid. False when it is no member.
     pub fn revoke(&mut self, now: Time, member: &ClientId) -> bool {
-        let Some(settled) = self.members.remove(member) else { return false };
-        self.former.extend(settled.map(|round| (member.clone(), round)));
+        let Some(conduct) = self.members.remove(member) else { return false };
+        if conduct != Conduct::default() {
+            self.former.insert(member.clone(), conduct);
+        }
         if let Some(open) = &mut self.open {
             match &mut open.award {
                 None => {
@@ -202,11 +211,14 @@ impl Coordinator {
         true
     }
 
-    /// Gives the current phase its whole time again, from now on: after a restart nobody knows how long it stood.
+    /// Gives the current phase, or the gap between two rounds, its whole time again: after a restart nobody knows how long it
+    /// stood.
     pub fn grant_time(&mut self, now: Time) {
         if let Some(open) = &mut self.open {
             let ms = if open.is_awarded() { self.terms.raw().deliveries_ms } else { self.terms.raw().offers_ms };
             open.deadline = now.plus_ms(ms);
+        } else if self.closed > RoundId(0) {
+            self.ended = Some(now);
         }
     }
 
@@ -222,8 +234,13 @@ impl Coordinator {
 
     /// What is settled, as a member sees it.
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
-        let settled = self.members.get(member).copied().flatten();
+        let settled = self.conduct(member).and_then(|conduct| conduct.settled);
         Snapshot { closed: self.closed, settled, statistics: self.settled.clone() }
+    }
+
+    /// What is remembered about a member.
+    pub fn conduct(&self, member: &ClientId) -> Option<&Conduct> {
+        self.members.get(member)
     }
 
     /// The round that is open, if any.
@@ -279,16 +296,40 @@ impl Coordinator {
         if self.room() == 0 {
             return Err(Rejection::CapacityReached(self.terms.capacity()));
         }
-        self.last_round.0 += 1;
-        let round = self.last_round;
+        let gap_ms = self.terms.raw().gap_ms;
+        if let Some(opens) = self.ended.map(|ended| ended.plus_ms(gap_ms)).filter(|opens| now < *opens) {
+            return Err(Rejection::TooSoon { gap_ms, wait_ms: opens.0 - now.0 });
+        }
+        let round = RoundId(self.last_round.0 + 1);
+        let excluded = self.excluded_from(round);
+        if let Some(conduct) = self.conduct(&asked_by).filter(|_| excluded.contains(&asked_by)) {
+            return Err(Rejection::Excluded { client: asked_by, last: conduct.excluded.unwrap_or(round) });
+        }
+        self.last_round = round;
         self.outbox.push_back(Output::Opened(round));
-        self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.raw().offers_ms)));
+        self.open = Some(OpenRound::new(round, asked_by, (now, now.plus_ms(self.terms.raw().offers_ms)), excluded));
         Ok(Accepted::New)
+    }
+
+    /// Who may not take part in a round. If that were everybody, it is nobody: rounds would never go on.
+    fn excluded_from(&self, round: RoundId) -> BTreeSet<ClientId> {
+        let is_excluded = |(_, conduct): &(&ClientId, &Conduct)| conduct.is_excluded_from(round);
+        let excluded: BTreeSet<ClientId> = self.members.iter().filter(is_excluded).map(|(id, _)| id.clone()).collect();
+        if excluded.len() == self.members.len() { BTreeSet::new() } else { excluded }
+    }
+
+    /// What is remembered about somebody who is or was a member.
+    fn conduct_of(&mut self, client: &ClientId) -> &mut Conduct {
+        match self.members.get_mut(client) {
+            Some(conduct) => conduct,
+            None => self.former.entry(client.clone()).or_default(),
+        }
     }
 
     fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
         let (what, room) = ("offer", self.room());
         let open = open_round(&mut self.open, round, self.last_round)?;
+        check_admitted(open, self.members.get(&from), &from)?;
         match open.offers.get(&from) {
             Some(known) if *known == taken => return Ok(Accepted::Repeated),
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
@@ -314,6 +355,7 @@ impl Coordinator {
     fn decline(&mut self, now: Time, from: ClientId, round: RoundId) -> Result<Accepted, Rejection> {
         let what = "decline";
         let open = open_round(&mut self.open, round, self.last_round)?;
+        check_admitted(open, self.members.get(&from), &from)?;
         if open.is_awarded() {
             return Err(Rejection::WrongPhase { client: from, what, round });
         }
@@ -353,7 +395,7 @@ impl Coordinator {
 
     fn award_when_all_answered(&mut self, now: Time) {
         if let Some(open) = self.open.as_ref().filter(|open| !open.is_awarded())
-            && open.offers.len() + open.declined.len() == self.members.len()
+            && open.answered().count() == self.members.keys().filter(|it| !open.excluded.contains(*it)).count()
         {
             self.award(now);
         }
@@ -434,17 +476,15 @@ impl Coordinator {
                 continue;
             }
             let Some(moment) = moments.remove(&client) else {
+                let strikes = self.terms.raw().strikes;
+                self.conduct_of(&client).default_in(open.round, strikes);
                 defaulted.push(client);
                 continue;
             };
             let Taken { samples, offer } = open.offers.remove(&client).expect("a winner has offered");
             let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
             self.settled.merge(&delivered).expect("all have the dimension of the terms");
-            if let Some(settled) = self.members.get_mut(&client) {
-                *settled = Some(open.round);
-            } else {
-                self.former.insert(client.clone(), open.round);
-            }
+            self.conduct_of(&client).settled = Some(open.round);
             paid.push((client, winner.payment));
         }
         self.end(now, open, Ending::Settled { spec: Box::new(spec), aside, outcome, paid, defaulted });
@@ -452,7 +492,7 @@ impl Coordinator {
 
     fn end(&mut self, now: Time, open: OpenRound, ending: Ending) {
         let OpenRound { round, asked_by, opened, .. } = open;
-        self.closed = round;
+        (self.closed, self.ended) = (round, Some(now));
         self.outbox.push_back(Output::Ended(Box::new(RoundRecord { round, asked_by, opened, closed: now, ending })));
     }
 }
@@ -460,4 +500,12 @@ impl Coordinator {
 /// The open round, which a message must be for.
 fn open_round(open: &mut Option<OpenRound>, got: RoundId, last: RoundId) -> Result<&mut OpenRound, Rejection> {
     open.as_mut().filter(|open| open.round == got).ok_or(Rejection::StaleRound { got, last })
+}
+
+/// That an answer comes from somebody who may take part in the round.
+fn check_admitted(open: &OpenRound, conduct: Option<&Conduct>, from: &ClientId) -> Result<(), Rejection> {
+    match conduct.and_then(|conduct| conduct.excluded).filter(|_| open.excluded.contains(from)) {
+        Some(last) => Err(Rejection::Excluded { client: from.clone(), last }),
+        None => Ok(()),
+    }
 }

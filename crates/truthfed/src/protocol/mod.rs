@@ -17,6 +17,7 @@
 
 mod capacity;
 mod checks;
+mod conduct;
 mod coordinator;
 mod member;
 mod message;
@@ -28,6 +29,7 @@ mod trigger;
 
 pub use capacity::CapacitySetting;
 pub use checks::{DeliveryError, OfferError};
+pub use conduct::{Conduct, Strikes};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
 pub use member::{Asking, InFlight, Member, SavedMemberError};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};

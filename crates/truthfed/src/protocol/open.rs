@@ -19,6 +19,8 @@ pub struct OpenRound {
     pub(super) deadline: Time,
     pub(super) offers: BTreeMap<ClientId, Taken>,
     pub(super) declined: BTreeSet<ClientId>,
+    /// Members that may not take part.
+    pub(super) excluded: BTreeSet<ClientId>,
     /// Once it is decided.
     pub(super) award: Option<Box<Award>>,
 }
@@ -64,9 +66,14 @@ impl Award {
 }
 
 impl OpenRound {
-    pub(super) fn new(round: RoundId, asked_by: ClientId, opened: Time, deadline: Time) -> OpenRound {
+    pub(super) fn new(
+        round: RoundId,
+        asked_by: ClientId,
+        (opened, deadline): (Time, Time),
+        excluded: BTreeSet<ClientId>,
+    ) -> OpenRound {
         let (offers, declined) = (BTreeMap::new(), BTreeSet::new());
-        OpenRound { round, asked_by, opened, deadline, offers, declined, award: None }
+        OpenRound { round, asked_by, opened, deadline, offers, declined, excluded, award: None }
     }
 
     pub fn round(&self) -> RoundId {
@@ -113,7 +120,9 @@ impl OpenRound {
     /// What the round waits for from a member, if for anything.
     pub(super) fn waits_for(&self, member: &ClientId) -> Option<Notice> {
         match &self.award {
-            None => (!self.has_answered(member)).then_some(Notice::Opened(self.round)),
+            None => {
+                (!self.has_answered(member) && !self.excluded.contains(member)).then_some(Notice::Opened(self.round))
+            }
             Some(award) => {
                 let winner = award.winner(member).filter(|_| !award.moments.contains_key(member));
                 winner.map(|winner| Notice::Awarded(self.round, winner.payment))

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Trigger;
 use super::capacity::{self, CapacitySetting};
+use super::{Strikes, Trigger};
 use crate::Amount;
 use crate::auction::catalog::Claims;
 use crate::auction::{Coverage, CoverageError, Mechanism, MechanismSetting, RawMechanism, SettingError};
@@ -44,6 +44,10 @@ pub struct RawTerms {
     pub offers_ms: u64,
     /// How long deliveries are taken, up to a day; default 5000.
     pub deliveries_ms: u64,
+    /// Least time between the end of a round and the opening of the next, up to a day; default 1000.
+    pub gap_ms: u64,
+    /// When members that win and do not deliver are excluded.
+    pub strikes: Strikes,
     /// Who wins, and what they are paid.
     pub mechanism: RawMechanism,
 }
@@ -61,6 +65,8 @@ impl Default for RawTerms {
             capacity: CapacitySetting::default(),
             offers_ms: 5000,
             deliveries_ms: 5000,
+            gap_ms: 1000,
+            strikes: Strikes::default(),
             mechanism: MechanismSetting::default().into(),
         }
     }
@@ -135,6 +141,10 @@ pub enum TermsError {
     /// A phase without time, or one that never ends.
     #[error("{what} is {value}: it must lie in 1..=86400000")]
     Phase { what: &'static str, value: u64 },
+    #[error("gap_ms is {0}: it must lie in 0..=86400000")]
+    Gap(u64),
+    #[error("strikes.{what} is {value}: it must lie in {least}..={most}")]
+    Strikes { what: &'static str, value: u64, least: u64, most: u64 },
     #[error("mechanism.{0}")]
     Mechanism(#[from] SettingError),
 }
@@ -152,6 +162,8 @@ impl TermsError {
             TermsError::Capacity { .. } | TermsError::CapacityRule(_) => "capacity",
             TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
             TermsError::Threshold(_) => "trigger.threshold",
+            TermsError::Gap(_) => "gap_ms",
+            TermsError::Strikes { what, .. } => return format!("strikes.{what}"),
             TermsError::Mechanism(error) => return format!("mechanism.{}", error.key()),
         };
         key.to_owned()
@@ -164,6 +176,8 @@ const MAX_SAMPLES: u64 = 1_000_000_000;
 const LARGEST_SUM: f64 = 9e14;
 /// Longest phase, a day: a round that nobody answers must not hold up the federation for longer.
 const MAX_PHASE_MS: u64 = 86_400_000;
+/// Most rounds that strikes look back or exclude for: far more than a member waits, and far within 64 bits.
+const MAX_ROUNDS: u64 = 1_000_000;
 
 impl TryFrom<RawTerms> for Terms {
     type Error = TermsError;
@@ -178,6 +192,17 @@ impl TryFrom<RawTerms> for Terms {
         for (what, value) in [("offers_ms", raw.offers_ms), ("deliveries_ms", raw.deliveries_ms)] {
             if !(1..=MAX_PHASE_MS).contains(&value) {
                 return Err(TermsError::Phase { what, value });
+            }
+        }
+        if raw.gap_ms > MAX_PHASE_MS {
+            return Err(TermsError::Gap(raw.gap_ms));
+        }
+        let Strikes { defaults, within, rounds } = raw.strikes;
+        for (what, value, least, most) in
+            [("defaults", defaults, 1, 1000), ("within", within, 1, MAX_ROUNDS), ("rounds", rounds, 0, MAX_ROUNDS)]
+        {
+            if !(least..=most).contains(&value) {
+                return Err(TermsError::Strikes { what, value, least, most });
             }
         }
         for (what, value) in [("norm", raw.norm), ("reward", raw.reward)] {

@@ -8,7 +8,9 @@ fn members() -> [ClientId; 3] {
 }
 
 fn coordinator(raw: RawTerms) -> (Coordinator, Terms) {
-    let terms = Terms::try_from(raw).unwrap();
+    // Eve's offers win and are not always delivered.
+    let strikes = Strikes { rounds: 0, ..Strikes::default() };
+    let terms = Terms::try_from(RawTerms { strikes, ..raw }).unwrap();
     (Coordinator::new(terms.clone(), Box::new(Clock), members()), terms)
 }
 
@@ -33,7 +35,8 @@ fn honest(stream: &mut Stream, dimension: usize) -> Statistics {
 /// refused becomes a decline.
 fn hold(coordinator: &mut Coordinator, offers: &[(&str, &Statistics)]) -> Option<Ending> {
     let round = RoundId(coordinator.closed().0 + 1);
-    send(coordinator, 0, offers[0].0, Request::Ask).ok()?;
+    let now = 1000 * round.0;
+    send(coordinator, now, offers[0].0, Request::Ask).ok()?;
     for member in members() {
         let offered = offers.iter().find(|(name, _)| *name == member.as_str());
         let request = offered.map(|(_, data)| Request::Offer {
@@ -41,17 +44,16 @@ fn hold(coordinator: &mut Coordinator, offers: &[(&str, &Statistics)]) -> Option
             samples: data.samples(),
             offer: Offer { client: member.clone(), ask: Amount::from_units(1), gram: data.gram().clone() },
         });
-        let taken = request.is_some_and(|request| send(coordinator, 0, member.as_str(), request).is_ok());
+        let taken = request.is_some_and(|request| send(coordinator, now, member.as_str(), request).is_ok());
         if !taken {
-            send(coordinator, 0, member.as_str(), Request::Decline(round)).unwrap();
+            send(coordinator, now, member.as_str(), Request::Decline(round)).unwrap();
         }
     }
     for (name, data) in offers {
         // Who did not win, or offered what no data gives, is refused.
-        let _ = send(coordinator, 0, name, Request::Deliver(round, data.moment().to_vec()));
+        let _ = send(coordinator, now, name, Request::Deliver(round, data.moment().to_vec()));
     }
-    coordinator.handle(Time(1 << 40), Input::Tick).unwrap();
-    coordinator.grant_time(Time(0));
+    coordinator.handle(Time(now + 100), Input::Tick).unwrap();
     endings(coordinator).pop().map(|record| record.ending)
 }
 
@@ -163,7 +165,7 @@ fn a_federation_at_its_capacity_holds_no_more_rounds_and_says_so() {
     let capacity = CapacitySetting::Samples(7);
     let (mut coordinator, _) = coordinator(RawTerms { capacity, samples: 1000, ..raw_terms(2) });
     assert!(matches!(hold(&mut coordinator, &[("ann", &honest(&mut stream, 2))]), Some(Ending::Settled { .. })));
-    let refused = send(&mut coordinator, 0, "bob", Request::Ask).unwrap_err();
+    let refused = send(&mut coordinator, 9000, "bob", Request::Ask).unwrap_err();
     assert_eq!(refused, Rejection::CapacityReached(7));
     assert!(refused.to_string().contains("no more rounds are held"));
 }
