@@ -102,7 +102,10 @@ fn moving(bytes: &mut Bytes<'_>) -> Entry {
                 let payment_micros = Amount::from_micros(bytes.word() as i64 >> bytes.below(64)).unwrap_or(Amount::MAX);
                 Award { member, ask_micros: Amount::ZERO, payment_micros, essential: false }
             };
-            Entry::Awarded { round, winners: NAMES.into_iter().take(round.0 as usize % 4).map(id).map(award).collect() }
+            {
+                let winners = NAMES.into_iter().take(round.0 as usize % 4).map(id).map(award).collect();
+                Entry::Awarded { round, winners, aside: Vec::new() }
+            }
         }
         2 | 3 => {
             let (paid, defaulted) = (members(bytes), members(bytes));

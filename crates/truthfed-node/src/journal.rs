@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome, Winner};
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, SetAside};
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::terms::RawTerms;
@@ -65,6 +65,9 @@ pub enum Entry {
         round: RoundId,
         /// By member.
         winners: Vec<Award>,
+        /// Offers that the auction did not look at, by member.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        aside: Vec<SetAside>,
     },
     /// What a winner offered is here.
     Delivered {
@@ -270,7 +273,7 @@ mod tests {
             Entry::Opened { round, nonce: crate::digest::Hex([0; 16]), asked_by: member.clone() },
             Entry::Declined { round, member: member.clone() },
             Entry::Sealed { round, offers, signature },
-            Entry::Awarded { round, winners: Vec::new() },
+            Entry::Awarded { round, winners: Vec::new(), aside: Vec::new() },
             Entry::Settled { round, paid: Vec::new(), defaulted: Vec::new(), aggregate: offers },
             Entry::Aborted { round, reason: String::new() },
             Entry::Checkpoint { entry: 7, head: offers, signature },

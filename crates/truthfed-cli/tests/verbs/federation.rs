@@ -47,10 +47,10 @@ fn what_is_wrong_is_said_with_what_to_do() {
     let place = made();
     let refused = |args: &[&str], expected: &str| truthfed(place.path(), args, "").refused(expected);
     refused(&["init", "fed"], "exists already");
-    refused(&["init", "x", "--set", "terms.reserve=-1"], "terms.reserve");
+    refused(&["init", "x", "--set", "terms.reserve=-1"], "reserve = \"-1\"");
     refused(&["serve", "none"], "is missing");
     refused(&["ledger", "verify", "fed"], "has `truthfed serve` run yet?");
-    refused(&["ledger", "statement", "fed"], "Name a member");
+    refused(&["ledger", "statement", "fed"], "name a member");
     refused(&["agent", "fed"], "member.toml is missing");
     refused(&["agent", "fed/members/m1", "--listen", "0.0.0.0:7500"], "not a loopback address");
     refused(&["members", "add", "fed", "../eve"], "name");

@@ -255,7 +255,7 @@ impl Conversation {
 fn refused(speaker: &mut impl Speaker, call: &Call, refusal: Refusal) -> Result<State, ExchangeError> {
     let (round, next) = match (call, refusal.code) {
         (_, code) if code.whose() != Whose::Member => return Err(LinkError::Refused(refusal).into()),
-        (Call::Offer(round, _), Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry) => {
+        (Call::Offer(round, _), Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry | Code::Excluded) => {
             (*round, State::Working)
         }
         (Call::Offer(round, _), _) => (*round, State::Parting(*round)),

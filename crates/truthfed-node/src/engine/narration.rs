@@ -11,7 +11,7 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
         Entry::Opened { round, asked_by, .. } => {
             tracing::info!(entry = number, %round, %asked_by, "round opened");
         }
-        Entry::Awarded { round, winners } => {
+        Entry::Awarded { round, winners, .. } => {
             tracing::info!(entry = number, %round, winners = winners.len(), "round awarded");
         }
         Entry::Settled { round, paid, defaulted, .. } => {

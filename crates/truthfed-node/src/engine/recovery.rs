@@ -199,7 +199,7 @@ impl State {
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Offer }, store)?;
             }
             Entry::Sealed { .. } => self.seal_again(),
-            Entry::Awarded { round, winners } => self.award_again(number, round, &winners, store)?,
+            Entry::Awarded { round, winners, .. } => self.award_again(number, round, &winners, store)?,
             Entry::Delivered { round, member, delivery } => {
                 let content: DeliveryContent = read(number, &delivery)?;
                 self.again(number, &member, Request::Deliver(round, content.moment))?;

@@ -12,6 +12,9 @@ impl From<Rejection> for Refusal {
             Rejection::StaleRound { .. } => Code::StaleRound,
             Rejection::WrongPhase { .. } => Code::WrongPhase,
             Rejection::ConflictingRetry { .. } => Code::ConflictingRetry,
+            Rejection::Excluded { .. } => Code::Excluded,
+            Rejection::TooSoon { .. } => Code::TooSoon,
+            Rejection::CapacityReached(_) => Code::CapacityReached,
             Rejection::Offer(error) => code_of(error),
             Rejection::Delivery(error) => code_of_delivery(error),
         };

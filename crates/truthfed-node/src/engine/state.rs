@@ -9,7 +9,7 @@ use std::time::Duration;
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, Surprise, Time,
+    Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside, Surprise, Time,
 };
 use truthfed::statistics::Gram;
 
@@ -311,18 +311,21 @@ impl State {
             match output {
                 // Members see it in their views and snapshots.
                 Output::Opened(_) | Output::News(_) => {}
-                Output::Awarded(round, outcome) => self.awarded(round, &outcome),
+                Output::Awarded(round, outcome, aside) => self.awarded(round, &outcome, aside),
                 Output::Ended(record) => self.ended(*record),
             }
         }
     }
 
-    fn awarded(&mut self, round: RoundId, outcome: &Outcome) {
+    fn awarded(&mut self, round: RoundId, outcome: &Outcome, aside: Vec<SetAside>) {
+        for SetAside { client, samples, room } in &aside {
+            tracing::warn!(%round, member = %client, samples, room, "an offer is set aside: it exceeds the capacity");
+        }
         let federation = self.setup.federation;
         let offers = seal(self.opened().offers.iter().map(|(member, taken)| (member, taken.digest)));
         let signature = sign_offers(&self.setup.signer, federation, round, offers);
         self.draft.record(&Entry::Sealed { round, offers, signature });
-        self.draft.record(&Entry::Awarded { round, winners: Award::all(outcome) });
+        self.draft.record(&Entry::Awarded { round, winners: Award::all(outcome), aside });
         let decided = |member: &ClientId| {
             let payment = outcome.winner(member).map(|winner| winner.payment);
             let kind = if payment.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };

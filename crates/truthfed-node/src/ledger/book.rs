@@ -64,7 +64,7 @@ impl Ledger {
     /// that way.
     pub fn follow(&mut self, entry: u64, step: &Entry) -> Result<Vec<Posting>, LedgerError> {
         let moves = match step {
-            Entry::Awarded { round, winners } => self.award(*round, winners)?,
+            Entry::Awarded { round, winners, .. } => self.award(*round, winners)?,
             Entry::Settled { round, paid, defaulted, .. } => self.settle(*round, paid, defaulted)?,
             Entry::Aborted { round, .. } => {
                 self.check_nothing_pending(*round)?;
@@ -159,7 +159,7 @@ mod tests {
             let payment_micros = Amount::from_micros(micros).unwrap();
             Award { member: id(name), ask_micros: Amount::ZERO, payment_micros, essential: false }
         };
-        Entry::Awarded { round: RoundId(round), winners: winners.iter().map(award).collect() }
+        Entry::Awarded { round: RoundId(round), winners: winners.iter().map(award).collect(), aside: Vec::new() }
     }
 
     fn settled(round: u64, paid: &[&str], defaulted: &[&str]) -> Entry {

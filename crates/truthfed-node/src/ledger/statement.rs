@@ -132,7 +132,7 @@ impl Reading {
                 let line = Line { round: *round, offer, ask_micros, state: LineState::Open, payment_micros: None };
                 self.lines.insert(*round, line);
             }
-            Entry::Awarded { round, winners } => {
+            Entry::Awarded { round, winners, .. } => {
                 let award = winners.iter().find(|award| award.member == self.member);
                 if let Some(line) = self.line(*round, LineState::Open) {
                     line.state = if award.is_some() { LineState::Pending } else { LineState::Lost };

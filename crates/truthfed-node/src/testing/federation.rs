@@ -31,6 +31,7 @@ pub fn terms(dimension: usize) -> RawTerms {
         samples: 1000,
         offers_ms: 60_000,
         deliveries_ms: 60_000,
+        gap_ms: 0,
         ..RawTerms::default()
     }
 }

@@ -134,7 +134,7 @@ impl Played {
 
     pub fn winners(&self) -> Vec<String> {
         let awarded = self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::Awarded { round, winners } if *round == self.round => Some(winners),
+            Entry::Awarded { round, winners, .. } if *round == self.round => Some(winners),
             _ => None,
         });
         awarded.into_iter().flatten().map(|award| award.member.to_string()).collect()

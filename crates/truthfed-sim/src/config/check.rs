@@ -9,7 +9,8 @@ use truthfed::auction::catalog;
 use truthfed::auction::{Kind, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{
-    CoverageRule, CoverageSetting, RawTerms, Since, Terms, TermsError, Trigger, communication_threshold,
+    CapacitySetting, CoverageRule, CoverageSetting, RawTerms, Since, Strikes, Terms, TermsError, Trigger,
+    communication_threshold,
 };
 use truthfed::statistics::MAX_OBSERVATION;
 
@@ -59,8 +60,6 @@ impl From<toml::de::Error> for ConfigError {
 
 /// Milliseconds that offers and deliveries are waited for; a step of the simulation is a second.
 const DEADLINE_MS: u64 = 100;
-/// Observations in one offer: more than a simulation makes.
-const MAX_SAMPLES: u64 = 500_000_000;
 
 impl Config {
     /// Reads TOML, changes the given `section.key=value` pairs, and checks the result. The error names the key, what is
@@ -122,16 +121,31 @@ impl TryFrom<RawConfig> for Config {
             norm: 1.0 + 1e-9,
             // Wide open: the simulator's members may lie about their costs, but their data is what they observed.
             reward: MAX_OBSERVATION,
-            samples: MAX_SAMPLES,
+            // Nobody can have more.
+            samples: world.steps,
+            capacity: CapacitySetting::default(),
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
+            // The paper knows neither.
+            gap_ms: 0,
+            strikes: Strikes { rounds: 0, ..Strikes::default() },
             mechanism: mechanism(rounds)?.into(),
         };
+        let terms: Terms = terms.try_into().map_err(|error: TermsError| wrong("rounds", error.to_string()))?;
+        if world.steps > terms.capacity() {
+            let problem = format!(
+                "is {}: with learning.lambda {} at most {} observations can be told from rounding",
+                world.steps,
+                learning.lambda,
+                terms.capacity()
+            );
+            return Err(wrong("world.steps", problem));
+        }
         Ok(Config {
             arms: arms(world),
             liked: Some(liked(&world.liked)?).filter(|_| !world.ratings.is_empty()),
             arrivals: arrivals(&world.arrivals)?,
-            terms: terms.try_into().map_err(|error: TermsError| wrong("rounds", error.to_string()))?,
+            terms,
             raw,
         })
     }

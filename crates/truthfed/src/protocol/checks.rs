@@ -6,7 +6,8 @@
 //! b' V^+ b, the part of the rewards that the contexts explain, is at most n Y^2.
 //!
 //! Promise: sums of such observations, in any order and merged from any parts, are never refused. Every tolerance lies
-//! above the worst that rounding can do, not above the usual.
+//! above the worst that rounding can do, not above the usual. And what is accepted never makes a later round impossible:
+//! `capacity` argues it.
 //!
 //! Not here: whether the moment is the one that was committed to (the service), whether it is plausible
 //! ([`super::Surprise`]).
@@ -56,7 +57,7 @@ const RIDGE_OVER_ROUNDING: f64 = 1e3;
 /// Share by which rounding may raise an energy; [`Terms::check_delivery`] argues it.
 const ENERGY_SLACK: f64 = 1e-3;
 
-/// The share of the trace by which rounding may move the trace, or an eigenvalue, of a sum of that many outer products.
+/// The share of the trace by which rounding may move the trace of a sum of that many outer products.
 ///
 /// Each term passes at most n additions, each off by half an epsilon of a partial sum of sizes. The sum of sizes at
 /// (i, j) is at most sqrt(V_ii V_jj), so the error is a matrix of norm at most n/2 epsilon times the trace. This is
@@ -86,9 +87,9 @@ impl Terms {
         if trace > most * (1.0 + rounding(samples)) {
             return Err(OfferError::TraceTooLarge { client: client(), trace, samples, norm, most });
         }
-        // In floats a positive semi-definite matrix with this on its diagonal has a Cholesky factor: the
-        // factorisation itself errs by d epsilon, a ten-thousandth of it.
-        let shift = rounding(samples) * gram.scale();
+        // In floats a positive semi-definite matrix with this on its diagonal has a Cholesky factor, and whatever passes can
+        // be in a round: see `capacity`.
+        let shift = self.tolerance() * gram.scale();
         if let Err(error) = Factor::new(&gram.ridge(shift)) {
             return Err(OfferError::NotPositive { client: client(), row: error.row, pivot: error.pivot });
         }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::open::{Award, Taken};
 use super::{
-    DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, Snapshot, Terms, Time,
+    Conduct, DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, SetAside, Snapshot,
+    Terms, Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -18,6 +19,8 @@ pub struct Coordinator {
     terms: Terms,
     mechanism: Box<dyn Mechanism>,
     standing: Standing,
+    /// When the last round ended, if that is known.
+    ended: Option<Time>,
     open: Option<OpenRound>,
     outbox: VecDeque<Output>,
 }
@@ -33,8 +36,8 @@ pub enum Input {
 #[derive(Debug, Clone)]
 pub enum Output {
     Opened(RoundId),
-    /// The offers are closed, and the mechanism has decided.
-    Awarded(RoundId, Box<Outcome>),
+    /// The offers are closed, and the mechanism has decided among those that were not set aside.
+    Awarded(RoundId, Box<Outcome>, Vec<SetAside>),
     Ended(Box<RoundRecord>),
     /// A member asked how things stand, or is new.
     News(ClientId),
@@ -44,7 +47,7 @@ impl Output {
     pub fn concerns(&self, member: &ClientId) -> bool {
         match self {
             Output::Opened(_) | Output::Ended(_) => true,
-            Output::Awarded(_, outcome) => outcome.winner(member).is_some(),
+            Output::Awarded(_, outcome, _) => outcome.winner(member).is_some(),
             Output::News(to) => to == member,
         }
     }
@@ -54,11 +57,9 @@ impl Output {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standing {
-    /// Members, each with the last round in which its delivery was settled.
-    pub members: BTreeMap<ClientId, Option<RoundId>>,
-    /// Those that were members and had a delivery settled, with the last such round: one that comes back must learn
-    /// what became of its data.
-    pub former: BTreeMap<ClientId, RoundId>,
+    pub members: BTreeMap<ClientId, Conduct>,
+    /// Those that were members: one that comes back must learn what became of its data, and has not started afresh.
+    pub former: BTreeMap<ClientId, Conduct>,
     /// Everything delivered so far.
     pub settled: Statistics,
     /// The last round that ended.
@@ -84,13 +85,23 @@ pub enum Rejection {
     WrongPhase { client: ClientId, what: &'static str, round: RoundId },
     #[error("{client} already sent another {what} in round {round}: the first stands")]
     ConflictingRetry { client: ClientId, what: &'static str, round: RoundId },
+    /// Member: it won and did not deliver too often. It may take part again later.
+    #[error("{client} won and did not deliver too often: it is excluded up to round {last}")]
+    Excluded { client: ClientId, last: RoundId },
+    /// Nobody: a little later it may.
+    #[error("a round opens {gap_ms} ms after the last one ended at the earliest: in {wait_ms} ms")]
+    TooSoon { gap_ms: u64, wait_ms: u64 },
+    /// Operator: what is settled stays usable, but with more of it no round could be told from rounding. Begin a new
+    /// federation with a larger lambda.
+    #[error("{0} samples are settled, the capacity of the terms: no more rounds are held")]
+    CapacityReached(u64),
     #[error(transparent)]
     Offer(#[from] OfferError),
     #[error(transparent)]
     Delivery(#[from] DeliveryError),
 }
 
-/// All that decides what it does next, but the terms and the mechanism.
+/// All that decides what it does next, but the terms, the mechanism, and when the last round ended: a restart counts from then.
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coordinator")
@@ -109,7 +120,7 @@ impl Coordinator {
         members: impl IntoIterator<Item = ClientId>,
     ) -> Coordinator {
         let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
-        let members = members.into_iter().map(|member| (member, None)).collect();
+        let members = members.into_iter().map(|member| (member, Conduct::default())).collect();
         let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0) };
         Coordinator::resume(terms, mechanism, standing)
     }
@@ -122,7 +133,7 @@ impl Coordinator {
     pub fn resume(terms: Terms, mechanism: Box<dyn Mechanism>, standing: Standing) -> Coordinator {
         let dimension = standing.settled.dimension();
         assert_eq!(dimension, terms.dimension(), "what is settled has the dimension of the terms");
-        Coordinator { terms, mechanism, standing, open: None, outbox: VecDeque::new() }
+        Coordinator { terms, mechanism, standing, ended: None, open: None, outbox: VecDeque::new() }
     }
 
     /// What it is between rounds; a round that is open is not in it.
@@ -138,8 +149,8 @@ impl Coordinator {
         if self.standing.members.contains_key(&member) {
             return false;
         }
-        let settled = self.standing.former.remove(&member);
-        self.standing.members.insert(member.clone(), settled);
+        let conduct = self.standing.former.remove(&member).unwrap_or_default();
+        self.standing.members.insert(member.clone(), conduct);
         self.outbox.push_back(Output::News(member));
         true
     }
@@ -148,8 +159,10 @@ impl Coordinator {
     /// has not delivered counts as one that does not, also when it is enrolled again. What it delivered before is
     /// settled and paid. False when it is no member.
     pub fn revoke(&mut self, now: Time, member: &ClientId) -> bool {
-        let Some(settled) = self.standing.members.remove(member) else { return false };
-        self.standing.former.extend(settled.map(|round| (member.clone(), round)));
+        let Some(conduct) = self.standing.members.remove(member) else { return false };
+        if conduct != Conduct::default() {
+            self.standing.former.insert(member.clone(), conduct);
+        }
         if let Some(open) = &mut self.open {
             match &mut open.award {
                 None => {
@@ -167,11 +180,14 @@ impl Coordinator {
         true
     }
 
-    /// Gives the current phase its whole time again, from now on: after a restart nobody knows how long it stood.
+    /// Gives the current phase, or the gap between two rounds, its whole time again: after a restart nobody knows how long it
+    /// stood.
     pub fn grant_time(&mut self, now: Time) {
         if let Some(open) = &mut self.open {
             let ms = if open.is_awarded() { self.terms.raw().deliveries_ms } else { self.terms.raw().offers_ms };
             open.deadline = now.plus_ms(ms);
+        } else if self.standing.closed > RoundId(0) {
+            self.ended = Some(now);
         }
     }
 
@@ -184,10 +200,16 @@ impl Coordinator {
     }
 
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
-        let settled = self.standing.members.get(member).copied().flatten();
+        let settled = self.conduct(member).and_then(|conduct| conduct.settled);
         Snapshot { closed: self.standing.closed, settled, statistics: self.standing.settled.clone() }
     }
 
+    /// What is remembered about a member.
+    pub fn conduct(&self, member: &ClientId) -> Option<&Conduct> {
+        self.standing.members.get(member)
+    }
+
+    /// The round that is open, if any.
     pub fn open(&self) -> Option<&OpenRound> {
         self.open.as_ref()
     }
@@ -218,7 +240,7 @@ impl Coordinator {
 
     fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
         match request {
-            Request::Ask => Ok(self.ask(now, from)),
+            Request::Ask => self.ask(now, from),
             Request::Offer { round, samples, offer } => self.offer(now, from, round, Taken { samples, offer }),
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
@@ -229,19 +251,47 @@ impl Coordinator {
         }
     }
 
-    fn ask(&mut self, now: Time, asked_by: ClientId) -> Accepted {
+    fn ask(&mut self, now: Time, asked_by: ClientId) -> Result<Accepted, Rejection> {
         if self.open.is_some() {
-            return Accepted::Repeated;
+            return Ok(Accepted::Repeated);
+        }
+        if self.room() == 0 {
+            return Err(Rejection::CapacityReached(self.terms.capacity()));
+        }
+        let gap_ms = self.terms.raw().gap_ms;
+        if let Some(opens) = self.ended.map(|ended| ended.plus_ms(gap_ms)).filter(|opens| now < *opens) {
+            return Err(Rejection::TooSoon { gap_ms, wait_ms: opens.0 - now.0 });
         }
         let round = RoundId(self.standing.closed.0 + 1);
+        let excluded = self.excluded_from(round);
+        if let Some(conduct) = self.conduct(&asked_by).filter(|_| excluded.contains(&asked_by)) {
+            return Err(Rejection::Excluded { client: asked_by, last: conduct.excluded.unwrap_or(round) });
+        }
         self.outbox.push_back(Output::Opened(round));
-        self.open = Some(OpenRound::new(round, asked_by, now, now.plus_ms(self.terms.raw().offers_ms)));
-        Accepted::New
+        self.open = Some(OpenRound::new(round, asked_by, (now, now.plus_ms(self.terms.raw().offers_ms)), excluded));
+        Ok(Accepted::New)
+    }
+
+    /// Who may not take part in a round. If that were everybody, it is nobody: rounds would never go on.
+    fn excluded_from(&self, round: RoundId) -> BTreeSet<ClientId> {
+        let is_excluded = |(_, conduct): &(&ClientId, &Conduct)| conduct.is_excluded_from(round);
+        let excluded: BTreeSet<ClientId> =
+            self.standing.members.iter().filter(is_excluded).map(|(id, _)| id.clone()).collect();
+        if excluded.len() == self.standing.members.len() { BTreeSet::new() } else { excluded }
+    }
+
+    /// What is remembered about somebody who is or was a member.
+    fn conduct_of(&mut self, client: &ClientId) -> &mut Conduct {
+        match self.standing.members.get_mut(client) {
+            Some(conduct) => conduct,
+            None => self.standing.former.entry(client.clone()).or_default(),
+        }
     }
 
     fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
-        let what = "offer";
+        let (what, room) = ("offer", self.room());
         let open = open_round(&mut self.open, round, self.standing.closed)?;
+        check_admitted(open, self.standing.members.get(&from), &from)?;
         match open.offers.get(&from) {
             Some(known) if *known == taken => return Ok(Accepted::Repeated),
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
@@ -256,6 +306,9 @@ impl Coordinator {
             return Err(OfferError::OtherClient { client: offer.client.clone(), from }.into());
         }
         self.terms.check_offer(offer, *samples)?;
+        if *samples > room {
+            return Err(OfferError::TooManySamples { client: from, samples: *samples, most: room }.into());
+        }
         open.offers.insert(from, taken);
         self.award_when_all_answered(now);
         Ok(Accepted::New)
@@ -264,6 +317,7 @@ impl Coordinator {
     fn decline(&mut self, now: Time, from: ClientId, round: RoundId) -> Result<Accepted, Rejection> {
         let what = "decline";
         let open = open_round(&mut self.open, round, self.standing.closed)?;
+        check_admitted(open, self.standing.members.get(&from), &from)?;
         if open.is_awarded() {
             return Err(Rejection::WrongPhase { client: from, what, round });
         }
@@ -303,7 +357,7 @@ impl Coordinator {
 
     fn award_when_all_answered(&mut self, now: Time) {
         if let Some(open) = self.open.as_ref().filter(|open| !open.is_awarded())
-            && open.offers.len() + open.declined.len() == self.standing.members.len()
+            && open.answered().count() == self.standing.members.keys().filter(|it| !open.excluded.contains(*it)).count()
         {
             self.award(now);
         }
@@ -322,7 +376,7 @@ impl Coordinator {
         if open.offers.is_empty() {
             return self.end(now, open, Ending::NoOffers);
         }
-        let spec = self.spec(&open.offers);
+        let (spec, aside) = self.spec(&open.offers);
         let round = match Round::new(spec.clone()) {
             Ok(round) => round,
             Err(error) => return self.end(now, open, Ending::Invalid(error)),
@@ -331,30 +385,50 @@ impl Coordinator {
             Ok(outcome) => outcome,
             Err(refusal) => return self.end(now, open, Ending::Refused(refusal)),
         };
-        self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone())));
+        self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone()), aside.clone()));
         let (moments, revoked) = (BTreeMap::new(), BTreeSet::new());
-        open.award = Some(Box::new(Award { spec, outcome, moments, revoked }));
+        open.award = Some(Box::new(Award { spec, aside, outcome, moments, revoked }));
         open.deadline = now.plus_ms(self.terms.raw().deliveries_ms);
         self.open = Some(open);
         self.settle_when_all_delivered(now);
     }
 
-    fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> RoundSpec {
-        let samples = offers.values().map(|taken| taken.samples).sum();
-        let offers = offers.values().map(|taken| taken.offer.clone()).collect();
-        RoundSpec {
+    /// The round of the offers that fit into the capacity, and those that do not. The smallest are taken first: a member that
+    /// claims many samples displaces nobody.
+    fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> (RoundSpec, Vec<SetAside>) {
+        let mut by_size: Vec<(&ClientId, &Taken)> = offers.iter().collect();
+        by_size.sort_by_key(|(client, taken)| (taken.samples, *client));
+        let (mut samples, mut room) = (0, self.room());
+        let (mut taking_part, mut aside) = (Vec::new(), Vec::new());
+        for (client, taken) in by_size {
+            if taken.samples <= room {
+                (samples, room) = (samples + taken.samples, room - taken.samples);
+                taking_part.push(taken.offer.clone());
+            } else {
+                aside.push(SetAside { client: client.clone(), samples: taken.samples, room });
+            }
+        }
+        taking_part.sort_by(|a, b| a.client.cmp(&b.client));
+        aside.sort_by(|a, b| a.client.cmp(&b.client));
+        let spec = RoundSpec {
             lambda: self.terms.bandit().lambda(),
             coverage: self.terms.target(&self.standing.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.raw().reserve,
-            ..RoundSpec::new(self.standing.settled.gram().clone(), offers)
-        }
+            ..RoundSpec::new(self.standing.settled.gram().clone(), taking_part)
+        };
+        (spec, aside)
+    }
+
+    /// How many more samples can be settled below the capacity of the terms.
+    pub fn room(&self) -> u64 {
+        self.terms.capacity().saturating_sub(self.standing.settled.samples())
     }
 
     /// Adds what was delivered, in the order of client ids.
     fn settle(&mut self, now: Time) {
         let Some(mut open) = self.open.take() else { return };
         let Some(award) = open.award.take() else { return };
-        let Award { spec, outcome, mut moments, .. } = *award;
+        let Award { spec, aside, outcome, mut moments, .. } = *award;
         let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
         for winner in outcome.winners() {
             let client = winner.client.clone();
@@ -364,25 +438,23 @@ impl Coordinator {
                 continue;
             }
             let Some(moment) = moments.remove(&client) else {
+                let strikes = self.terms.raw().strikes;
+                self.conduct_of(&client).default_in(open.round, strikes);
                 defaulted.push(client);
                 continue;
             };
             let Taken { samples, offer } = open.offers.remove(&client).expect("a winner has offered");
             let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
             self.standing.settled.merge(&delivered).expect("all have the dimension of the terms");
-            if let Some(settled) = self.standing.members.get_mut(&client) {
-                *settled = Some(open.round);
-            } else {
-                self.standing.former.insert(client.clone(), open.round);
-            }
+            self.conduct_of(&client).settled = Some(open.round);
             paid.push((client, winner.payment));
         }
-        self.end(now, open, Ending::Settled { spec: Box::new(spec), outcome, paid, defaulted });
+        self.end(now, open, Ending::Settled { spec: Box::new(spec), aside, outcome, paid, defaulted });
     }
 
     fn end(&mut self, now: Time, open: OpenRound, ending: Ending) {
         let OpenRound { round, asked_by, opened, .. } = open;
-        self.standing.closed = round;
+        (self.standing.closed, self.ended) = (round, Some(now));
         self.outbox.push_back(Output::Ended(Box::new(RoundRecord { round, asked_by, opened, closed: now, ending })));
     }
 }
@@ -391,4 +463,12 @@ impl Coordinator {
 fn open_round(open: &mut Option<OpenRound>, got: RoundId, closed: RoundId) -> Result<&mut OpenRound, Rejection> {
     let last = open.as_ref().map_or(closed, |open| open.round);
     open.as_mut().filter(|open| open.round == got).ok_or(Rejection::StaleRound { got, last })
+}
+
+/// That an answer comes from somebody who may take part in the round.
+fn check_admitted(open: &OpenRound, conduct: Option<&Conduct>, from: &ClientId) -> Result<(), Rejection> {
+    match conduct.and_then(|conduct| conduct.excluded).filter(|_| open.excluded.contains(from)) {
+        Some(last) => Err(Rejection::Excluded { client: from.clone(), last }),
+        None => Ok(()),
+    }
 }

@@ -15,7 +15,9 @@
 //!
 //! Not here: identities, signatures, storage, money transfer.
 
+mod capacity;
 mod checks;
+mod conduct;
 mod coordinator;
 mod member;
 mod message;
@@ -25,11 +27,13 @@ mod settlement;
 mod terms;
 mod trigger;
 
+pub use capacity::CapacitySetting;
 pub use checks::{DeliveryError, OfferError};
+pub use conduct::{Conduct, Strikes};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
 pub use member::{Asking, InFlight, Member};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
-pub use open::OpenRound;
+pub use open::{OpenRound, SetAside};
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
 pub use terms::{CoverageRule, CoverageSetting, RawTerms, Terms, TermsError};

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Notice, RoundId, Time};
 use crate::auction::{ClientId, Offer, Outcome, RoundSpec, Winner};
 
@@ -16,6 +18,8 @@ pub struct OpenRound {
     pub(super) deadline: Time,
     pub(super) offers: BTreeMap<ClientId, Taken>,
     pub(super) declined: BTreeSet<ClientId>,
+    /// Members that may not take part.
+    pub(super) excluded: BTreeSet<ClientId>,
     pub(super) award: Option<Box<Award>>,
 }
 
@@ -30,10 +34,22 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(super) struct Award {
     pub(super) spec: RoundSpec,
+    pub(super) aside: Vec<SetAside>,
     pub(super) outcome: Outcome,
     pub(super) moments: BTreeMap<ClientId, Vec<f64>>,
     /// Winners that were revoked before they delivered.
     pub(super) revoked: BTreeSet<ClientId>,
+}
+
+/// An offer that binds, and that the auction does not look at: what is settled, and the offers with fewer samples, leave no room
+/// for it below the capacity of the terms. Its member keeps its data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetAside {
+    pub client: ClientId,
+    pub samples: u64,
+    /// Samples that would have fitted.
+    pub room: u64,
 }
 
 impl Award {
@@ -48,9 +64,14 @@ impl Award {
 }
 
 impl OpenRound {
-    pub(super) fn new(round: RoundId, asked_by: ClientId, opened: Time, deadline: Time) -> OpenRound {
+    pub(super) fn new(
+        round: RoundId,
+        asked_by: ClientId,
+        (opened, deadline): (Time, Time),
+        excluded: BTreeSet<ClientId>,
+    ) -> OpenRound {
         let (offers, declined) = (BTreeMap::new(), BTreeSet::new());
-        OpenRound { round, asked_by, opened, deadline, offers, declined, award: None }
+        OpenRound { round, asked_by, opened, deadline, offers, declined, excluded, award: None }
     }
 
     pub fn round(&self) -> RoundId {
@@ -87,7 +108,9 @@ impl OpenRound {
     /// What the round waits for from a member, if for anything.
     pub(super) fn waits_for(&self, member: &ClientId) -> Option<Notice> {
         match &self.award {
-            None => (!self.has_answered(member)).then_some(Notice::Opened(self.round)),
+            None => {
+                (!self.has_answered(member) && !self.excluded.contains(member)).then_some(Notice::Opened(self.round))
+            }
             Some(award) => {
                 let winner = award.winner(member).filter(|_| !award.moments.contains_key(member));
                 winner.map(|winner| Notice::Awarded(self.round, winner.payment))

@@ -1,6 +1,6 @@
 //! How a round ended, for ledgers and experiments.
 
-use super::{RoundId, Time};
+use super::{RoundId, SetAside, Time};
 use crate::Amount;
 use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
 
@@ -19,6 +19,8 @@ pub enum Ending {
     /// Settled: what was delivered is shared, and paid for.
     Settled {
         spec: Box<RoundSpec>,
+        /// Offers that it did not look at.
+        aside: Vec<SetAside>,
         outcome: Outcome,
         /// Winners that delivered, with what they are due, by client.
         paid: Vec<(ClientId, Amount)>,

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Trigger;
+use super::capacity::{self, CapacitySetting};
+use super::{Strikes, Trigger};
 use crate::Amount;
 use crate::auction::catalog::Claims;
 use crate::auction::{Coverage, CoverageError, Mechanism, MechanismSetting, RawMechanism, SettingError};
@@ -33,13 +34,20 @@ pub struct RawTerms {
     /// Largest reward, in size, `1e-9..=1e9`, default 1: the moment of n samples has an energy of at most n times its
     /// square.
     pub reward: f64,
-    /// Most observations in one offer, `1..=10^9`, default 10^7. No sum that so many give may exceed 9e14: entries above
+    /// Most observations in one offer, `1..=10^9`, default 10^6. No sum that so many give may exceed 9e14: entries above
     /// 10^15 are not read.
     pub samples: u64,
+    /// Most observations that may ever be settled, or `auto`, the default: as many as `lambda` is enough for.
+    #[serde(default)]
+    pub capacity: CapacitySetting,
     /// How long offers are taken, up to a day; default 5000.
     pub offers_ms: u64,
     /// How long deliveries are taken, up to a day; default 5000.
     pub deliveries_ms: u64,
+    /// Least time between the end of a round and the opening of the next, up to a day; default 1000.
+    pub gap_ms: u64,
+    /// When members that win and do not deliver are excluded.
+    pub strikes: Strikes,
     /// Who wins, and what they are paid.
     pub mechanism: RawMechanism,
 }
@@ -53,9 +61,12 @@ impl Default for RawTerms {
             reserve: Amount::from_units(10_000),
             norm: 1.0,
             reward: 1.0,
-            samples: 10_000_000,
+            samples: 1_000_000,
+            capacity: CapacitySetting::default(),
             offers_ms: 5000,
             deliveries_ms: 5000,
+            gap_ms: 1000,
+            strikes: Strikes::default(),
             mechanism: MechanismSetting::default().into(),
         }
     }
@@ -98,6 +109,7 @@ pub struct Terms {
     bandit: Config,
     coverage: CoverageRule,
     mechanism: MechanismSetting,
+    capacity: u64,
 }
 
 /// Why terms are refused. All are the operator's to fix.
@@ -113,6 +125,11 @@ pub enum TermsError {
     /// Allow fewer samples, or scale contexts or rewards. `largest` is what a sum of so many samples can come to.
     #[error("an offer of {samples} samples can have entries of {largest:e}: norm and reward must keep it within 9e14")]
     OfferTooLarge { samples: u64, largest: f64 },
+    /// Raise `bandit.lambda`, or allow less.
+    #[error("capacity is {capacity}: with this lambda, norm and samples it must lie in 1..={most}")]
+    Capacity { capacity: u64, most: u64 },
+    #[error("capacity is `{0}`: it must be a number of samples, or `auto`")]
+    CapacityRule(String),
     #[error(transparent)]
     Coverage(#[from] CoverageError),
     #[error("coverage is `{0}`: it must be a number above 0 and at most 1, or `monopoly-free`")]
@@ -122,6 +139,10 @@ pub enum TermsError {
     /// A phase without time, or one that never ends.
     #[error("{what} is {value}: it must lie in 1..=86400000")]
     Phase { what: &'static str, value: u64 },
+    #[error("gap_ms is {0}: it must lie in 0..=86400000")]
+    Gap(u64),
+    #[error("strikes.{what} is {value}: it must lie in {least}..={most}")]
+    Strikes { what: &'static str, value: u64, least: u64, most: u64 },
     #[error("mechanism.{0}")]
     Mechanism(#[from] SettingError),
 }
@@ -136,8 +157,11 @@ impl TermsError {
             TermsError::Bandit(ConfigError::Delta(_)) => "bandit.delta",
             TermsError::OutOfRange { what, .. } | TermsError::Phase { what, .. } => what,
             TermsError::Samples(_) | TermsError::OfferTooLarge { .. } => "samples",
+            TermsError::Capacity { .. } | TermsError::CapacityRule(_) => "capacity",
             TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
             TermsError::Threshold(_) => "trigger.threshold",
+            TermsError::Gap(_) => "gap_ms",
+            TermsError::Strikes { what, .. } => return format!("strikes.{what}"),
             TermsError::Mechanism(error) => return format!("mechanism.{}", error.key()),
         };
         key.to_owned()
@@ -150,6 +174,8 @@ const MAX_SAMPLES: u64 = 1_000_000_000;
 const LARGEST_SUM: f64 = 9e14;
 /// Longest phase, a day: a round that nobody answers must not hold up the federation for longer.
 const MAX_PHASE_MS: u64 = 86_400_000;
+/// Most rounds that strikes look back or exclude for: far more than a member waits, and far within 64 bits.
+const MAX_ROUNDS: u64 = 1_000_000;
 
 impl TryFrom<RawTerms> for Terms {
     type Error = TermsError;
@@ -166,6 +192,17 @@ impl TryFrom<RawTerms> for Terms {
                 return Err(TermsError::Phase { what, value });
             }
         }
+        if raw.gap_ms > MAX_PHASE_MS {
+            return Err(TermsError::Gap(raw.gap_ms));
+        }
+        let Strikes { defaults, within, rounds } = raw.strikes;
+        for (what, value, least, most) in
+            [("defaults", defaults, 1, 1000), ("within", within, 1, MAX_ROUNDS), ("rounds", rounds, 0, MAX_ROUNDS)]
+        {
+            if !(least..=most).contains(&value) {
+                return Err(TermsError::Strikes { what, value, least, most });
+            }
+        }
         for (what, value) in [("norm", raw.norm), ("reward", raw.reward)] {
             if !(1e-9..=1e9).contains(&value) {
                 return Err(TermsError::OutOfRange { what, value });
@@ -179,10 +216,21 @@ impl TryFrom<RawTerms> for Terms {
         if largest > LARGEST_SUM {
             return Err(TermsError::OfferTooLarge { samples, largest });
         }
+        let size = raw.norm * raw.norm.max(raw.reward);
+        let most = capacity::largest(&bandit, raw.norm, samples, (LARGEST_SUM, size));
+        let capacity = match raw.capacity {
+            CapacitySetting::Samples(capacity) => capacity,
+            CapacitySetting::Rule(rule) if rule == "auto" => most,
+            CapacitySetting::Rule(rule) => return Err(TermsError::CapacityRule(rule)),
+        };
+        if !(1..=most).contains(&capacity) {
+            return Err(TermsError::Capacity { capacity, most });
+        }
         let mechanism = MechanismSetting::try_from(raw.mechanism)?;
-        // All parameters are written, also those that were left to their defaults.
+        // What was left to its default is written too.
         raw.mechanism = mechanism.clone().into();
-        Ok(Terms { raw, bandit, coverage, mechanism })
+        raw.capacity = CapacitySetting::Samples(capacity);
+        Ok(Terms { raw, bandit, coverage, mechanism, capacity })
     }
 }
 
@@ -206,6 +254,16 @@ impl Terms {
 
     pub fn coverage(&self) -> CoverageRule {
         self.coverage
+    }
+
+    /// Most samples that may ever be settled.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The share of its trace by which eigenvalues of an offer may lie below 0.
+    pub(super) fn tolerance(&self) -> f64 {
+        capacity::tolerance(self.capacity, self.raw.norm, self.bandit.lambda())
     }
 
     pub fn mechanism(&self) -> Box<dyn Mechanism> {

@@ -45,8 +45,9 @@ fn values_lie_within_bounds() {
 fn a_parameter_that_no_chosen_mechanism_has_is_refused_with_those_that_have_it() {
     check_option("--epsilon", "1", "--epsilon is not a parameter of clock, but of truth-fedban, ratchet");
     auction(example(), &["-m", "greedy", "--data-incentive"]).refused("--data-incentive is not a parameter of greedy");
-    let (plain, given) = (["--compare", "--json"], ["--compare", "--json", "--epsilon", "0.1", "--node-limit", "0"]);
-    let [plain, given] = [&plain[..], &given].map(|args| auction(example(), args).object::<Value>());
+    let plain = ["auction", "--generate", "10,2", "--compare", "--json"];
+    let given = [&plain[..], &["--epsilon", "0.1", "--node-limit", "0"]].concat();
+    let [plain, given] = [&plain[..], &given].map(|args| truthfed(args).object::<Value>());
     assert_eq!((plain["refused"].as_array().unwrap().len(), &given["refused"][0]["mechanism"]), (0, &"vcg".into()));
     let [plain, given] = [plain, given].map(|object| object["mechanisms"][2]["winners"].clone());
     assert_ne!(plain, given, "truth-fedban has an epsilon");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, Time,
+    Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, SetAside, Time,
 };
 
 use super::place::Place;
@@ -56,7 +56,7 @@ struct Taken {
 }
 
 enum Due {
-    Award(Box<Outcome>),
+    Award(Box<Outcome>, Vec<SetAside>),
     End(Box<RoundRecord>),
 }
 
@@ -77,8 +77,8 @@ impl Founded {
     pub(super) fn check_due(&self, number: u64, entry: &Entry) -> Verdict {
         let is_sealed = self.open.as_ref().is_some_and(|open| open.is_sealed);
         let fits = match (self.due.front(), entry) {
-            (Some(Due::Award(_)), Entry::Sealed { .. }) => !is_sealed,
-            (Some(Due::Award(_)), Entry::Awarded { .. }) => is_sealed,
+            (Some(Due::Award(..)), Entry::Sealed { .. }) => !is_sealed,
+            (Some(Due::Award(..)), Entry::Awarded { .. }) => is_sealed,
             (Some(Due::End(_)), Entry::Settled { .. } | Entry::Aborted { .. }) => true,
             (Some(_), _) => false,
             (None, _) => true,
@@ -171,7 +171,7 @@ impl Founded {
             return place.problem(Fault::OutOfTurn, "deliveries, or the end of the round", "a second seal");
         }
         self.pass_time();
-        if !matches!(self.due.front(), Some(Due::Award(_))) {
+        if !matches!(self.due.front(), Some(Due::Award(..))) {
             return place.problem(Fault::Ending, "a round that ends without an auction", "a seal");
         }
         let open = self.opened(place, round, "a seal")?;
@@ -184,13 +184,22 @@ impl Founded {
         Ok(())
     }
 
-    pub(super) fn awarded(&mut self, place: Place<'_>, round: RoundId, winners: &[Award]) -> Verdict {
+    pub(super) fn awarded(
+        &mut self,
+        place: Place<'_>,
+        round: RoundId,
+        winners: &[Award],
+        aside: &[SetAside],
+    ) -> Verdict {
         let is_sealed = self.opened(place, round, "an award")?.is_sealed;
-        let Some(Due::Award(outcome)) = self.due.front() else {
+        let Some(Due::Award(outcome, set_aside)) = self.due.front() else {
             let expected = if is_sealed { "deliveries, or the end of the round" } else { "the seal of the offers" };
             return place.problem(Fault::OutOfTurn, expected, "an award");
         };
         compare_winners(place, &Award::all(outcome), winners)?;
+        if set_aside != aside {
+            return place.problem(Fault::Winners, format!("set aside: {set_aside:?}"), format!("set aside: {aside:?}"));
+        }
         self.due.pop_front();
         Ok(())
     }
@@ -334,7 +343,7 @@ impl Founded {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Opened(_) | Output::News(_) => {}
-                Output::Awarded(_, outcome) => self.due.push_back(Due::Award(outcome)),
+                Output::Awarded(_, outcome, aside) => self.due.push_back(Due::Award(outcome, aside)),
                 Output::Ended(record) => self.due.push_back(Due::End(record)),
             }
         }
@@ -344,7 +353,7 @@ impl Founded {
 impl Due {
     fn name(&self) -> &'static str {
         match self {
-            Due::Award(_) => "the award of the round",
+            Due::Award(..) => "the award of the round",
             Due::End(_) => "the end of the round",
         }
     }

@@ -149,7 +149,7 @@ impl Replay {
             }
             (Entry::Declined { round, member }, _) => founded.decline(place, *round, member),
             (Entry::Sealed { round, offers, signature }, _) => founded.sealed(place, *round, *offers, signature),
-            (Entry::Awarded { round, winners }, _) => founded.awarded(place, *round, winners),
+            (Entry::Awarded { round, winners, aside }, _) => founded.awarded(place, *round, winners, aside),
             (Entry::Delivered { round, member, .. }, Content::Delivery(content)) => {
                 founded.deliver(place, *round, member, content)
             }

@@ -116,7 +116,7 @@ impl Observer {
             Entry::Offered { round, member, offer } => self.offered(round, &member, &offer),
             Entry::Declined { round, member } => self.declined(round, &member),
             Entry::Sealed { round, .. } => self.sealed(round),
-            Entry::Awarded { round, winners } => self.awarded(number, round, winners, dice),
+            Entry::Awarded { round, winners, .. } => self.awarded(number, round, winners, dice),
             Entry::Delivered { round, member, delivery } => self.delivered(round, &member, &delivery),
             Entry::Settled { round, paid, defaulted, aggregate } => {
                 self.settled(number, round, &paid, &defaulted, aggregate)

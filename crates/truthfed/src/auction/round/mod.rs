@@ -9,7 +9,7 @@ mod spec;
 use std::sync::Arc;
 
 pub use self::spec::{Offer, RoundError, RoundSpec};
-use self::spec::{check, largest_diagonal, perturbation};
+use self::spec::{check, perturbation};
 use super::kernel::Kernel;
 use super::sum_tree::SumTree;
 use super::{ClientId, Coverage, Information};
@@ -243,7 +243,7 @@ impl Field {
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
         // Two roundings for each of the two levels of a gain.
         let each = UNIT_NATS + 4.0 * rounding;
-        let condition = perturbation(&base.ridge(lambda), largest_diagonal(&tree.root, dimension));
+        let condition = perturbation(&base.ridge(lambda), &tree.root);
         let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64 + condition);
         // A factorisation adds up to d products into each entry, for both levels; 16 leaves room.
         let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition);

@@ -119,22 +119,23 @@ fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
     if lambda < least {
         return Err(RoundError::LambdaTooSmall { lambda, least });
     }
-    let moved = perturbation(&spec.base.ridge(lambda), largest_diagonal(total.lower(), dimension));
+    let moved = perturbation(&spec.base.ridge(lambda), total.lower());
     // What rounding can move falls as the ridge grows, in proportion where nothing is settled.
     let least = lambda * moved / WORST_NATS;
     if lambda >= least { Ok(()) } else { Err(RoundError::LambdaTooSmall { lambda, least }) }
 }
 
-/// How far rounding can move the log determinant of any sum of offers, in nats: the rounding of its largest entry,
-/// seen through the inverse of the smallest sum, which is the base with the ridge.
-pub(super) fn perturbation(ridge_base: &Gram, largest: f64) -> f64 {
+/// How far rounding can move the log determinant of any sum of offers, in nats. `total` is the packed sum of all.
+///
+/// Adding up and factorising moves entry (i, j) of a sum M by at most a few d epsilon sqrt(M_ii M_jj), so its log determinant
+/// by at most that many d epsilon times the sum of M_ii (M^-1)_ii. The diagonal is largest in the sum of all offers, and that
+/// of the inverse in the base. Scaling a coordinate changes nothing: a huge offer in one direction harms no other.
+pub(super) fn perturbation(ridge_base: &Gram, total: &[f64]) -> f64 {
     let dimension = ridge_base.dimension();
     let factor = Factor::new(ridge_base).expect("a checked base with its ridge is positive definite");
-    4.0 * dimension as f64 * f64::EPSILON * largest * factor.inverse_trace()
-}
-
-pub(super) fn largest_diagonal(packed: &[f64], dimension: usize) -> f64 {
-    (0..dimension).map(|i| packed[packed_len(i) + i]).fold(0.0, f64::max)
+    let diagonal = (0..dimension).map(|i| total[packed_len(i) + i]);
+    let condition: f64 = diagonal.zip(factor.inverse_diagonal()).map(|(sum, inverse)| sum * inverse).sum();
+    4.0 * dimension as f64 * f64::EPSILON * condition
 }
 
 #[cfg(test)]
@@ -174,9 +175,8 @@ pub(super) mod tests {
     #[test]
     fn what_rounding_can_move_follows_from_the_smallest_sum_and_the_largest_entry() {
         let base = Gram::from_rows(&[[2.0, 0.0], [0.0, 8.0]]).unwrap();
-        let expected = 4.0 * 2.0 * f64::EPSILON * 3.0 * (1.0 / 2.0 + 1.0 / 8.0);
-        assert!((perturbation(&base, 3.0) / expected - 1.0).abs() < 1e-12);
-        assert_eq!(largest_diagonal(&[1.0, 9.0, 7.0, 9.0, 9.0, 3.0], 3), 7.0);
+        let expected = 4.0 * 2.0 * f64::EPSILON * (3.0 / 2.0 + 40.0 / 8.0);
+        assert!((perturbation(&base, &[3.0, 9.0, 40.0]) / expected - 1.0).abs() < 1e-12);
     }
 
     /// The least ridge weight that is told when another is refused.

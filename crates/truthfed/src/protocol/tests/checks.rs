@@ -210,7 +210,7 @@ fn terms_outside_their_bounds_are_refused_by_name() {
     check(|terms| terms.samples = 0, "samples is 0: it must lie in 1..=1000000000");
     check(|terms| terms.samples = 1_000_000_001, "samples is 1000000001: it must lie in 1..=1000000000");
     // 9e14 at most, and no more.
-    let most = RawTerms { samples: 9_000_000, norm: 1e4, reward: 1e4, ..raw_bounds() };
+    let most = RawTerms { samples: 9_000_000, norm: 1.0, reward: 1e8, ..raw_bounds() };
     assert!(Terms::try_from(most).is_ok());
     let many = RawTerms { samples: 10_000_000, ..raw_bounds() };
     for terms in [RawTerms { norm: 1e7, ..many.clone() }, RawTerms { reward: 1e9, ..many }] {

@@ -51,7 +51,9 @@ fn draw(stream: &mut Stream, dimension: usize, samples: usize) -> (Terms, Statis
     };
     let (norm, largest) = (scale(stream), scale(stream));
     let most = (9e14 / (norm * norm.max(largest))).min(1e9) as u64;
-    let terms = RawTerms { norm, reward: largest, samples: most, ..raw_terms(dimension) };
+    // A ridge in proportion to the contexts, as whoever scales them would choose it.
+    let bandit = RawConfig { dimension, lambda: (norm * norm).clamp(1e-9, 1e9), ..RawConfig::default() };
+    let terms = RawTerms { bandit, norm, reward: largest, samples: most, ..raw_terms(dimension) };
     let shape = stream.pick(&SHAPES);
     let length = LENGTHS[stream.pick(&[0, 0, 0, 0, 1, 1, 1, 2, 2, 3])];
     let reward = stream.pick(&REWARDS);

@@ -1,6 +1,8 @@
 //! What the protocol promises, by what is tested.
 
+mod capacity;
 mod checks;
+mod conduct;
 mod honest;
 mod resume;
 mod rounds;
@@ -24,7 +26,7 @@ fn terms(dimension: usize) -> Terms {
 fn raw_terms(dimension: usize) -> RawTerms {
     let bandit = RawConfig { dimension, ..RawConfig::default() };
     let reserve = Amount::from_units(100);
-    RawTerms { bandit, reserve, samples: 1000, offers_ms: 100, deliveries_ms: 100, ..RawTerms::default() }
+    RawTerms { bandit, reserve, samples: 1000, offers_ms: 100, deliveries_ms: 100, gap_ms: 0, ..RawTerms::default() }
 }
 
 fn config(dimension: usize) -> Config {

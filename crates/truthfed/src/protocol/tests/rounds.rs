@@ -132,7 +132,7 @@ fn the_decision_is_announced_before_its_winners_are_told() {
     let mut coordinator = awarded();
     let decided = std::iter::from_fn(|| coordinator.poll()).skip_while(|output| !matches!(output, Output::Awarded(..)));
     let decided: Vec<Output> = decided.collect();
-    let Output::Awarded(R1, outcome) = &decided[0] else { panic!("decided in round 1") };
+    let Output::Awarded(R1, outcome, _) = &decided[0] else { panic!("decided in round 1") };
     let winners: Vec<&str> = outcome.winners().iter().map(|winner| winner.client.as_str()).collect();
     assert_eq!(winners, ["a", "b"]);
     assert_eq!(decided.len(), 1);

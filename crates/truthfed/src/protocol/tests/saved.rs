@@ -177,15 +177,16 @@ fn a_standing_is_read_only_when_it_is_whole() {
     send(&mut coordinator, 1, "b", Request::Deliver(R1, vec![0.2])).unwrap();
     coordinator.revoke(Time(1), &id("b"));
     let standing = coordinator.standing();
+    let conduct = json!({"settled": 1, "defaults": [], "excluded": null});
     let expected = json!({
-        "members": {"a": 1}, "former": {"b": 1}, "closed": 1,
+        "members": {"a": conduct}, "former": {"b": conduct}, "closed": 1,
         "settled": {"gram": [2.0], "moment": [0.1 + 0.2], "samples": 2},
     });
     assert_eq!(serde_json::to_value(&standing).unwrap(), expected);
     assert_eq!(again(&standing), standing);
     check_not_read(&standing, insert("more"), "unknown field `more`");
     check_not_read(&standing, |json| drop(json.as_object_mut().unwrap().remove("former")), "missing field `former`");
-    check_not_read(&standing, |json| json["members"] = json!({"": null}), "empty");
+    check_not_read(&standing, |json| json["members"] = json!({"": {}}), "empty");
     check_not_read(&standing, |json| json["settled"]["moment"] = json!([]), "moment has dimension 0, expected 1");
 }
 
