@@ -20,14 +20,14 @@ use truthfed_node::wire::{
 
 use crate::bytes::Bytes;
 use crate::federation::{DIMENSION, FEDERATION, id, signer};
+use crate::text::json;
 
-/// Most events of one input.
 const EVENTS: usize = 24;
 
 /// Any coordinator.
 pub fn agent(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
-    let path = PLACE.fresh();
+    let path = fresh();
     let mut run =
         Run { agent: Some(open(&path)), path, offers: BTreeMap::new(), promised: BTreeMap::new(), delivered: 0 };
     for _ in 0..EVENTS {
@@ -44,33 +44,27 @@ pub fn agent(bytes: &[u8]) -> bool {
     run.delivered > 0
 }
 
-/// A folder, in memory where the system has such, with the file of an agent that has learned a little.
-struct Place(TempDir);
-
-static PLACE: LazyLock<Place> = LazyLock::new(|| {
-    let place = Place(truthfed_node::testing::folder());
-    let mut agent = open(&place.0.path().join("template.db"));
+/// A folder with the file of an agent that has learned a little.
+static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = truthfed_node::testing::folder();
+    let mut agent = open(&folder.path().join("template.db"));
     for arm in [[1.0, 0.0], [0.5, 0.5]] {
         let (decision, _) = agent.choose(&[arm]).expect("a valid arm");
         agent.learn(decision, 0.5).expect("a valid reward");
     }
-    place
+    folder
 });
 
-impl Place {
-    /// A copy of the file, of its own for each thread.
-    fn fresh(&self) -> PathBuf {
-        let path = self.0.path().join(format!("agent-{:?}.db", std::thread::current().id()));
-        std::fs::copy(self.0.path().join("template.db"), &path).expect("the file can be copied");
-        path
-    }
+/// A copy of the file, of its own for each thread.
+fn fresh() -> PathBuf {
+    let path = FOLDER.path().join(format!("agent-{:?}.db", std::thread::current().id()));
+    std::fs::copy(FOLDER.path().join("template.db"), &path).expect("the file can be copied");
+    path
 }
 
 fn open(path: &Path) -> Agent {
-    match Agent::open(FEDERATION.membership(&id("ann")), path) {
-        Ok(agent) => agent,
-        Err(error) => panic!("the agent lost its file: {error}"),
-    }
+    let opened = Agent::open(FEDERATION.membership(&id("ann")), path);
+    opened.unwrap_or_else(|error| panic!("the agent lost its file: {error}"))
 }
 
 struct Run {
@@ -124,7 +118,6 @@ impl Run {
         }
     }
 
-    /// What the coordinator answers.
     fn reply(&mut self, bytes: &mut Bytes<'_>, call: &Call, closed: RoundId) -> Reply {
         match call {
             Call::Ask => Reply::Ask(AskReply { round: after(closed) }),
@@ -225,10 +218,8 @@ fn settled_statistics(bytes: &mut Bytes<'_>) -> Option<Statistics> {
         _ => (vec![2.0, 0.5, 1.0], vec![1.0, 0.5]),
     };
     let samples = bytes.count();
-    let gram: Gram = Gram::try_from(gram).ok()?;
-    let statistics = Statistics::from_parts(gram, moment, samples).ok()?;
-    let written = serde_json::to_string(&statistics).expect("statistics are JSON");
-    serde_json::from_str(&written).ok()
+    let statistics = Statistics::from_parts(Gram::try_from(gram).ok()?, moment, samples).ok()?;
+    serde_json::from_str(&json(&statistics)).ok()
 }
 
 /// The next round, if there is one.

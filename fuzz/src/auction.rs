@@ -121,8 +121,8 @@ fn check_decided(round: &Round) {
             cheapest = Some(cost(outcome));
         }
     }
-    let covering = decided.iter().filter(|(entry, _)| entry.claims().truthful == Claim::Yes).flat_map(|(_, outcome)| outcome);
-    for outcome in covering {
+    let covering = decided.iter().filter(|(entry, _)| entry.claims().truthful == Claim::Yes);
+    for outcome in covering.flat_map(|(_, outcome)| outcome) {
         assert!(cheapest.is_none_or(|cheapest| cheapest <= cost(outcome)), "cheaper than the optimum: {outcome:?}");
     }
 }

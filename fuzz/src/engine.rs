@@ -13,17 +13,17 @@ use truthfed_node::digest::Digest;
 use truthfed_node::error::{Code, Refusal};
 use truthfed_node::journal::Entry;
 use truthfed_node::ledger::{Account, Statement, receipts};
-use truthfed_node::testing::Memory;
+use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::{
     Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
 };
 
 use crate::bytes::Bytes;
 use crate::federation::{
-    Engine, FEDERATION, NAMES, RESERVE, check_right, delivery_content, id, offer_content, recorded_offer, signer, start,
+    FEDERATION, NAMES, RESERVE, check_right, delivery_content, id, offer_content, recorded_offer, signer, start,
 };
+use crate::text::json;
 
-/// Most steps of one input.
 const STEPS: usize = 40;
 /// Asks at the bounds, and some that are none.
 const ODD_ASKS: [&str; 8] = ["0", "-0", "1", "100000000", "100000001", "1000000000000000000", "1e3", "-1"];
@@ -47,28 +47,21 @@ pub fn engine(bytes: &[u8]) -> bool {
 }
 
 struct Run {
-    engine: Engine,
-    /// What the coordinator signed for each member.
+    engine: Stepwise,
     receipts: BTreeMap<ClientId, Vec<Envelope>>,
     enrolled: usize,
     last: Option<(Message, String)>,
 }
 
-/// A signed message, and how it is sent.
-#[derive(Clone)]
-struct Message {
-    member: ClientId,
-    round: RoundId,
-    envelope: Envelope,
-    is_offer: bool,
-}
+/// Who sends what.
+type Message = (ClientId, Call);
 
 impl Run {
     fn step(&mut self, bytes: &mut Bytes<'_>) {
         let member = bytes.below(NAMES.len());
         let name = id(NAMES[member]);
         match bytes.below(12) {
-            0 => drop(self.unless_refused(|engine| engine.call(&name, Call::Ask))),
+            0 => drop(self.call(&name, Call::Ask)),
             1..=3 => {
                 let message = self.offer(bytes, member);
                 self.send(message);
@@ -80,7 +73,7 @@ impl Run {
             }
             6 => {
                 let round = self.round(bytes);
-                drop(self.unless_refused(|engine| engine.call(&name, Call::Decline(round))));
+                drop(self.call(&name, Call::Decline(round)));
             }
             7 => self.engine.pass_time(),
             8 => self.restart(),
@@ -93,7 +86,7 @@ impl Run {
     /// What is refused leaves no trace.
     fn unless_refused(
         &mut self,
-        request: impl FnOnce(&mut Engine) -> Result<String, Refusal>,
+        request: impl FnOnce(&mut Stepwise) -> Result<String, Refusal>,
     ) -> Result<String, Refusal> {
         let before = self.engine.version();
         let reply = request(&mut self.engine);
@@ -101,20 +94,22 @@ impl Run {
         reply
     }
 
-    fn send(&mut self, message: Message) {
-        let sent = message.clone();
-        let reply = self.unless_refused(|engine| message.send(engine));
-        if let Ok(reply) = reply {
+    fn call(&mut self, member: &ClientId, call: Call) -> Result<String, Refusal> {
+        self.unless_refused(|engine| engine.call(member, call))
+    }
+
+    fn send(&mut self, (member, call): Message) {
+        if let Ok(reply) = self.call(&member, call.clone()) {
             let taken: ReceiptReply = serde_json::from_str(&reply).expect("a receipt");
-            self.receipts.entry(sent.member.clone()).or_default().push(taken.receipt);
-            self.last = Some((sent, reply));
+            self.receipts.entry(member.clone()).or_default().push(taken.receipt);
+            self.last = Some(((member, call), reply));
         }
     }
 
     /// The last message that was taken gets the same reply, unless its sender is no member any more.
     fn repeat(&mut self) {
-        let Some((message, reply)) = self.last.clone() else { return };
-        match self.unless_refused(|engine| message.send(engine)) {
+        let Some(((member, call), reply)) = self.last.clone() else { return };
+        match self.call(&member, call) {
             Ok(again) => assert_eq!(again, reply),
             Err(refusal) => assert_eq!(refusal.code, Code::MemberRevoked),
         }
@@ -136,7 +131,7 @@ impl Run {
         }
         content["ask_micros"] = 987_654_321.into();
         let text = content.to_string().replace("987654321", &ask);
-        Message { is_offer: true, ..signed(member, round, text, OFFER_SCHEMA) }
+        (id(NAMES[member]), Call::Offer(round, signed(member, text, OFFER_SCHEMA)))
     }
 
     /// What a member delivers for the offer that is recorded, if there is one.
@@ -151,7 +146,7 @@ impl Run {
             2 => content["context"]["round"] = bytes.count().into(),
             _ => {}
         }
-        Some(signed(member, round, content.to_string(), DELIVERY_SCHEMA))
+        Some((id(NAMES[member]), Call::Deliver(round, signed(member, content.to_string(), DELIVERY_SCHEMA))))
     }
 
     fn round(&self, bytes: &mut Bytes<'_>) -> RoundId {
@@ -161,7 +156,6 @@ impl Run {
         }
     }
 
-    /// Members come and go.
     fn come_and_go(&mut self, bytes: &mut Bytes<'_>, name: ClientId) {
         let number = self.enrolled;
         let (key, certificate) = (signer(10 + number).public(), Digest::of(&[number as u8]));
@@ -176,11 +170,11 @@ impl Run {
     /// A member fetches what is settled, and its receipts.
     fn look(&mut self, bytes: &mut Bytes<'_>, name: &ClientId) {
         let have = RoundId(bytes.count());
-        let settlements = match self.unless_refused(|engine| engine.call(name, Call::Sync(SyncRequest { have }))) {
+        let settlements = match self.call(name, Call::Sync(SyncRequest { have })) {
             Ok(reply) => serde_json::from_str::<SyncReply>(&reply).expect("a snapshot").receipts,
             Err(refusal) => return assert_eq!(refusal.code, Code::MemberRevoked),
         };
-        let reply = self.unless_refused(|engine| engine.call(name, Call::Statement)).expect("a member has a statement");
+        let reply = self.call(name, Call::Statement).expect("a member has a statement");
         let all: StatementReply = serde_json::from_str(&reply).expect("a statement");
         let kept = self.receipts.entry(name.clone()).or_default();
         kept.extend(settlements.into_iter().chain(all.decisions).chain(all.settlements));
@@ -201,23 +195,16 @@ impl Run {
     }
 }
 
-impl Message {
-    fn send(self, engine: &mut Engine) -> Result<String, Refusal> {
-        let call = if self.is_offer { Call::Offer } else { Call::Deliver };
-        engine.call(&self.member, call(self.round, self.envelope))
-    }
-}
-
-fn signed(member: usize, round: RoundId, content: String, schema: &str) -> Message {
+fn signed(member: usize, content: String, schema: &str) -> Envelope {
     let content = RawValue::from_string(content).expect("JSON");
     let signature = signer(member + 1).sign(schema, content.get().as_bytes());
-    Message { member: id(NAMES[member]), round, envelope: Envelope { content, signature }, is_offer: false }
+    Envelope { content, signature }
 }
 
 /// A view, but for the time that is left.
 fn shown(mut view: View) -> String {
     view.open.iter_mut().for_each(|open| open.remaining_ms = 0);
-    serde_json::to_string(&view).expect("a view is JSON")
+    json(&view)
 }
 
 /// I1 to I5: nothing is made or lost, nobody is paid twice, less than it asked, more than the reserve, or undelivered.
@@ -250,8 +237,6 @@ fn check_receipts(store: &Memory, all: &BTreeMap<ClientId, Vec<Envelope>>) {
         let statement = Statement::read(&mut store.clone(), member).expect("a member has a statement");
         let bundle =
             receipts::Bundle { member: member.clone(), federation: FEDERATION.id, coordinator: signer(0).public() };
-        if let Err(error) = receipts::check(&bundle, receipts, Some(&statement)) {
-            panic!("{member}: {error}");
-        }
+        receipts::check(&bundle, receipts, Some(&statement)).unwrap_or_else(|error| panic!("{member}: {error}"));
     }
 }

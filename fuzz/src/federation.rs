@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
 use truthfed_node::digest::{Digest, Hex, Nonce};
-use truthfed_node::engine::Setup;
 use truthfed_node::journal::Entry;
 use truthfed_node::ledger::{Trust, verify};
 use truthfed_node::signature::Signer;
@@ -13,12 +12,8 @@ pub(crate) use truthfed_node::testing::id;
 use truthfed_node::testing::{Data, Federation, Memory, Stepwise, terms};
 use truthfed_node::wire::{Call, Context, DeliveryContent, Envelope, OfferContent};
 
-/// An engine over memory.
-pub(crate) type Engine = Stepwise;
-
 /// The salt of every member's commitment.
 pub(crate) const SALT: Nonce = Hex([5; 16]);
-/// Members from the beginning.
 pub(crate) const NAMES: [&str; 4] = ["ann", "bob", "cyd", "dan"];
 /// What each of them asks, in units.
 const ASKS: [u32; 4] = [3, 5, 9, 4];
@@ -26,7 +21,6 @@ pub(crate) const RESERVE: u32 = 100;
 pub(crate) const DIMENSION: usize = 2;
 
 pub(crate) static FEDERATION: LazyLock<Federation> = LazyLock::new(|| Federation::new(terms(DIMENSION), &NAMES));
-pub(crate) static TERMS: LazyLock<Digest> = LazyLock::new(|| FEDERATION.agreement.hash());
 
 /// The key of a party: 0 is the coordinator, `n + 1` the member of that number.
 pub(crate) fn signer(party: usize) -> Signer {
@@ -34,16 +28,10 @@ pub(crate) fn signer(party: usize) -> Signer {
     KNOWN.get(party).cloned().unwrap_or_else(|| Federation::key(party as u8))
 }
 
-pub(crate) fn setup() -> Setup {
-    FEDERATION.setup()
-}
-
 /// The engine of a store, which must be honest.
-pub(crate) fn start(store: Memory) -> Engine {
-    match Stepwise::start(setup(), store) {
-        Ok(engine) => engine,
-        Err(error) => panic!("what the engine wrote is not taken up again: {error}"),
-    }
+pub(crate) fn start(store: Memory) -> Stepwise {
+    let started = Stepwise::start(FEDERATION.setup(), store);
+    started.unwrap_or_else(|error| panic!("what the engine wrote is not taken up again: {error}"))
 }
 
 /// What a member observes before a round: its own.
@@ -56,26 +44,24 @@ fn data(member: usize, round: RoundId) -> Data {
 }
 
 /// Where a message of a member counts that is sent now, or would count in the first round.
-pub(crate) fn context(engine: &Engine, member: usize) -> Context {
+pub(crate) fn context(engine: &Stepwise, member: usize) -> Context {
     let open = engine.published().view(&id(NAMES[member])).open;
     let (round, nonce) = open.map_or((RoundId(1), Hex([0; 16])), |open| (open.round, open.nonce));
-    Context { terms: *TERMS, ..FEDERATION.context(&id(NAMES[member]), round, nonce) }
+    FEDERATION.context(&id(NAMES[member]), round, nonce)
 }
 
-/// The honest offer of a member.
-pub(crate) fn offer_content(engine: &Engine, member: usize) -> OfferContent {
+pub(crate) fn offer_content(engine: &Stepwise, member: usize) -> OfferContent {
     let context = context(engine, member);
     data(member, context.round).offer(context, Amount::from_units(ASKS[member]))
 }
 
 /// The honest delivery of a member whose offer had that hash.
-pub(crate) fn delivery_content(engine: &Engine, member: usize, offer: Digest) -> DeliveryContent {
+pub(crate) fn delivery_content(engine: &Stepwise, member: usize, offer: Digest) -> DeliveryContent {
     let context = context(engine, member);
     data(member, context.round).delivery(context, offer)
 }
 
-/// The offer of a member as it is sent.
-pub(crate) fn offer(engine: &Engine, member: usize) -> Envelope {
+pub(crate) fn offer(engine: &Stepwise, member: usize) -> Envelope {
     FEDERATION.sign_offer(&offer_content(engine, member))
 }
 
@@ -94,7 +80,7 @@ pub(crate) fn with_offers(members: &[usize]) -> Memory {
     engine.store()
 }
 
-fn open_round(engine: &mut Engine, members: &[usize]) {
+fn open_round(engine: &mut Stepwise, members: &[usize]) {
     engine.call(&id(NAMES[0]), Call::Ask).expect("a member may ask");
     for &member in members {
         let envelope = offer(engine, member);
@@ -118,8 +104,8 @@ pub(crate) fn with_rounds() -> Memory {
 }
 
 /// All winners deliver but the first few.
-fn deliver_all(engine: &mut Engine, defaults: usize) {
-    let wins = |engine: &Engine, member: usize| {
+fn deliver_all(engine: &mut Stepwise, defaults: usize) {
+    let wins = |engine: &Stepwise, member: usize| {
         let decision = engine.published().view(&id(NAMES[member])).open.and_then(|open| open.decision);
         decision.is_some_and(|decision| decision.content.get().contains("\"won\""))
     };

@@ -10,10 +10,10 @@ use truthfed::protocol::RoundId;
 use truthfed_node::journal::Entry;
 use truthfed_node::ledger::Statement;
 use truthfed_node::reading::read_json;
-use truthfed_node::testing::Memory;
+use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::{Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA};
 
-use crate::federation::{Engine, NAMES, check_right, id, signer, start, with_offers};
+use crate::federation::{NAMES, check_right, id, signer, start, with_offers};
 
 /// The member that sends the input.
 const MEMBER: usize = 0;
@@ -45,7 +45,7 @@ fn envelope(bytes: &[u8], schema: &str) -> Option<Envelope> {
 
 /// Whether the message was taken; checks what follows either way.
 fn check(before: &Memory, envelope: &Envelope, schema: &str, call: impl Fn(Envelope) -> Call) -> bool {
-    let send = |engine: &mut Engine| engine.call(&id(NAMES[MEMBER]), call(envelope.clone()));
+    let send = |engine: &mut Stepwise| engine.call(&id(NAMES[MEMBER]), call(envelope.clone()));
     let mut engine = start(before.clone());
     let Ok(reply) = send(&mut engine) else {
         assert_eq!(engine.store().rows, before.rows, "a refusal is recorded");

@@ -15,7 +15,7 @@ use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::Call;
 
 use crate::bytes::Bytes;
-use crate::federation::{NAMES, id, setup, with_rounds};
+use crate::federation::{FEDERATION, NAMES, id, with_rounds};
 use crate::text::{json, text};
 
 /// An honest journal of three rounds.
@@ -41,7 +41,7 @@ pub fn journal(bytes: &[u8]) -> bool {
     let statement = Statement::read(&mut store, &id(NAMES[0]));
     let _ = read_rounds(&mut store);
     // With no standing, everything is replayed; a round that ended has one.
-    let taken_up = Stepwise::start(setup(), store);
+    let taken_up = Stepwise::start(FEDERATION.setup(), store);
     let is_ours = report.is_right() && !entries.is_empty();
     assert!(!is_ours || taken_up.is_ok() || has_ended(&entries) || is_foreign(&entries), "right, and not taken up");
     is_ours && statement.is_ok()
@@ -118,11 +118,6 @@ pub fn recovery(bytes: &[u8]) -> bool {
     let mut store = HONEST.clone();
     let entry = store.rows.len() as u64;
     store.standing = Some(StandingRow { entry, body: body.to_owned() });
-    match Stepwise::start(setup(), store) {
-        Err(_) => false,
-        Ok(mut engine) => {
-            let _ = engine.call(&id(NAMES[0]), Call::Ask);
-            true
-        }
-    }
+    let started = Stepwise::start(FEDERATION.setup(), store);
+    started.map(|mut engine| engine.call(&id(NAMES[0]), Call::Ask)).is_ok()
 }

@@ -12,7 +12,6 @@ use truthfed_node::wire::{
 
 use crate::text::message;
 
-/// Reads one kind of message.
 type Reader = fn(&[u8]) -> bool;
 
 const READERS: &[Reader] = &[

@@ -17,6 +17,7 @@ use truthfed::statistics::{Gram, Statistics};
 
 use crate::bytes::Bytes;
 use crate::federation::id;
+use crate::text::json;
 
 /// Observations of honest members; one more coordinate is the liar's.
 const OBSERVATIONS: usize = 10;
@@ -57,7 +58,8 @@ struct Run {
     settled_rounds: usize,
 }
 
-struct Price(Option<Amount>);
+/// What a member asks, whatever it has.
+pub(crate) struct Price(pub(crate) Option<Amount>);
 
 impl Asking for Price {
     fn ask(&mut self, _: &Statistics) -> Option<Amount> {
@@ -183,10 +185,9 @@ impl Run {
     /// A side goes on from what was saved.
     fn restart(&mut self, bytes: &mut Bytes<'_>) {
         let member = self.member(bytes);
-        let saved = serde_json::to_string(member).expect("a member is JSON");
-        *member = serde_json::from_str(&saved).expect("a saved member is read again");
+        *member = serde_json::from_str(&json(member)).expect("a saved member is read again");
         if self.coordinator.open().is_none() {
-            let standing = serde_json::to_string(&self.coordinator.standing()).expect("a standing is JSON");
+            let standing = json(&self.coordinator.standing());
             let standing = serde_json::from_str(&standing).expect("a standing is read again");
             self.coordinator = Coordinator::resume(terms(), mechanism(self.is_clock), standing);
         }

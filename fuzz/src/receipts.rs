@@ -9,25 +9,16 @@ use truthfed_node::ledger::{Line, LineState, Statement, Totals, receipts as own}
 use truthfed_node::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
 
 use crate::bytes::Bytes;
-use crate::federation::{FEDERATION, SALT, TERMS, id, signer};
+use crate::federation::{FEDERATION, SALT, id, signer};
 
-const KINDS: [ReceiptKind; 6] = [
-    ReceiptKind::OfferTaken,
-    ReceiptKind::Won,
-    ReceiptKind::Lost,
-    ReceiptKind::DeliveryTaken,
-    ReceiptKind::Paid,
-    ReceiptKind::Voided,
-];
-const STATES: [LineState; 7] = [
-    LineState::Open,
-    LineState::Withdrawn,
-    LineState::Aborted,
-    LineState::Lost,
-    LineState::Pending,
-    LineState::Posted,
-    LineState::Voided,
-];
+const KINDS: [ReceiptKind; 6] = {
+    use ReceiptKind::{DeliveryTaken, Lost, OfferTaken, Paid, Voided, Won};
+    [OfferTaken, Won, Lost, DeliveryTaken, Paid, Voided]
+};
+const STATES: [LineState; 7] = {
+    use LineState::{Aborted, Lost, Open, Pending, Posted, Voided, Withdrawn};
+    [Open, Withdrawn, Aborted, Lost, Pending, Posted, Voided]
+};
 
 /// Receipts and a statement that say anything.
 pub fn receipts(bytes: &[u8]) -> bool {
@@ -77,13 +68,10 @@ fn content(bytes: &mut Bytes<'_>) -> ReceiptContent {
     let kind = bytes.pick(&KINDS);
     let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
     let payment = if bytes.below(16) == 0 { !is_about_money } else { is_about_money };
-    let context = Context {
-        federation: FEDERATION.id,
-        round: RoundId(bytes.below(3) as u64),
-        nonce: SALT,
-        terms: if bytes.below(16) == 0 { Digest::of(b"other") } else { *TERMS },
-        member: id(if bytes.below(16) == 0 { "bob" } else { "ann" }),
-    };
+    let round = RoundId(bytes.below(3) as u64);
+    let terms = if bytes.below(16) == 0 { Digest::of(b"other") } else { FEDERATION.agreement.hash() };
+    let member = id(if bytes.below(16) == 0 { "bob" } else { "ann" });
+    let context = Context { terms, ..FEDERATION.context(&member, round, SALT) };
     ReceiptContent {
         schema: RECEIPT_SCHEMA.to_owned(),
         context,

@@ -4,19 +4,11 @@ use truthfed::Amount;
 use truthfed::auction::Clock;
 use truthfed::bandit::RawConfig;
 use truthfed::protocol::{
-    Asking, Coordinator, Input, Member, Notice, RawTerms, Request, RoundId, Snapshot, Standing, Terms, Time,
+    Coordinator, Input, Member, Notice, RawTerms, Request, RoundId, Snapshot, Standing, Terms, Time,
 };
-use truthfed::statistics::Statistics;
 
-use crate::text::message;
-
-struct Free;
-
-impl Asking for Free {
-    fn ask(&mut self, _: &Statistics) -> Option<Amount> {
-        Some(Amount::ZERO)
-    }
-}
+use crate::protocol::Price;
+use crate::text::{json, message};
 
 /// A member, or else a standing: what can be read can go on.
 pub fn saved(bytes: &[u8]) -> bool {
@@ -33,18 +25,17 @@ fn go_on(mut member: Member) {
     // What was saved may be far from anything that data gives; then the member says so.
     let _ = member.choose(&[&unit]);
     let _ = member.learn(&unit, 1.0);
-    let undelivered = member.undelivered();
+    let (undelivered, mut free) = (member.undelivered(), Price(Some(Amount::ZERO)));
     for closed in [0, 1, RoundId::LAST.0 - 1] {
-        let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut Free);
-        let _ = member.handle(Notice::Awarded(RoundId(closed + 1), Amount::ZERO), &mut Free);
+        let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut free);
+        let _ = member.handle(Notice::Awarded(RoundId(closed + 1), Amount::ZERO), &mut free);
         let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
-        let _ = member.handle(Notice::Snapshot(snapshot), &mut Free);
+        let _ = member.handle(Notice::Snapshot(snapshot), &mut free);
         while member.poll().is_some() {}
     }
-    let written = serde_json::to_string(&member).expect("a member is JSON");
-    if let Err(error) = serde_json::from_str::<Member>(&written) {
-        panic!("it went on, and cannot be read any more: {error}: {written}");
-    }
+    let written = json(&member);
+    let again: Result<Member, _> = serde_json::from_str(&written);
+    again.unwrap_or_else(|error| panic!("it went on, and cannot be read any more: {error}: {written}"));
 }
 
 fn resume(standing: &Standing) {

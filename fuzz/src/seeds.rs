@@ -86,7 +86,6 @@ fn lines(rows: &[Row]) -> String {
     bodies.join("\n")
 }
 
-/// A member that has learned a little.
 fn member() -> Member {
     let config = Config::try_from(RawConfig { dimension: 2, ..RawConfig::default() }).expect("a valid dimension");
     let mut member = Member::new(id("ann"), config, Trigger { since: Since::Round, threshold: 1.0 });

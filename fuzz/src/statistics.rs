@@ -7,6 +7,7 @@ use truthfed::protocol::{RawTerms, Surprise, Terms};
 use truthfed::statistics::{Gram, MAX_OBSERVATION, Statistics};
 
 use crate::bytes::Bytes;
+use crate::text::{json, same};
 
 /// Honest data: observations within the terms, in parts that are merged, offered and delivered.
 pub fn honest(bytes: &[u8]) -> bool {
@@ -21,9 +22,9 @@ pub fn honest(bytes: &[u8]) -> bool {
             parts.push(Statistics::new(terms.dimension()).expect("checked terms"));
         }
         let (context, reward) = (within(&mut bytes, &terms), bytes.float());
-        let reward = if reward.is_finite() { reward.clamp(-terms.raw().reward, terms.raw().reward) } else { terms.raw().reward };
-        let part = parts.last_mut().expect("there is one");
-        if part.observe(&context, reward).is_err() {
+        let most = terms.raw().reward;
+        let reward = if reward.is_finite() { reward.clamp(-most, most) } else { most };
+        if parts.last_mut().expect("there is one").observe(&context, reward).is_err() {
             return false;
         }
     }
@@ -88,8 +89,7 @@ fn offer(gram: Gram) -> Offer {
 
 fn check_taken(terms: &Terms, data: &Statistics) {
     let (offer, samples) = (offer(data.gram().clone()), data.samples());
-    let written = serde_json::to_string(data).expect("statistics are JSON");
-    assert_eq!(serde_json::from_str::<Statistics>(&written).as_ref().ok(), Some(data), "{written}");
+    same(data, &json(data), |text| serde_json::from_str(text));
     assert!(Gram::from_lower(terms.dimension(), data.gram().lower().to_vec()).is_ok(), "too large to be read");
     assert_eq!(terms.check_offer(&offer, samples), Ok(()), "{terms:?}");
     assert_eq!(terms.check_delivery(&offer, samples, data.moment()), Ok(()), "{terms:?} {offer:?}");

@@ -91,7 +91,6 @@ fn tamper_with_posting(bytes: &mut Bytes<'_>, postings: &mut Vec<Posting>) {
     }
 }
 
-/// Changes the text of one row of some kind.
 fn tamper_with_body(bytes: &mut Bytes<'_>, store: &mut Memory, is_it: impl Fn(&Entry) -> bool) {
     let rows = store.rows.iter_mut().filter(|row| row.entry().is_ok_and(|entry| is_it(&entry)));
     let mut rows: Vec<&mut Row> = rows.collect();
