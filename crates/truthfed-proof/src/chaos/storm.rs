@@ -8,6 +8,9 @@ use crate::disk::{Disk, Fault, Lasts, Operation, Plan};
 /// Time between two moments at which the weather may strike.
 const STORM_MS: (usize, usize) = (20, 200);
 
+/// How likely something strikes, and what it does, perhaps to a member.
+type Strike<'a> = (f64, fn(&mut World<'a>, usize));
+
 impl World<'_> {
     /// A moment at which anything may strike.
     pub(crate) fn storm(&mut self) {
@@ -17,7 +20,7 @@ impl World<'_> {
         self.within(STORM_MS.0, STORM_MS.1, Event::Storm);
         let weather = self.weather();
         let member = self.dice.between(0, self.members.len() - 1);
-        let strikes: [(f64, fn(&mut Self, usize)); 10] = [
+        let strikes: [Strike<'_>; 10] = [
             (weather.cut, Self::cut),
             (weather.clog, Self::clog),
             (weather.gone, Self::go_away),
