@@ -28,7 +28,7 @@ fn go_on(mut member: Member) {
     let (undelivered, mut free) = (member.undelivered(), Price(Some(Amount::ZERO)));
     for closed in [0, 1, RoundId::LAST.0 - 1] {
         let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut free);
-        let _ = member.handle(Notice::Awarded(RoundId(closed + 1), Amount::ZERO), &mut free);
+        let _ = member.handle(Notice::Awarded(RoundId(closed + 1)), &mut free);
         let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
         let _ = member.handle(Notice::Snapshot(snapshot), &mut free);
         while member.poll().is_some() {}

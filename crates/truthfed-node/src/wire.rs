@@ -118,7 +118,7 @@ pub fn commitment(salt: Nonce, moment: &[f64]) -> Digest {
 pub enum ReceiptKind {
     /// The offer is taken and binds.
     OfferTaken,
-    /// The member won, and will be paid this on delivery.
+    /// The member won, and will be paid as promised on delivery.
     Won,
     /// The member did not win.
     Lost,
@@ -143,9 +143,37 @@ pub struct ReceiptContent {
     pub kind: ReceiptKind,
     /// The hash of the offer it is about.
     pub offer: Digest,
-    /// The payment, in micro-units, when won, paid or voided.
+    /// What the payment will be, when won.
+    pub promise: Option<Promise>,
+    /// The payment, in micro-units, when paid.
     #[schemars(with = "Option<schema::Micros>")]
     pub payment_micros: Option<Amount>,
+    /// The salt of the promise, when paid.
+    pub salt: Option<Nonce>,
+}
+
+/// What a winner is promised. The payment stays hidden until the delivery is paid for: a member that only wants to know what others
+/// ask has to sell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Promise {
+    /// The payment is at least this: the ask, where the mechanism never pays below it.
+    #[schemars(with = "schema::Micros")]
+    pub least_micros: Amount,
+    /// Commits to the payment: SHA-256 over the salt and the eight big-endian bytes of the micro-units.
+    pub commitment: Digest,
+}
+
+impl Promise {
+    pub fn new(least: Amount, payment: Amount, salt: Nonce) -> Promise {
+        let commitment = Digest::of_parts([salt.0.as_slice(), &payment.micros().to_be_bytes()]);
+        Promise { least_micros: least, commitment }
+    }
+
+    /// Whether it was about this payment, and the payment is no less than it said.
+    pub fn is_kept_by(&self, payment: Amount, salt: Nonce) -> bool {
+        payment >= self.least_micros && Promise::new(self.least_micros, payment, salt) == *self
+    }
 }
 
 /// What a member is told about the federation, at any time: absolute, so that missing one view loses nothing.

@@ -49,10 +49,13 @@ pub(super) fn words(statement: &Statement) -> String {
     };
     let rows = statement.lines.iter().map(row).collect();
     let (member, totals) = (&statement.member, &statement.totals);
-    let [paid, pending, voided] = [totals.posted_micros, totals.pending_micros, totals.voided_micros].map(units);
+    let paid = units(totals.posted_micros);
     let mut text = format!("{member}: {} offers, {} won, {paid} paid.\n", totals.offers, totals.won);
-    if totals.pending_micros + totals.voided_micros > 0 {
-        text.push_str(&format!("Pending: {pending}. Void because nothing was delivered in time: {voided}.\n"));
+    if totals.voided > 0 {
+        text.push_str(&format!("Void because nothing was delivered in time: {}.\n", totals.voided));
+    }
+    if let Some(last) = statement.excluded {
+        text.push_str(&format!("Excluded up to round {last}: it won and did not deliver too often.\n"));
     }
     if !statement.lines.is_empty() {
         text.push_str(&table(&["round", "asked", "", "payment"], &[0, 1, 3], rows));

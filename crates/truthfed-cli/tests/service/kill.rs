@@ -54,6 +54,7 @@ impl Federation {
             "terms.trigger.threshold=0".to_owned(),
             "terms.offers_ms=60000".to_owned(),
             "terms.deliveries_ms=60000".to_owned(),
+            "terms.gap_ms=0".to_owned(),
         ];
         let mut command = Command::new(env!("CARGO_BIN_EXE_truthfed"));
         command.arg("init").arg(&folder).arg("--members").arg(members.to_string());

@@ -66,6 +66,7 @@ fn make(folder: &Path, config: &Config) {
         "limits.burst=10000".to_owned(),
         "terms.offers_ms=60000".to_owned(),
         "terms.deliveries_ms=60000".to_owned(),
+        "terms.gap_ms=0".to_owned(),
         format!("terms.mechanism.name={}", config.terms().mechanism().name()),
     ];
     let options = InitOptions { members, changes: changes.to_vec(), ..InitOptions::default() };

@@ -6,7 +6,7 @@ use truthfed::protocol::RoundId;
 use super::Membership;
 use super::store::Receipt;
 use crate::digest::Digest;
-use crate::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
+use crate::wire::{Context, Envelope, Promise, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
 
 /// Coordinator: it signed something else than what it should have, or nothing at all. Nothing is built on it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,7 @@ pub(super) struct Known {
     pub(super) offer: Digest,
     /// The least that the terms promise to pay for it.
     pub(super) least: Amount,
-    pub(super) promised: Option<Amount>,
+    pub(super) promised: Option<Promise>,
 }
 
 impl Membership {
@@ -36,9 +36,11 @@ impl Membership {
         if !kinds.contains(&kind) {
             return Err(bad(format!("it says {kind:?}, expected one of {kinds:?}")).into());
         }
-        let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
-        if payment.is_some() != is_about_money {
-            return Err(bad(format!("it says {kind:?} with a payment of {payment:?}")).into());
+        let (promise, salt) = (content.promise, content.salt);
+        let (is_promised, is_paid) = (kind == ReceiptKind::Won, kind == ReceiptKind::Paid);
+        if (promise.is_some(), payment.is_some(), salt.is_some()) != (is_promised, is_paid, is_paid) {
+            let problem = format!("it says {kind:?} with a promise of {promise:?} and a payment of {payment:?}");
+            return Err(bad(problem).into());
         }
         if let Some(known) = known(round)? {
             check_known(&content, &known).map_err(bad)?;
@@ -68,13 +70,16 @@ fn check_known(content: &ReceiptContent, known: &Known) -> Result<(), String> {
     if content.context != known.context || content.offer != known.offer {
         return Err("it is about another offer than the one that was sent".to_owned());
     }
-    match (content.payment_micros, known.promised) {
-        (Some(payment), Some(promised)) if payment != promised => {
-            Err(format!("the payment is {payment}, promised was {promised}"))
+    let paid = content.payment_micros.zip(content.salt);
+    match (paid, known.promised) {
+        (Some((payment, salt)), Some(promise)) if !promise.is_kept_by(payment, salt) => {
+            Err(format!("the payment is {payment}, promised was another"))
         }
-        (Some(payment), _) if payment < known.least => {
-            Err(format!("the payment is {payment}, less than the ask of {}", known.least))
-        }
-        _ => Ok(()),
+        _ => match content.payment_micros.or(content.promise.map(|promise| promise.least_micros)) {
+            Some(least) if least < known.least => {
+                Err(format!("the payment is {least}, less than the ask of {}", known.least))
+            }
+            _ => Ok(()),
+        },
     }
 }

@@ -16,8 +16,8 @@ use super::state::{Event, EventError, State};
 use super::store::{Beside, FileError, Receipt, SignedOffer};
 use crate::digest::Nonce;
 use crate::wire::{
-    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase,
-    ReceiptKind, ReceiptReply, Reply, SyncReply, SyncRequest, View, commitment,
+    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase, Promise,
+    ReceiptContent, ReceiptKind, ReceiptReply, Reply, SyncReply, SyncRequest, View, commitment,
 };
 
 /// Schema of the signature a salt is made of.
@@ -133,29 +133,27 @@ impl Agent {
             // Also when only the receipt was lost on the way: the same bytes get the same reply.
             return Ok(Step::Send(Call::Offer(round, sent.envelope)));
         }
-        let Some(payment) = self.payment(open)? else { return Ok(Step::Nothing) };
-        if self.store.receipt(round, ReceiptKind::DeliveryTaken)?.is_some() {
+        if !self.has_won(open)? || self.store.receipt(round, ReceiptKind::DeliveryTaken)?.is_some() {
             return Ok(Step::Nothing);
         }
-        match self.state.awarded(round, payment) {
+        match self.state.awarded(round) {
             Some(moment) => Ok(Step::Send(Call::Deliver(round, self.delivery(round, &sent, moment)?))),
             None => Ok(Step::Nothing),
         }
     }
 
-    /// What the coordinator promised for the offer, if it won. The promise is kept before anything is delivered.
-    fn payment(&mut self, open: &OpenRound) -> Result<Option<Amount>, StepError> {
-        if let Some(won) = self.store.receipt(open.round, ReceiptKind::Won)? {
-            return Ok(won.payment);
+    /// Whether the offer won. What the coordinator promised for it is kept before anything is delivered.
+    fn has_won(&mut self, open: &OpenRound) -> Result<bool, StepError> {
+        for kind in [ReceiptKind::Won, ReceiptKind::Lost] {
+            if self.store.receipt(open.round, kind)?.is_some() {
+                return Ok(kind == ReceiptKind::Won);
+            }
         }
-        let Some(decision) = open.decision.clone() else { return Ok(None) };
-        if self.store.receipt(open.round, ReceiptKind::Lost)?.is_some() {
-            return Ok(None);
-        }
+        let Some(decision) = open.decision.clone() else { return Ok(false) };
         let receipt = self.check(decision, open.round, &[ReceiptKind::Won, ReceiptKind::Lost])?;
-        let payment = receipt.payment;
+        let has_won = receipt.kind == ReceiptKind::Won;
         self.keep(receipt)?;
-        Ok(payment)
+        Ok(has_won)
     }
 
     pub(super) fn receive(&mut self, round: RoundId, kind: ReceiptKind, receipt: Envelope) -> Result<(), StepError> {
@@ -218,7 +216,10 @@ impl Agent {
     fn offer_in(&self, round: RoundId) -> Result<Option<Known>, FileError> {
         let Some(SignedOffer { envelope, .. }) = self.store.offer(round)? else { return Ok(None) };
         let content = offer_content(round, &envelope)?;
-        let promised = self.store.receipt(round, ReceiptKind::Won)?.and_then(|won| won.payment);
+        let promised = match self.store.receipt(round, ReceiptKind::Won)? {
+            Some(won) => promise(round, &won.envelope)?,
+            None => None,
+        };
         let OfferContent { context, ask_micros: ask, .. } = content;
         // Under terms that do not promise the ask, such as those that pay nobody, any payment may be right.
         let is_promised = self.membership.agreement.claims().individually_rational == Claim::Yes;
@@ -262,4 +263,10 @@ impl Agent {
 fn offer_content(round: RoundId, envelope: &Envelope) -> Result<OfferContent, FileError> {
     let problem = |error| FileError::Damaged(format!("the offer of round {round} cannot be read: {error}"));
     serde_json::from_str(envelope.content.get()).map_err(problem)
+}
+
+fn promise(round: RoundId, won: &Envelope) -> Result<Option<Promise>, FileError> {
+    let problem = |error| FileError::Damaged(format!("the receipt of round {round} cannot be read: {error}"));
+    let content: ReceiptContent = serde_json::from_str(won.content.get()).map_err(problem)?;
+    Ok(content.promise)
 }

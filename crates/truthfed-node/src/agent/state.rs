@@ -121,9 +121,9 @@ impl State {
     }
 
     /// What the winner of a round delivers; none when it has nothing in flight there.
-    pub(super) fn awarded(&mut self, round: RoundId, payment: Amount) -> Option<Vec<f64>> {
+    pub(super) fn awarded(&mut self, round: RoundId) -> Option<Vec<f64>> {
         // Of what survives a restart an award changes nothing; no price is asked for.
-        self.machine.handle(Notice::Awarded(round, payment), &mut Decided(None)).ok()?;
+        self.machine.handle(Notice::Awarded(round), &mut Decided(None)).ok()?;
         self.drain().into_iter().find_map(|request| match request {
             Request::Deliver(of, moment) if of == round => Some(moment),
             _ => None,

@@ -206,7 +206,7 @@ fn a_promise_that_is_not_right_is_not_delivered_for() {
     let receipt = |kind, payment| coordinator.receipt(&offer, kind, payment);
     let decision = |decision| open(1, Phase::Deliveries, true, Some(decision));
     check_refused(&mut agent, &decision(taken), "it says OfferTaken");
-    check_refused(&mut agent, &decision(receipt(ReceiptKind::Won, None)), "it says Won with a payment of None");
+    check_refused(&mut agent, &decision(receipt(ReceiptKind::Won, None)), "it says Won with a promise of None");
     let less = receipt(ReceiptKind::Won, Some(Amount::from_units(6)));
     check_refused(&mut agent, &decision(less), "the payment is 6, less than the ask of 7");
     let mut stranger = Coordinator::new();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use truthfed::Amount;
-use truthfed::auction::{ClientId, Outcome};
+use truthfed::auction::catalog::Claim;
+use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::{
     Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside, Surprise, Time,
 };
@@ -26,7 +27,7 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest, sign_offers};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, OfferContent, Phase, RECEIPT_SCHEMA,
+    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, OfferContent, Phase, Promise, RECEIPT_SCHEMA,
     ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
 };
 
@@ -327,9 +328,11 @@ impl State {
         self.draft.record(&Entry::Sealed { round, offers, signature });
         self.draft.record(&Entry::Awarded { round, winners: Award::all(outcome), aside });
         let decided = |member: &ClientId| {
-            let payment = outcome.winner(member).map(|winner| winner.payment);
-            let kind = if payment.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
-            self.receipt(member, round, kind, payment)
+            let winner = outcome.winner(member);
+            let kind = if winner.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
+            let receipt = self.receipt(member, round, kind);
+            let promise = winner.map(|winner| self.promise(winner, &receipt.context));
+            ReceiptContent { promise, ..receipt }
         };
         let given = self.opened().offers.keys().map(decided).collect();
         let decisions = self.give(round, RequestKind::Decision, given).into_iter().collect();
@@ -339,9 +342,9 @@ impl State {
     fn ended(&mut self, record: RoundRecord) {
         let round = record.round;
         match record.ending {
-            Ending::Settled { outcome, paid, defaulted, .. } => {
+            Ending::Settled { paid, defaulted, .. } => {
                 let aggregate = aggregate_digest(self.machine.settled());
-                self.settle(round, &outcome, &paid, &defaulted);
+                self.settle(round, &paid, &defaulted);
                 self.counts.settled += 1;
                 self.counts.payments += paid.len() as u64;
                 self.counts.defaults += defaulted.len() as u64;
@@ -368,12 +371,14 @@ impl State {
     }
 
     /// Tells all winners whether they are paid.
-    fn settle(&mut self, round: RoundId, outcome: &Outcome, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
-        let void = outcome.winners().iter().filter(|winner| defaulted.contains(&winner.client));
-        let void = void.map(|winner| (&winner.client, ReceiptKind::Voided, winner.payment));
-        let paid = paid.iter().map(|(member, payment)| (member, ReceiptKind::Paid, *payment));
-        let receipt = |(member, kind, payment)| self.receipt(member, round, kind, Some(payment));
-        let given = paid.chain(void).map(receipt).collect();
+    fn settle(&mut self, round: RoundId, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
+        let void = defaulted.iter().map(|member| self.receipt(member, round, ReceiptKind::Voided));
+        let paid = paid.iter().map(|(member, payment)| {
+            let receipt = self.receipt(member, round, ReceiptKind::Paid);
+            let salt = Some(receipts::salt(&self.setup.signer, &receipt.context));
+            ReceiptContent { payment_micros: Some(*payment), salt, ..receipt }
+        });
+        let given = paid.chain(void).collect();
         self.give(round, RequestKind::Settlement, given);
     }
 
@@ -397,16 +402,22 @@ impl State {
     }
 
     /// A receipt about the offer of a member in the open round.
-    fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind, payment: Option<Amount>) -> ReceiptContent {
+    fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind) -> ReceiptContent {
         let (open, federation) = (self.opened(), self.setup.federation);
         let context = Context { federation, round, nonce: open.nonce, terms: self.terms, member: member.clone() };
         let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), open.offers[member].digest);
-        ReceiptContent { schema, context, kind, offer, payment_micros: payment }
+        ReceiptContent { schema, context, kind, offer, promise: None, payment_micros: None, salt: None }
+    }
+
+    fn promise(&self, winner: &Winner, context: &Context) -> Promise {
+        let is_rational = self.setup.agreement.claims().individually_rational == Claim::Yes;
+        let least = if is_rational { winner.ask } else { Amount::ZERO };
+        Promise::new(least, winner.payment, receipts::salt(&self.setup.signer, context))
     }
 
     /// The reply to an offer or a delivery that was taken.
     fn acknowledge(&mut self, key: RequestKey, digest: Digest, kind: ReceiptKind) -> String {
-        let content = self.receipt(&key.member, key.round, kind, None);
+        let content = self.receipt(&key.member, key.round, kind);
         let receipt = self.setup.signer.seal(RECEIPT_SCHEMA, &content);
         let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
         self.drain();

@@ -209,7 +209,8 @@ mod tests {
     fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code() {
         let settings = Settings::read(DEFAULT_TOML).unwrap();
         assert_eq!(settings.limits, Limits { body_bytes: body_bytes(5), ..Limits::default() });
-        assert_eq!(*settings.agreement.raw(), crate::terms::RawTerms::default());
+        let defaults = crate::terms::Agreement::try_from(crate::terms::RawTerms::default()).unwrap();
+        assert_eq!(settings.agreement.raw(), defaults.raw());
         assert_eq!((settings.server_name.as_str(), settings.listen.port()), ("127.0.0.1", 7443));
     }
 

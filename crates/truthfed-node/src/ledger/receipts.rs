@@ -11,8 +11,8 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use super::{Line, LineState, Statement};
-use crate::digest::{Digest, PublicKey};
-use crate::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
+use crate::digest::{Digest, Nonce, PublicKey};
+use crate::wire::{Context, Envelope, Promise, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
 
 /// What a member knows from its own bundle.
 #[derive(Debug, Clone)]
@@ -54,12 +54,20 @@ pub enum ReceiptError {
     Differs { round: RoundId, receipt: String, statement: String },
 }
 
+/// What a receipt says beside what it is about.
+#[derive(Clone, Copy, PartialEq)]
+struct Said {
+    kind: ReceiptKind,
+    promise: Option<Promise>,
+    paid: Option<(Amount, Nonce)>,
+}
+
 #[derive(Default)]
 struct Told {
     first: Option<ReceiptContent>,
-    decision: Option<(ReceiptKind, Option<Amount>)>,
+    decision: Option<Said>,
     delivered: bool,
-    settlement: Option<(ReceiptKind, Option<Amount>)>,
+    settlement: Option<Said>,
 }
 
 /// Checks receipts against each other, and against a statement if there is one. The error names the first that is
@@ -79,7 +87,7 @@ pub fn check(bundle: &Bundle, receipts: &[Envelope], statement: Option<&Statemen
         if let Some(statement) = statement {
             told.compare(*round, statement.lines.iter().find(|line| line.round == *round))?;
         }
-        if let Some((ReceiptKind::Paid, Some(payment))) = told.settlement {
+        if let Some(Said { paid: Some((payment, _)), .. }) = told.settlement {
             summary.payments += 1;
             summary.posted_micros += i128::from(payment.micros());
         }
@@ -102,9 +110,10 @@ fn read(bundle: &Bundle, receipt: usize, envelope: &Envelope) -> Result<ReceiptC
             return Err(ReceiptError::Context { receipt, what });
         }
     }
-    let has_payment = matches!(content.kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
-    if content.payment_micros.is_some() != has_payment {
-        let problem = "a payment belongs to what was won, paid or voided, and to nothing else".to_owned();
+    let (is_won, is_paid) = (content.kind == ReceiptKind::Won, content.kind == ReceiptKind::Paid);
+    let has = (content.promise.is_some(), content.payment_micros.is_some(), content.salt.is_some());
+    if has != (is_won, is_paid, is_paid) {
+        let problem = "a promise belongs to what was won, a payment to what was paid, and to nothing else".to_owned();
         return Err(ReceiptError::Unreadable { receipt, problem });
     }
     Ok(content)
@@ -133,7 +142,8 @@ impl Told {
         if first.context != content.context {
             return contradiction(context_words(&first.context), context_words(&content.context));
         }
-        let told = (content.kind, content.payment_micros);
+        let paid = content.payment_micros.zip(content.salt);
+        let told = Said { kind: content.kind, promise: content.promise, paid };
         match content.kind {
             ReceiptKind::OfferTaken => {}
             ReceiptKind::DeliveryTaken => self.delivered = true,
@@ -156,18 +166,18 @@ impl Told {
     /// Whether decision, delivery and settlement can all be true.
     fn check_whole(&self, round: RoundId) -> Result<(), ReceiptError> {
         let contradiction = |one: String, other: String| Err(ReceiptError::Contradiction { round, one, other });
-        if let (Some(decision @ (ReceiptKind::Lost, _)), true) = (self.decision, self.delivered) {
-            return contradiction(words(decision), "delivery taken".to_owned());
+        let is = |said: Option<Said>, kind| said.filter(|said| said.kind == kind);
+        if let (Some(lost), true) = (is(self.decision, ReceiptKind::Lost), self.delivered) {
+            return contradiction(words(lost), "delivery taken".to_owned());
         }
-        if let (Some(settlement @ (ReceiptKind::Voided, _)), true) = (self.settlement, self.delivered) {
-            return contradiction("delivery taken".to_owned(), words(settlement));
+        if let (Some(voided), true) = (is(self.settlement, ReceiptKind::Voided), self.delivered) {
+            return contradiction("delivery taken".to_owned(), words(voided));
         }
-        match (self.decision, self.settlement) {
-            (Some((kind, payment)), Some(settlement)) if kind == ReceiptKind::Lost || payment != settlement.1 => {
-                contradiction(words((kind, payment)), words(settlement))
-            }
-            _ => Ok(()),
-        }
+        let (Some(decision), Some(settlement)) = (self.decision, self.settlement) else { return Ok(()) };
+        let is_kept = decision
+            .promise
+            .is_some_and(|promise| settlement.paid.is_none_or(|(payment, salt)| promise.is_kept_by(payment, salt)));
+        if is_kept { Ok(()) } else { contradiction(words(decision), words(settlement)) }
     }
 
     fn compare(&self, round: RoundId, line: Option<&Line>) -> Result<(), ReceiptError> {
@@ -179,16 +189,15 @@ impl Told {
         if line.offer != first.offer {
             return differs(format!("offer {}", first.offer), format!("offer {}", line.offer));
         }
-        let says = |state: &[LineState], payment: Option<Amount>| {
-            state.contains(&line.state) && line.payment_micros == payment
-        };
         use LineState::{Lost, Pending, Posted, Voided};
         for told in self.decision.into_iter().chain(self.settlement) {
-            let agrees = match told {
-                (ReceiptKind::Won, payment) => says(&[Pending, Posted, Voided], payment),
-                (ReceiptKind::Paid, payment) => says(&[Posted], payment),
-                (ReceiptKind::Voided, payment) => says(&[Voided], payment),
-                _ => says(&[Lost], None),
+            let agrees = match told.kind {
+                ReceiptKind::Won => matches!(line.state, Pending | Posted | Voided),
+                ReceiptKind::Paid => {
+                    line.state == Posted && line.payment_micros == told.paid.map(|(payment, _)| payment)
+                }
+                ReceiptKind::Voided => line.state == Voided,
+                _ => line.state == Lost,
             };
             if !agrees {
                 return differs(words(told), line_words(line));
@@ -202,8 +211,8 @@ impl Told {
     }
 }
 
-fn words((kind, payment): (ReceiptKind, Option<Amount>)) -> String {
-    let kind = match kind {
+fn words(said: Said) -> String {
+    let kind = match said.kind {
         ReceiptKind::OfferTaken => "offer taken",
         ReceiptKind::Won => "won",
         ReceiptKind::Lost => "lost",
@@ -211,7 +220,11 @@ fn words((kind, payment): (ReceiptKind, Option<Amount>)) -> String {
         ReceiptKind::Paid => "paid",
         ReceiptKind::Voided => "voided",
     };
-    payment.map_or_else(|| kind.to_owned(), |payment| format!("{kind} {payment}"))
+    match said {
+        Said { paid: Some((payment, _)), .. } => format!("{kind} {payment}"),
+        Said { promise: Some(promise), .. } => format!("{kind}, at least {}", promise.least_micros),
+        _ => kind.to_owned(),
+    }
 }
 
 fn line_words(line: &Line) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{Conduct, RoundId, Strikes};
 
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError};
@@ -28,6 +28,8 @@ pub struct Statement {
     pub lines: Vec<Line>,
     /// What they come to.
     pub totals: Totals,
+    /// The last round from which it is, or was, excluded because it did not deliver.
+    pub excluded: Option<RoundId>,
 }
 
 /// One offer, and what became of it.
@@ -38,7 +40,7 @@ pub struct Line {
     pub offer: Digest,
     pub ask_micros: Amount,
     pub state: LineState,
-    /// The payment, when won.
+    /// The payment, once it is posted: whoever has not delivered is not told.
     pub payment_micros: Option<Amount>,
 }
 
@@ -66,9 +68,9 @@ pub struct Totals {
     /// Rounds in which it offered.
     pub offers: u64,
     pub won: u64,
+    /// Rounds that it won and did not deliver in.
+    pub voided: u64,
     pub posted_micros: i128,
-    pub pending_micros: i128,
-    pub voided_micros: i128,
 }
 
 /// Why there is no statement.
@@ -88,7 +90,7 @@ impl Statement {
     /// Reads the whole journal of a store for one member. Fails when the journal cannot be read, or does not know the
     /// member.
     pub fn read(store: &mut dyn Store, member: &ClientId) -> Result<Statement, StatementError> {
-        let mut reading = Reading { member: member.clone(), federation: None, is_known: false, lines: BTreeMap::new() };
+        let mut reading = Reading::new(member.clone());
         let mut head = Head::START;
         loop {
             let rows = store.rows(head.number, CHUNK)?;
@@ -105,7 +107,8 @@ impl Statement {
         }
         let lines: Vec<Line> = reading.lines.into_values().collect();
         let (member, federation, totals) = (reading.member, reading.federation, Totals::of(&lines));
-        Ok(Statement { member, federation, entry: head.number, lines, totals })
+        let excluded = reading.conduct.excluded;
+        Ok(Statement { member, federation, entry: head.number, lines, totals, excluded })
     }
 }
 
@@ -114,12 +117,23 @@ struct Reading {
     federation: Option<Digest>,
     is_known: bool,
     lines: BTreeMap<RoundId, Line>,
+    /// What it is paid on delivery, in the round that was awarded last.
+    due: Option<Amount>,
+    strikes: Strikes,
+    conduct: Conduct,
 }
 
 impl Reading {
+    fn new(member: ClientId) -> Reading {
+        let (strikes, conduct) = (Strikes::default(), Conduct::default());
+        Reading { member, federation: None, is_known: false, lines: BTreeMap::new(), due: None, strikes, conduct }
+    }
+
     fn follow(&mut self, number: u64, entry: &Entry) -> Result<(), JournalError> {
         match entry {
-            Entry::Genesis { federation, .. } => self.federation = Some(*federation),
+            Entry::Genesis { federation, terms, .. } => {
+                (self.federation, self.strikes) = (Some(*federation), terms.strikes);
+            }
             Entry::Enrolled { member, .. } if *member == self.member => self.is_known = true,
             Entry::Revoked { member } if *member == self.member => {
                 let open = self.lines.values_mut().filter(|line| line.state == LineState::Open);
@@ -134,14 +148,17 @@ impl Reading {
             }
             Entry::Awarded { round, winners, .. } => {
                 let award = winners.iter().find(|award| award.member == self.member);
+                self.due = award.map(|award| award.payment_micros);
                 if let Some(line) = self.line(*round, LineState::Open) {
                     line.state = if award.is_some() { LineState::Pending } else { LineState::Lost };
-                    line.payment_micros = award.map(|award| award.payment_micros);
                 }
             }
             Entry::Settled { round, paid, defaulted, .. } => {
                 self.resolve(*round, paid, LineState::Posted);
                 self.resolve(*round, defaulted, LineState::Voided);
+                if defaulted.contains(&self.member) {
+                    self.conduct.default_in(*round, self.strikes);
+                }
             }
             Entry::Aborted { round, .. } => {
                 if let Some(line) = self.line(*round, LineState::Open) {
@@ -154,10 +171,12 @@ impl Reading {
     }
 
     fn resolve(&mut self, round: RoundId, members: &[ClientId], state: LineState) {
+        let due = self.due;
         if members.contains(&self.member)
             && let Some(line) = self.line(round, LineState::Pending)
         {
             line.state = state;
+            line.payment_micros = due.filter(|_| state == LineState::Posted);
         }
     }
 
@@ -169,18 +188,13 @@ impl Reading {
 
 impl Totals {
     fn of(lines: &[Line]) -> Totals {
-        let mut totals = Totals { offers: lines.len() as u64, ..Totals::default() };
-        for line in lines {
-            let Some(payment) = line.payment_micros else { continue };
-            totals.won += 1;
-            let sum = match line.state {
-                LineState::Posted => &mut totals.posted_micros,
-                LineState::Voided => &mut totals.voided_micros,
-                _ => &mut totals.pending_micros,
-            };
-            *sum += i128::from(payment.micros());
+        let count = |states: &[LineState]| lines.iter().filter(|line| states.contains(&line.state)).count() as u64;
+        Totals {
+            offers: lines.len() as u64,
+            won: count(&[LineState::Pending, LineState::Posted, LineState::Voided]),
+            voided: count(&[LineState::Voided]),
+            posted_micros: lines.iter().filter_map(|line| line.payment_micros).map(|it| i128::from(it.micros())).sum(),
         }
-        totals
     }
 }
 
@@ -223,7 +237,7 @@ mod tests {
             let posted = postings.iter().filter(|posting| posting.account == account);
             let posted: i128 = posted.map(|posting| i128::from(posting.micros)).sum();
             let statement = read(&played, name);
-            assert_eq!((statement.totals.posted_micros, statement.totals.pending_micros), (posted, 0));
+            assert_eq!(statement.totals.posted_micros, posted);
             won += statement.totals.won;
             let text = serde_json::to_string(&statement).unwrap();
             assert_eq!(serde_json::from_str::<Statement>(&text).unwrap(), statement);
@@ -240,7 +254,7 @@ mod tests {
         played.decline("b");
         let pending = read(&played, "a");
         assert_eq!(states(&pending), [(1, LineState::Pending)]);
-        assert_eq!(pending.totals.pending_micros, 100_000_000);
+        assert_eq!((pending.totals.won, pending.lines[0].payment_micros), (1, None), "until it delivers");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::bandit::RawConfig;
-use truthfed::protocol::{RoundId, Since, Trigger};
+use truthfed::protocol::{RoundId, Since, Strikes, Trigger};
 use truthfed::statistics::Statistics;
 
 use super::{Nowhere, id};
@@ -18,8 +18,8 @@ use crate::ledger::{Checkpoint, sign_offers};
 use crate::signature::Signer;
 use crate::terms::{Agreement, RawTerms};
 use crate::wire::{
-    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, RECEIPT_SCHEMA, ReceiptContent,
-    ReceiptKind, commitment,
+    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, Promise, RECEIPT_SCHEMA,
+    ReceiptContent, ReceiptKind, commitment,
 };
 
 /// Terms with bounds of 1 on contexts and rewards, a reserve of 100 units, and phases of a minute.
@@ -32,6 +32,7 @@ pub fn terms(dimension: usize) -> RawTerms {
         offers_ms: 60_000,
         deliveries_ms: 60_000,
         gap_ms: 0,
+        strikes: Strikes { rounds: 0, ..Strikes::default() },
         ..RawTerms::default()
     }
 }
@@ -114,7 +115,11 @@ impl Federation {
 
     pub fn receipt(&self, context: Context, kind: ReceiptKind, offer: Digest, payment: Option<Amount>) -> Envelope {
         let schema = RECEIPT_SCHEMA.to_owned();
-        let content = ReceiptContent { schema, context, kind, offer, payment_micros: payment };
+        let salt = Hex([7; 16]);
+        let promise = payment.filter(|_| kind == ReceiptKind::Won).map(|payment| Promise::new(payment, payment, salt));
+        let payment_micros = payment.filter(|_| kind == ReceiptKind::Paid);
+        let salt = payment_micros.map(|_| salt);
+        let content = ReceiptContent { schema, context, kind, offer, promise, payment_micros, salt };
         self.coordinator.seal(RECEIPT_SCHEMA, &content)
     }
 

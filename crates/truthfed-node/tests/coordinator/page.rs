@@ -10,7 +10,7 @@ use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::testing::Data;
 use truthfed_node::wire::{
-    AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent,
+    AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, Promise,
     RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
 };
 
@@ -87,12 +87,22 @@ fn the_worked_example_computes() {
     assert_eq!(Digest::of(&preimage), content.commitment);
     let offer = member.seal(OFFER_SCHEMA, &content);
     let delivery = member.seal(DELIVERY_SCHEMA, &data.delivery(context.clone(), offer.digest()));
-    let receipt = |kind, payment_micros| {
-        let schema = RECEIPT_SCHEMA.to_owned();
-        let content = ReceiptContent { schema, context: context.clone(), kind, offer: offer.digest(), payment_micros };
+    let (ask, payment) = (Amount::from_micros(3_500_000).unwrap(), Amount::from_units(100));
+    let receipt = |kind| {
+        let promise = (kind == ReceiptKind::Won).then(|| Promise::new(ask, payment, salt));
+        let paid = (kind == ReceiptKind::Paid).then_some((payment, salt));
+        let content = ReceiptContent {
+            schema: RECEIPT_SCHEMA.to_owned(),
+            context: context.clone(),
+            kind,
+            offer: offer.digest(),
+            promise,
+            payment_micros: paid.map(|(payment, _)| payment),
+            salt: paid.map(|(_, salt)| salt),
+        };
         coordinator.seal(RECEIPT_SCHEMA, &content)
     };
-    let paid = receipt(ReceiptKind::Paid, Some(Amount::from_units(100)));
+    let paid = receipt(ReceiptKind::Paid);
     let expected = [
         ("terms", agreement.text().to_owned()),
         ("hash of the terms", agreement.hash().to_string()),
@@ -107,9 +117,9 @@ fn the_worked_example_computes() {
         ("offer", text(&offer)),
         ("content of the delivery", delivery.content.get().to_owned()),
         ("signature of the delivery", delivery.signature.to_string()),
-        ("receipt of the offer", format!(r#"{{"receipt":{}}}"#, text(&receipt(ReceiptKind::OfferTaken, None)))),
-        ("receipt of the delivery", format!(r#"{{"receipt":{}}}"#, text(&receipt(ReceiptKind::DeliveryTaken, None)))),
-        ("decision", text(&receipt(ReceiptKind::Won, Some(Amount::from_units(100))))),
+        ("receipt of the offer", format!(r#"{{"receipt":{}}}"#, text(&receipt(ReceiptKind::OfferTaken)))),
+        ("receipt of the delivery", format!(r#"{{"receipt":{}}}"#, text(&receipt(ReceiptKind::DeliveryTaken)))),
+        ("decision", text(&receipt(ReceiptKind::Won))),
         ("content of the payment", paid.content.get().to_owned()),
         ("payment", text(&paid)),
     ];

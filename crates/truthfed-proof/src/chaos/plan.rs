@@ -79,6 +79,7 @@ fn agreement(dice: &mut Stream) -> Agreement {
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),
         deliveries_ms: dice.pick(&[200, 500, 1500]),
+        gap_ms: 0,
         mechanism: mechanism.into(),
         ..RawTerms::default()
     };

@@ -42,6 +42,7 @@ impl World {
             format!("terms.coverage={coverage}"),
             format!("terms.offers_ms={PHASE_MS}"),
             format!("terms.deliveries_ms={PHASE_MS}"),
+            "terms.gap_ms=0".to_owned(),
             format!("limits.connections={}", connections + SPARE),
         ];
         let created = init(folder, &options)?;

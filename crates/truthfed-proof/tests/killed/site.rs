@@ -38,6 +38,7 @@ impl Template {
             "terms.coverage=0.5".to_owned(),
             format!("terms.offers_ms={phase_ms}"),
             format!("terms.deliveries_ms={phase_ms}"),
+            "terms.gap_ms=0".to_owned(),
         ];
         let sets = sets.iter().flat_map(|set| ["--set", set]);
         done(&["init", text, "--members", "3"].into_iter().chain(sets).collect::<Vec<_>>());

@@ -42,7 +42,7 @@ pub struct Conduct {
 
 impl Conduct {
     /// Counts a default.
-    pub(super) fn default_in(&mut self, round: RoundId, strikes: Strikes) {
+    pub fn default_in(&mut self, round: RoundId, strikes: Strikes) {
         self.defaults.retain(|earlier| earlier.0 + strikes.within > round.0);
         self.defaults.push(round);
         if self.defaults.len() as u64 >= strikes.defaults && strikes.rounds > 0 {

@@ -191,6 +191,11 @@ impl Coordinator {
         }
     }
 
+    /// Lets the gap between two rounds pass: whoever replays recorded steps does not know how long it was.
+    pub fn pass_gap(&mut self) {
+        self.ended = None;
+    }
+
     pub fn settled(&self) -> &Statistics {
         &self.standing.settled
     }

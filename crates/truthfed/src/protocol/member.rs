@@ -211,7 +211,7 @@ impl Member {
     pub fn handle(&mut self, notice: Notice, asking: &mut dyn Asking) -> Result<(), RefreshError> {
         match notice {
             Notice::Opened(round) => self.opened(round, asking),
-            Notice::Awarded(round, _) => self.awarded(round),
+            Notice::Awarded(round) => self.awarded(round),
             Notice::Snapshot(snapshot) => {
                 self.take_over(snapshot)?;
                 self.opened(self.announced, asking);

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Amount;
 use crate::auction::Offer;
 use crate::statistics::Statistics;
 
@@ -69,8 +68,8 @@ pub enum Request {
 pub enum Notice {
     /// A round is open: offer or decline.
     Opened(RoundId),
-    /// You won and will be paid this on delivery.
-    Awarded(RoundId, Amount),
+    /// You won: deliver. What you are paid is told with the payment, so that nobody wins only to learn it.
+    Awarded(RoundId),
     /// What is settled.
     Snapshot(Snapshot),
 }

@@ -113,7 +113,7 @@ impl OpenRound {
             }
             Some(award) => {
                 let winner = award.winner(member).filter(|_| !award.moments.contains_key(member));
-                winner.map(|winner| Notice::Awarded(self.round, winner.payment))
+                winner.map(|_| Notice::Awarded(self.round))
             }
         }
     }

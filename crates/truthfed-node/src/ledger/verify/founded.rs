@@ -123,6 +123,7 @@ impl Founded {
             let expected = format!("the end of round {}", open.round);
             return place.problem(Fault::OutOfTurn, expected, "a round is opened");
         }
+        self.machine.pass_gap();
         self.hand_in(place, asked_by, Request::Ask)?;
         let next = self.machine.open().map(OpenRound::round).unwrap_or_default();
         self.drain();

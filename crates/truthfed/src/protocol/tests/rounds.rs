@@ -121,7 +121,7 @@ fn told(coordinator: &mut Coordinator, member: &str) -> Vec<String> {
     assert!(news.iter().any(|output| output.concerns(&id(member))), "{news:?}");
     let notices = coordinator.notices(&id(member), None).map(|notice| match notice {
         Notice::Opened(round) => format!("opened {round}"),
-        Notice::Awarded(round, _) => format!("awarded {round}"),
+        Notice::Awarded(round) => format!("awarded {round}"),
         Notice::Snapshot(Snapshot { closed, settled, .. }) => format!("snapshot {closed} {:?}", settled.map(|it| it.0)),
     });
     notices.collect()
@@ -139,7 +139,7 @@ fn the_decision_is_announced_before_its_winners_are_told() {
     for name in ["a", "b"] {
         assert!(decided[0].concerns(&id(name)));
         let told: Vec<Notice> = coordinator.notices(&id(name), Some(RoundId(0))).collect();
-        assert!(matches!(told[..], [Notice::Awarded(R1, _)]), "{told:?}");
+        assert!(matches!(told[..], [Notice::Awarded(R1)]), "{told:?}");
     }
 }
 
@@ -156,7 +156,7 @@ fn a_member_hears_what_the_round_waits_for_and_nothing_once_it_has_answered() {
     assert_eq!(told(&coordinator, "b"), [Notice::Opened(R1)]);
     send(&mut coordinator, 1, "b", Request::Decline(R1)).unwrap();
     assert_eq!(told(&coordinator, "b"), [], "it lost nothing");
-    assert!(matches!(told(&coordinator, "a")[..], [Notice::Awarded(R1, _)]));
+    assert!(matches!(told(&coordinator, "a")[..], [Notice::Awarded(R1)]));
     send(&mut coordinator, 2, "a", Request::Deliver(R1, vec![0.5])).unwrap();
     for name in ["a", "b"] {
         assert!(matches!(&told(&coordinator, name)[..], [Notice::Snapshot(snapshot)] if snapshot.closed == R1));

@@ -20,7 +20,7 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
     match stream.between(0, 9) {
         0 => member.sync(),
         1 => member.handle(Notice::Opened(round), &mut asking).unwrap(),
-        2 => member.handle(Notice::Awarded(round, Amount::from_units(7)), &mut asking).unwrap(),
+        2 => member.handle(Notice::Awarded(round), &mut asking).unwrap(),
         3 => {
             let mut statistics = Statistics::new(DIMENSION).unwrap();
             for _ in 0..stream.between(0, 20) {
