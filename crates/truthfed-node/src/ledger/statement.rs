@@ -201,8 +201,10 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Account;
-    use crate::testing::{Played, id};
+    use crate::ledger::{Account, Trust, verify};
+    use crate::terms::RawTerms;
+    use crate::testing::{Memory, Played, id, terms};
+    use crate::wire::{ReceiptContent, ReceiptKind};
 
     fn read(played: &Played, name: &str) -> Statement {
         Statement::read(&mut played.store(), &id(name)).unwrap()
@@ -255,6 +257,32 @@ mod tests {
         let pending = read(&played, "a");
         assert_eq!(states(&pending), [(1, LineState::Pending)]);
         assert_eq!((pending.totals.won, pending.lines[0].payment_micros), (1, None), "until it delivers");
+    }
+
+    #[test]
+    fn a_default_costs_a_strike_and_tells_no_price() {
+        let strikes = Strikes { defaults: 2, within: 5, rounds: 4 };
+        let mut played = Played::under(RawTerms { strikes, ..terms(2) }, &["a", "b"]);
+        for _ in 0..2 {
+            played.ask("b");
+            played.offer("a", 3);
+            played.decline("b");
+            played.pass_time();
+        }
+        let statement = read(&played, "a");
+        assert_eq!((statement.totals.voided, statement.excluded), (2, Some(RoundId(6))));
+        assert!(statement.lines.iter().all(|line| line.payment_micros.is_none()));
+        let told: Vec<ReceiptContent> =
+            played.receipts("a").iter().map(|receipt| serde_json::from_str(receipt.content.get()).unwrap()).collect();
+        assert_eq!(told.iter().filter(|receipt| receipt.kind == ReceiptKind::Voided).count(), 2);
+        assert!(told.iter().all(|receipt| receipt.payment_micros.is_none() && receipt.salt.is_none()));
+        assert!(verify(&mut played.store(), &Trust::default()).unwrap().is_right());
+        // Its offer in the next round is no entry that a verifier takes.
+        played.ask("b");
+        let mut entries = played.entries.clone();
+        entries.push(played.offer_entry("a", 3));
+        let found = verify(&mut Memory::of(&entries), &Trust::default()).unwrap();
+        assert!(found.to_string().contains("a won and did not deliver too often"), "{found}");
     }
 
     #[test]

@@ -273,7 +273,7 @@ async fn every_wrong_message_has_its_code_and_leaves_no_trace() {
     let sealed = m1.offers(&open, &data, 1_000_000).await;
     m2.offers(&open, &data, 50_000_000).await;
     let decided = m1.open().await;
-    assert!(m1.receipt(&decided.decision.unwrap()).payment_micros.is_some(), "m1 won");
+    assert!(m1.receipt(&decided.decision.unwrap()).promise.is_some(), "m1 won");
     let delivery = m1.delivery_content(&open, &data, sealed.digest());
     let bench = Bench { schema: DELIVERY_SCHEMA, honest: serde_json::to_value(&delivery).unwrap(), ..bench };
     let delivery_rows: Vec<Row> = forms().into_iter().chain(identities()).chain(deliveries()).collect();

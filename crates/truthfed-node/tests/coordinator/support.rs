@@ -304,7 +304,7 @@ pub(crate) async fn whole_round(parties: &[&Party], asks: &[i64]) -> Vec<ClientI
     for ((party, data), offer) in parties.iter().zip(&data).zip(&offers) {
         let Some(decided) = party.view().await.open else { break };
         let decision = party.receipt(&decided.decision.unwrap());
-        if decision.payment_micros.is_some() {
+        if decision.promise.is_some() {
             let delivery = party.delivery_of(&open, data, offer.digest());
             party.send_delivery(open.round, &delivery).await.ok::<ReceiptReply>();
             won.push(party.name.clone());

@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::catalog;
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
-use truthfed::protocol::{Since, Trigger};
+use truthfed::protocol::{Since, Strikes, Trigger};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
 use crate::chaos::weather::Weather;
@@ -80,6 +80,8 @@ fn agreement(dice: &mut Stream) -> Agreement {
         offers_ms: dice.pick(&[200, 500, 1500]),
         deliveries_ms: dice.pick(&[200, 500, 1500]),
         gap_ms: 0,
+        // Faults make honest members default all the time, and whoever is excluded wishes for rounds in vain.
+        strikes: Strikes { rounds: 0, ..Strikes::default() },
         mechanism: mechanism.into(),
         ..RawTerms::default()
     };
