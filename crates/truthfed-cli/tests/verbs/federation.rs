@@ -47,7 +47,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     let place = made();
     let refused = |args: &[&str], expected: &str| truthfed(place.path(), args, "").refused(expected);
     refused(&["init", "fed"], "exists already");
-    refused(&["init", "x", "--set", "terms.reserve=-1"], "reserve = \"-1\"");
+    refused(&["init", "x", "--set", "terms.reserve=-1"], "terms.reserve: `-1` is negative");
     refused(&["serve", "none"], "is missing");
     refused(&["ledger", "verify", "fed"], "has `truthfed serve` run yet?");
     refused(&["ledger", "statement", "fed"], "name a member");

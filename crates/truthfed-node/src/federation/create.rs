@@ -183,8 +183,9 @@ fn settings_text(place: &str, options: &InitOptions) -> Result<String, InitError
     };
     let mut text = lines::set(DEFAULT_TOML, "name", &quoted(&name)).expect("the defaults have a name");
     for change in &options.changes {
-        let wrong = || InitError::Change(change.clone());
-        let (key, value) = change.split_once('=').ok_or_else(wrong)?;
+        // Without the value: it may hold the password of a database.
+        let (key, value) = change.split_once('=').ok_or_else(|| InitError::Change(change.clone()))?;
+        let wrong = || InitError::Change(key.to_owned());
         text = set(&text, key.trim(), value.trim()).ok_or_else(wrong)?;
     }
     Ok(text)
