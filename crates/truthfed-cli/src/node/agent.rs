@@ -5,6 +5,7 @@ use tokio::sync::watch;
 use truthfed_node::agent::local::LocalApi;
 use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
 use truthfed_node::federation::open_bundle;
+use truthfed_node::identity::watch_expiry;
 
 use super::args::AgentArgs;
 use super::{block_on, serve, told_to_stop};
@@ -12,6 +13,8 @@ use crate::report::Report;
 use crate::source;
 
 pub(super) const DATA: &str = "agent.db";
+/// What to do about the expiry of a member's certificate. The agent goes on without rounds: its application needs it.
+const REPLACE: &str = "ask the operator for a bundle under another name; without one there is no part in rounds";
 
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let bundle = open_bundle(&args.bundle)?;
@@ -31,8 +34,12 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
         tracing::info!(member = %bundle.member, application = %api.address(), coordinator = %bundle.coordinator, "ready");
         let (stop, stopped) = watch::channel(false);
         let runner = Runner::new(agent, link, policy);
+        let expiry = watch_expiry(bundle.identity.certificate().clone(), REPLACE);
         tokio::join!(api.serve(stopped.clone()), runner.run(stopped), async {
-            told_to_stop().await;
+            tokio::select! {
+                () = told_to_stop() => {}
+                () = expiry => {}
+            }
             stop.send_replace(true);
         });
         Ok(())

@@ -6,6 +6,7 @@ mod demo;
 mod init;
 mod ledger;
 mod members;
+mod renew;
 mod round;
 mod serve;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Serve(args) => serve::run(args),
         NodeCommand::Agent(args) => agent::run(args),
         NodeCommand::Demo(args) => demo::run(args),
+        NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Members(command) => members::run(command),
         NodeCommand::Ledger(command) => ledger::run(command),
         NodeCommand::Round(command) => round::run(command),

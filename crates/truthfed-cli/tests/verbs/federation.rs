@@ -64,3 +64,17 @@ fn a_key_that_others_can_read_is_refused() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     truthfed(place.path(), &["serve", "fed"], "").refused("chmod 600");
 }
+
+#[test]
+fn certificates_are_renewed_by_whoever_has_the_key_of_the_authority() {
+    let place = made();
+    let [server, authority, away] =
+        ["server/server.pem", "authority/authority.key", "away.key"].map(|name| place.path().join("fed").join(name));
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    let before = std::fs::read_to_string(&server).unwrap();
+    let renewed = run(&["renew", "fed"]).done();
+    assert!(renewed.starts_with("Coordinator and operator have new certificates until 20"), "{renewed}");
+    assert_ne!(std::fs::read_to_string(&server).unwrap(), before);
+    std::fs::rename(&authority, &away).unwrap();
+    run(&["renew", "fed"]).refused("authority.key");
+}

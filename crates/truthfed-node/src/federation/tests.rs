@@ -183,18 +183,20 @@ fn an_addition_that_was_cut_short_is_finished_with_the_same_certificate() {
 }
 
 #[test]
-fn a_renewed_server_has_the_same_key_under_other_names() {
+fn a_renewed_server_has_the_same_key_under_other_names_and_the_operator_is_renewed_too() {
     let (_outer, folder) = made(0);
     let before = open(&folder).unwrap();
     let path = folder.join("federation.toml");
     let text = fs::read_to_string(&path).unwrap().replace("\"localhost\", ", "\"a.example.org\", ");
     fs::write(&path, text).unwrap();
-    let renewed = renew_server(&folder).unwrap();
+    let renewed = renew(&folder).unwrap();
     let after = open(&folder).unwrap();
     assert_eq!(after.server.certificate(), &renewed);
     assert_ne!(renewed.digest(), before.server.certificate().digest());
     assert!(renewed.der().windows(13).any(|part| part == b"a.example.org"));
     assert_eq!(renewed.key(), before.server.signer().public());
+    assert_ne!(after.operator(), before.operator());
+    assert_eq!(after.operator(), after.operator_identity().unwrap().certificate().digest());
 }
 
 fn check_open_refused(path: &str, change: impl FnOnce(&str) -> Option<String>, expected: &str) {

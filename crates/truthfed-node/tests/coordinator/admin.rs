@@ -2,7 +2,7 @@
 
 use truthfed_node::coordinator::{self, ServerError};
 
-use super::support::{World, log, plain, whole_round};
+use super::support::{World, logged, plain, whole_round};
 
 #[tokio::test]
 async fn health_metrics_and_the_document_are_shown_on_this_machine() {
@@ -63,12 +63,8 @@ async fn one_line_is_logged_for_every_request() {
     party.client.get("/v1/terms").await;
     party.client.get("/v1/operator/status").await;
     running.stop().await.unwrap();
-    let logged = String::from_utf8(log().lock().unwrap().clone()).unwrap();
-    let lines: Vec<serde_json::Value> = logged
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|line: &serde_json::Value| line["member"] == "m-logged" && line["message"] == "request")
-        .collect();
+    let mut lines = logged();
+    lines.retain(|line| line["member"] == "m-logged" && line["message"] == "request");
     let told: Vec<_> =
         lines.iter().map(|line| (line["route"].as_str(), line["status"].as_u64(), line["code"].as_str())).collect();
     assert_eq!(

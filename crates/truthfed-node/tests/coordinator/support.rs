@@ -361,6 +361,13 @@ struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+/// The lines of the log, each an object.
+pub(crate) fn logged() -> Vec<serde_json::Value> {
+    let log = log();
+    let text = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
         self.0.lock().unwrap().extend(bytes);
         Ok(bytes.len())
     }
