@@ -39,7 +39,11 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
     let store = federation.store();
     if let Some(path) = store.path() {
-        anyhow::ensure!(path.exists(), "{} is missing: has `truthfed serve` run yet?", path.display());
+        anyhow::ensure!(
+            path.exists(),
+            "there is no ledger yet: {} is missing (has `truthfed serve` run yet?)",
+            path.display()
+        );
     }
     store.open_existing().with_context(|| store.to_string())
 }

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::folders::{Run, truthfed};
+use truthfed_node::store::{Sqlite, Store};
+
+use crate::folders::{Run, tree, truthfed};
 
 /// A folder with a federation `fed` at ports that nobody listens on.
 fn made() -> tempfile::TempDir {
@@ -63,6 +65,23 @@ fn a_key_that_others_can_read_is_refused() {
     let key = place.path().join("fed/server/server.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     truthfed(place.path(), &["serve", "fed"], "").refused("chmod 600");
+}
+
+#[test]
+fn listing_the_members_wrote_a_ledger_and_took_its_lease() {
+    let place = made();
+    let fed = place.path().join("fed");
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    let before = tree(&fed);
+    run(&["members", "list", "fed"]).refused("there is no ledger yet");
+    assert!(tree(&fed) == before, "nothing was written");
+    run(&["members", "revoke", "fed", "m2"]).done();
+    let mut ledger = Sqlite::open(&fed.join("ledger.db")).unwrap();
+    let (lease, head) = (ledger.acquire(600_000).unwrap(), ledger.head().unwrap());
+    let listed = run(&["members", "list", "fed"]).done();
+    assert!(listed.contains("member") && listed.contains("revoked"), "{listed}");
+    assert_eq!(ledger.head().unwrap(), head);
+    ledger.renew(lease, 600_000).expect("nobody took it in between");
 }
 
 #[test]
