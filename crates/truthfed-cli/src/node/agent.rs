@@ -8,7 +8,7 @@ use truthfed_node::federation::open_bundle;
 use truthfed_node::identity::watch_expiry;
 
 use super::args::AgentArgs;
-use super::{block_on, serve, told_to_stop};
+use super::{block_on, ignore_hangups, serve, told_to_stop};
 use crate::report::Report;
 use crate::source;
 
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let link = Https::new(&bundle)?;
     serve::log(args.log);
     block_on(async {
+        ignore_hangups()?;
         let agent = Handle::new(agent);
         let api = LocalApi::bind(args.listen, agent.clone()).await?;
         tracing::info!(member = %bundle.member, application = %api.address(), coordinator = %bundle.coordinator, "ready");

@@ -48,6 +48,21 @@ fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
     store.open_existing().with_context(|| store.to_string())
 }
 
+/// Lets SIGHUP pass from now on: a closed terminal, or a reload by habit, must not end a service.
+fn ignore_hangups() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut hangups = signal(SignalKind::hangup()).context("cannot watch for SIGHUP")?;
+        tokio::spawn(async move {
+            while hangups.recv().await.is_some() {
+                tracing::info!("SIGHUP changes nothing: settings are read at the start only");
+            }
+        });
+    }
+    Ok(())
+}
+
 /// Waits for Ctrl-C or SIGTERM.
 async fn told_to_stop() {
     let interrupt = tokio::signal::ctrl_c();
