@@ -263,8 +263,9 @@ impl Work {
         let handle = engine.handle();
         let published = handle.published();
         let revoked = published.members().values().filter(|member| member.is_revoked);
-        revoked.for_each(|member| self.revocations.revoke(member.certificate));
-        let (epoch, entries, members) = (handle.epoch(), published.entries(), published.members().len());
+        revoked.clone().for_each(|member| self.revocations.revoke(member.certificate));
+        let members = published.members().len() - revoked.count();
+        let (epoch, entries) = (handle.epoch(), published.entries());
         tracing::info!(epoch, entries, members, "active");
         self.stage.send_replace(Stage::Active(handle));
     }

@@ -172,3 +172,17 @@ async fn a_certificate_that_expires_within_thirty_days_is_told_at_the_start() {
     }
     assert!(told.iter().all(|(told, expected)| told == expected), "{told:?}");
 }
+
+#[tokio::test]
+async fn the_log_of_the_start_counted_revoked_members() {
+    let names: Vec<String> = (1..=11).map(|number| format!("m{number}")).collect();
+    let world = World::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), |_| {});
+    let running = world.start().await;
+    world.operator(running.addresses()).delete("/v1/operator/members/m7").await;
+    running.stop().await.unwrap();
+    world.start().await.stop().await.unwrap();
+    let entries = world.head().0;
+    let lines = logged();
+    let active = lines.iter().find(|line| line["message"] == "active" && line["entries"] == entries).unwrap();
+    assert_eq!(active["members"], 10);
+}
