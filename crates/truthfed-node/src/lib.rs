@@ -31,6 +31,7 @@ pub mod journal;
 #[cfg(feature = "kill-points")]
 pub mod kill;
 pub mod ledger;
+mod loopback;
 pub mod net;
 pub mod reading;
 mod schema;

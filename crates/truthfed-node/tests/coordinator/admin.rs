@@ -2,7 +2,7 @@
 
 use truthfed_node::coordinator::{self, ServerError};
 
-use super::support::{World, logged, plain, whole_round};
+use super::support::{World, logged, plain, plain_at, whole_round};
 
 #[tokio::test]
 async fn health_metrics_and_the_document_are_shown_on_this_machine() {
@@ -75,4 +75,20 @@ async fn one_line_is_logged_for_every_request() {
         ]
     );
     assert!(lines.iter().all(|line| line["ms"].is_number()));
+}
+
+#[tokio::test]
+async fn a_page_in_a_browser_could_read_the_plain_listener_under_a_name_of_its_own() {
+    let (_world, running, []) = World::running([]).await;
+    let admin = running.addresses().admin;
+    for host in ["attacker.example", "attacker.example:80", "127.0.0.1.attacker.example", "10.0.0.1"] {
+        for path in ["/healthz", "/metrics", "/openapi.json", "/nothing"] {
+            let (status, body) = plain_at(admin, host, path).await;
+            assert!(status == 400 && body.contains("header Host"), "{host}{path}: {status} {body}");
+        }
+    }
+    for host in ["localhost", "127.0.0.1", "[::1]", &admin.to_string(), &format!("localhost:{}", admin.port())] {
+        assert_eq!(plain_at(admin, host, "/healthz").await.0, 200, "{host}");
+    }
+    running.stop().await.unwrap();
 }
