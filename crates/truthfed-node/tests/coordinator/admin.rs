@@ -92,3 +92,18 @@ async fn a_page_in_a_browser_could_read_the_plain_listener_under_a_name_of_its_o
     }
     running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn the_json_log_wrote_the_numbers_of_rounds_as_text() {
+    let (_world, running, [m1, m2]) = World::running(["m1-numbers", "m2-numbers"]).await;
+    whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await;
+    running.stop().await.unwrap();
+    let lines = logged();
+    assert!(lines.iter().any(|line| line["message"] == "round opened" && line["asked_by"] == "m1-numbers"));
+    for line in lines {
+        let fields = line.as_object().unwrap().iter().filter(|(name, _)| *name != "timestamp");
+        let mut texts = fields.filter_map(|(name, value)| Some((name, value.as_str()?)));
+        let number = texts.find(|(_, text)| text.parse::<f64>().is_ok());
+        assert_eq!(number, None, "{line}");
+    }
+}
