@@ -35,6 +35,7 @@ mod loopback;
 pub mod net;
 pub mod reading;
 mod schema;
+mod seldom;
 pub mod signature;
 mod sqlite_file;
 pub mod store;
