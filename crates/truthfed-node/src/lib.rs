@@ -31,9 +31,11 @@ pub mod journal;
 #[cfg(feature = "kill-points")]
 pub mod kill;
 pub mod ledger;
+mod loopback;
 pub mod net;
 pub mod reading;
 mod schema;
+mod seldom;
 pub mod signature;
 mod sqlite_file;
 pub mod store;

@@ -1,18 +1,18 @@
 //! Reads JSON from outside, strictly: what is wrong is refused with its own code and the path of the field.
 
+mod objects;
+
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use self::objects::Objects;
 use crate::error::{Code, Refusal};
 
-/// Reads one JSON object and nothing after it. A list is refused, though its places could be taken for fields. The
-/// error names the field and what is wrong with it.
+/// Reads one JSON object and nothing after it. A list in the place of an object is refused, though its places could be taken
+/// for fields. The error names the field and what is wrong with it.
 pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, Refusal> {
-    if text.trim_ascii_start().starts_with(b"[") {
-        return Err(Refusal::new(Code::WrongType, "a list, where an object is expected"));
-    }
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+    let value = serde_path_to_error::deserialize(Objects(&mut reader)).map_err(|error| {
         let path = error.path().to_string();
         let at = if ["", ".", "?"].contains(&path.as_str()) { String::new() } else { format!("{path}: ") };
         Refusal::new(code_of(error.inner()), format!("{at}{}", error.inner()))
@@ -48,6 +48,25 @@ mod tests {
     fn check(text: &str, expected: Code) {
         let refusal = read_json::<Point>(text.as_bytes()).unwrap_err();
         assert_eq!(refusal.code, expected, "{text}: {}", refusal.message);
+    }
+
+    #[test]
+    fn a_list_was_taken_for_an_object_inside_of_a_message() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Line {
+            from: Option<Box<Line>>,
+            to: Vec<(u8, Line)>,
+        }
+        let empty = || Line { from: None, to: Vec::new() };
+        let read = |text: &str| read_json::<Line>(text.as_bytes());
+        let inner = r#"{"from": null, "to": []}"#;
+        let whole = read(&format!(r#"{{"from": {inner}, "to": [[7, {inner}]]}}"#)).unwrap();
+        assert_eq!(whole, Line { from: Some(Box::new(empty())), to: vec![(7, empty())] });
+        for (from, to, at) in [("[null, []]", inner, "from: "), (inner, "[null, []]", "to[0]")] {
+            let refusal = read(&format!(r#"{{"from": {from}, "to": [[7, {to}]]}}"#)).unwrap_err();
+            assert_eq!(refusal.code, Code::WrongType, "{refusal}");
+            assert!(refusal.message.starts_with(at) && refusal.message.contains("expected struct Line"), "{refusal}");
+        }
     }
 
     #[test]

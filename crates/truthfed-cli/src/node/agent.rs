@@ -5,13 +5,16 @@ use tokio::sync::watch;
 use truthfed_node::agent::local::LocalApi;
 use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
 use truthfed_node::federation::open_bundle;
+use truthfed_node::identity::watch_expiry;
 
 use super::args::AgentArgs;
-use super::{block_on, serve, told_to_stop};
+use super::{block_on, ignore_hangups, serve, told_to_stop};
 use crate::report::Report;
 use crate::source;
 
 pub(super) const DATA: &str = "agent.db";
+/// What to do about the expiry of a member's certificate. The agent goes on without rounds: its application needs it.
+const REPLACE: &str = "ask the operator for a bundle under another name; without one there is no part in rounds";
 
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let bundle = open_bundle(&args.bundle)?;
@@ -26,13 +29,18 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let link = Https::new(&bundle)?;
     serve::log(args.log);
     block_on(async {
+        ignore_hangups()?;
         let agent = Handle::new(agent);
         let api = LocalApi::bind(args.listen, agent.clone()).await?;
         tracing::info!(member = %bundle.member, application = %api.address(), coordinator = %bundle.coordinator, "ready");
         let (stop, stopped) = watch::channel(false);
         let runner = Runner::new(agent, link, policy);
+        let expiry = watch_expiry(bundle.identity.certificate().clone(), REPLACE);
         tokio::join!(api.serve(stopped.clone()), runner.run(stopped), async {
-            told_to_stop().await;
+            tokio::select! {
+                () = told_to_stop() => {}
+                () = expiry => {}
+            }
             stop.send_replace(true);
         });
         Ok(())

@@ -15,6 +15,13 @@ pub(crate) enum NodeCommand {
     Agent(AgentArgs),
     /// Run a whole federation on this machine for twenty seconds and verify its ledger
     Demo(DemoArgs),
+    /// Renew the certificates of coordinator and operator, which last two years
+    #[command(after_help = "\
+Examples:
+  truthfed renew fed    needs fed/authority/authority.key; restart truthfed serve afterwards
+
+The coordinator's new certificate is for the names in federation.toml. Keys stay, so receipts and bundles stay valid.")]
+    Renew(FolderArgs),
     /// List, add and revoke members
     #[command(subcommand)]
     #[command(after_help = "\

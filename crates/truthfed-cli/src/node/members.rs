@@ -1,7 +1,7 @@
 //! `truthfed members`: lists, adds and revokes members.
 //!
 //! The command asks a running coordinator over the network, with the operator's certificate. If none runs, it starts an
-//! engine just for the change; the lease keeps the two apart.
+//! engine just for the change; the lease keeps the two apart. Listing only reads the ledger then.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed_node::coordinator::Config;
-use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply, Order, OrderReply};
+use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply, Order, OrderReply, read_members};
 use truthfed_node::engine;
 use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
 use truthfed_node::identity::check_name;
 use truthfed_node::net::{Client, NetError, client_tls};
 
 use super::args::{FolderArgs, MemberArgs, MembersCommand};
-use super::block_on;
+use super::{block_on, existing_store};
 use crate::report::{Report, cells, json, table};
 
 /// The lease of an engine that makes one change: long enough for it, short enough to wait for after a crash.
@@ -32,7 +32,12 @@ pub(crate) fn run(command: &MembersCommand) -> anyhow::Result<Report> {
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {
     let federation = open(&args.folder)?;
-    let reply = block_on(change(&federation, Order::Members))?;
+    let reply = match block_on(over_the_network(&federation, &Order::Members)) {
+        Err(error) if is_unreachable(&error) => {
+            MembersReply { members: read_members(existing_store(&federation)?.as_mut())? }
+        }
+        reply => reply?,
+    };
     Ok(Report::done(if args.json { json(&reply) } else { words(&reply) }))
 }
 
@@ -89,11 +94,13 @@ fn revoke(MemberArgs { of, member }: &MemberArgs) -> anyhow::Result<Report> {
 /// Makes a change, if the order is one, and returns all members.
 async fn change(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
     match over_the_network(federation, &order).await {
-        Err(error) if matches!(error.downcast_ref(), Some(NetError::Unreachable { .. })) => {
-            with_an_engine(federation, order).await
-        }
+        Err(error) if is_unreachable(&error) => with_an_engine(federation, order).await,
         reply => reply,
     }
+}
+
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(NetError::Unreachable { .. }))
 }
 
 async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Result<MembersReply> {

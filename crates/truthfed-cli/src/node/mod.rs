@@ -6,6 +6,7 @@ mod demo;
 mod init;
 mod ledger;
 mod members;
+mod renew;
 mod round;
 mod serve;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Serve(args) => serve::run(args),
         NodeCommand::Agent(args) => agent::run(args),
         NodeCommand::Demo(args) => demo::run(args),
+        NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Members(command) => members::run(command),
         NodeCommand::Ledger(command) => ledger::run(command),
         NodeCommand::Round(command) => round::run(command),
@@ -37,9 +39,28 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
     let store = federation.store();
     if let Some(path) = store.path() {
-        anyhow::ensure!(path.exists(), "{} is missing: has `truthfed serve` run yet?", path.display());
+        anyhow::ensure!(
+            path.exists(),
+            "there is no ledger yet: {} is missing (has `truthfed serve` run yet?)",
+            path.display()
+        );
     }
     store.open_existing().with_context(|| store.to_string())
+}
+
+/// Lets SIGHUP pass from now on: a closed terminal, or a reload by habit, must not end a service.
+fn ignore_hangups() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut hangups = signal(SignalKind::hangup()).context("cannot watch for SIGHUP")?;
+        tokio::spawn(async move {
+            while hangups.recv().await.is_some() {
+                tracing::info!("SIGHUP changes nothing: settings are read at the start only");
+            }
+        });
+    }
+    Ok(())
 }
 
 /// Waits for Ctrl-C or SIGTERM.

@@ -11,7 +11,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that is killed, with -9, when it is dropped.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     fn start(args: &[&str], log: &Path) -> Process {
@@ -33,15 +33,15 @@ impl Drop for Process {
     }
 }
 
-struct Federation {
-    place: tempfile::TempDir,
+pub(crate) struct Federation {
+    pub(crate) place: tempfile::TempDir,
     /// Of the agents' local interfaces.
-    ports: Vec<u16>,
-    admin: u16,
+    pub(crate) ports: Vec<u16>,
+    pub(crate) admin: u16,
 }
 
 impl Federation {
-    fn new(members: usize) -> Federation {
+    pub(crate) fn new(members: usize) -> Federation {
         let place = tempfile::tempdir().unwrap();
         let ports: Vec<u16> = free_ports(members + 2);
         let folder = place.path().join("fed");
@@ -67,7 +67,7 @@ impl Federation {
         self.place.path().join("fed")
     }
 
-    fn serve(&self) -> Process {
+    pub(crate) fn serve(&self) -> Process {
         let folder = self.folder().display().to_string();
         let process = Process::start(&["serve", &folder, "--lease-ms", "500"], &self.place.path().join("serve.log"));
         until("the coordinator is well", || {
@@ -76,7 +76,7 @@ impl Federation {
         process
     }
 
-    fn agent(&self, number: usize) -> Process {
+    pub(crate) fn agent(&self, number: usize) -> Process {
         let bundle = self.folder().join(format!("members/m{}", number + 1)).display().to_string();
         let policy = self.place.path().join(format!("policy{number}.toml"));
         std::fs::write(&policy, format!("kind = \"constant\"\nask = \"{}\"", 10 * (number + 1))).unwrap();
@@ -113,7 +113,7 @@ fn free_ports(count: usize) -> Vec<u16> {
     listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
@@ -122,7 +122,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A plain request as curl would make it; none when nobody answers.
-fn http(port: u16, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+pub(crate) fn http(port: u16, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let length = body.len();
     let request = format!(

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)] // a test may panic
 
 mod kill;
+mod signals;
 mod simulator;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::folders::{Run, truthfed};
+use truthfed_node::store::{Sqlite, Store};
+
+use crate::folders::{Run, tree, truthfed};
 
 /// A folder with a federation `fed` at ports that nobody listens on.
 fn made() -> tempfile::TempDir {
@@ -47,7 +49,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     let place = made();
     let refused = |args: &[&str], expected: &str| truthfed(place.path(), args, "").refused(expected);
     refused(&["init", "fed"], "exists already");
-    refused(&["init", "x", "--set", "terms.reserve=-1"], "reserve = \"-1\"");
+    refused(&["init", "x", "--set", "terms.reserve=-1"], "terms.reserve: `-1` is negative");
     refused(&["serve", "none"], "is missing");
     refused(&["ledger", "verify", "fed"], "has `truthfed serve` run yet?");
     refused(&["ledger", "statement", "fed"], "name a member");
@@ -63,4 +65,35 @@ fn a_key_that_others_can_read_is_refused() {
     let key = place.path().join("fed/server/server.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     truthfed(place.path(), &["serve", "fed"], "").refused("chmod 600");
+}
+
+#[test]
+fn listing_the_members_wrote_a_ledger_and_took_its_lease() {
+    let place = made();
+    let fed = place.path().join("fed");
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    let before = tree(&fed);
+    run(&["members", "list", "fed"]).refused("there is no ledger yet");
+    assert!(tree(&fed) == before, "nothing was written");
+    run(&["members", "revoke", "fed", "m2"]).done();
+    let mut ledger = Sqlite::open(&fed.join("ledger.db")).unwrap();
+    let (lease, head) = (ledger.acquire(600_000).unwrap(), ledger.head().unwrap());
+    let listed = run(&["members", "list", "fed"]).done();
+    assert!(listed.contains("member") && listed.contains("revoked"), "{listed}");
+    assert_eq!(ledger.head().unwrap(), head);
+    ledger.renew(lease, 600_000).expect("nobody took it in between");
+}
+
+#[test]
+fn certificates_are_renewed_by_whoever_has_the_key_of_the_authority() {
+    let place = made();
+    let [server, authority, away] =
+        ["server/server.pem", "authority/authority.key", "away.key"].map(|name| place.path().join("fed").join(name));
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    let before = std::fs::read_to_string(&server).unwrap();
+    let renewed = run(&["renew", "fed"]).done();
+    assert!(renewed.starts_with("Coordinator and operator have new certificates until 20"), "{renewed}");
+    assert_ne!(std::fs::read_to_string(&server).unwrap(), before);
+    std::fs::rename(&authority, &away).unwrap();
+    run(&["renew", "fed"]).refused("authority.key");
 }

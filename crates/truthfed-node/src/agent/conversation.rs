@@ -262,7 +262,7 @@ fn refused(speaker: &mut impl Speaker, call: &Call, refusal: Refusal) -> Result<
         (Call::Decline(round) | Call::Deliver(round, _), _) => (*round, State::Working),
         _ => return Err(LinkError::Refused(refusal).into()),
     };
-    tracing::warn!(%round, %refusal, "refused by the coordinator");
+    tracing::warn!(round = round.0, %refusal, "refused by the coordinator");
     speaker.finish(round);
     Ok(next)
 }

@@ -5,13 +5,10 @@
 //! browser may not (requests with an `Origin`, or to another host name, are refused).
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use serde::de::DeserializeOwned;
@@ -25,6 +22,7 @@ use super::decision::DecisionId;
 use super::handle::Handle;
 use super::store::FileError;
 use crate::error::{Code, Refusal};
+use crate::loopback::only_from_here;
 use crate::net::{Limits, read_body, serve_plain};
 use crate::reading::read_json;
 
@@ -129,34 +127,6 @@ async fn status(State(agent): State<Handle>) -> Result<Json<Status>, Refusal> {
     Ok(Json(agent.status().await?))
 }
 
-async fn only_from_here(request: Request, next: Next) -> Response {
-    match check_sender(request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    }
-}
-
-fn check_sender(headers: &HeaderMap) -> Result<(), Refusal> {
-    let refuse = |message: &str| Err(Refusal::new(Code::WrongType, message));
-    if headers.contains_key(header::ORIGIN) {
-        return refuse("header Origin: this API is not for pages in a browser");
-    }
-    match headers.get(header::HOST).map(|host| host.to_str()) {
-        None => Ok(()),
-        Some(Ok(host)) if is_this_machine(host) => Ok(()),
-        Some(_) => refuse("header Host: must be localhost or a loopback address"),
-    }
-}
-
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let address = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
     read_json(&read_body(request.into_body(), MAX_BODY, ARRIVAL).await?)
 }
@@ -196,20 +166,5 @@ fn code_of(error: &FileError) -> Code {
         FileError::Full => Code::StorageFull,
         FileError::Unavailable(_) => Code::Busy,
         _ => Code::Internal,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_names_of_this_machine_are_taken_as_host() {
-        for host in ["localhost", "LOCALHOST:7400", "127.0.0.1", "127.0.0.2:80", "[::1]", "[::1]:7400"] {
-            assert!(is_this_machine(host), "{host}");
-        }
-        for host in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org:80", "10.0.0.1", "[::2]:80"] {
-            assert!(!is_this_machine(host), "{host}");
-        }
     }
 }

@@ -12,6 +12,7 @@ use super::core::Agent;
 use super::handle::Handle;
 use super::link::{Link, LinkError};
 use super::policy::Policy;
+use crate::seldom::Seldom;
 use crate::wire::Call;
 
 pub struct Runner<L> {
@@ -54,7 +55,7 @@ impl<L: Link> Runner<L> {
 
     /// Follows the coordinator's views for ever. A wish that comes up during a long poll is told at once.
     async fn follow(&self) {
-        let mut talk = self.talk();
+        let (mut talk, mut seldom) = (self.talk(), Seldom::default());
         loop {
             // Ended by the first output that is neither a poll nor follows from a wish.
             let mut poll = pin!(None);
@@ -79,7 +80,7 @@ impl<L: Link> Runner<L> {
                         break;
                     }
                     Ok(output) => talk.take(output).await,
-                    Err(error) => report(&error),
+                    Err(error) => report(&error, &mut seldom),
                 }
             }
         }
@@ -139,13 +140,21 @@ impl<L: Link> Talk<'_, L> {
     }
 }
 
-fn report(error: &ExchangeError) {
+fn report(error: &ExchangeError, seldom: &mut Seldom) {
     match error {
-        ExchangeError::Link(LinkError::Away(problem)) => tracing::warn!(%problem, "the coordinator is away"),
-        ExchangeError::Link(LinkError::Refused(refusal)) if refusal.code.is_passing() => {
-            tracing::warn!(problem = %refusal, "the coordinator cannot serve now");
+        ExchangeError::Link(LinkError::Away(problem)) => {
+            seldom.tell("away", |times| tracing::warn!(problem, times, "the coordinator is away"));
         }
-        ExchangeError::Link(error) => tracing::error!(%error, "the coordinator does not help"),
-        ExchangeError::Step(error) => tracing::error!(%error, "no part in rounds for now"),
+        ExchangeError::Link(LinkError::Refused(refusal)) if refusal.code.is_passing() => {
+            let problem = refusal.to_string();
+            seldom
+                .tell(refusal.code.name(), |times| tracing::warn!(problem, times, "the coordinator cannot serve now"));
+        }
+        ExchangeError::Link(error) => {
+            seldom.tell("link", |times| tracing::error!(%error, times, "the coordinator does not help"));
+        }
+        ExchangeError::Step(error) => {
+            seldom.tell("step", |times| tracing::error!(%error, times, "no part in rounds for now"));
+        }
     }
 }

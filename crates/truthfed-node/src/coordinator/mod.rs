@@ -21,7 +21,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -34,7 +34,7 @@ use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
 use crate::engine::{self, Clock, EngineError, Place, Setup};
 use crate::federation::Federation;
-use crate::identity::{Certificate, Identity};
+use crate::identity::{Certificate, Identity, watch_expiry};
 use crate::net::{
     Intake, Limits, Listen, Revocations, ServerTls, TlsError, body_bytes, message_bytes, serve, serve_plain,
 };
@@ -48,6 +48,8 @@ pub type OpenStore = Arc<dyn Fn() -> Result<Box<dyn Store>, StoreError> + Send +
 pub const CHECKPOINT: &str = "checkpoint.json";
 /// Longest wait for a view, whatever the settings say: half the 60 s after which common proxies drop an idle connection.
 const MAX_POLL: Duration = Duration::from_secs(30);
+/// What to do about the expiry of the coordinator's certificate.
+const RENEW: &str = "put authority/authority.key back, run `truthfed renew` with the folder, and start again";
 
 pub struct Config {
     /// Where members and the operator call.
@@ -122,6 +124,9 @@ pub enum ServerError {
     /// Operator: health and metrics are in plain text, for this machine only.
     #[error("the admin address {0} is not of this machine alone: use 127.0.0.1 or ::1")]
     NotLoopback(SocketAddr),
+    /// Operator: certify the coordinator anew. Members would refuse this certificate in the handshake.
+    #[error("the coordinator's certificate expired on {0}: {RENEW}")]
+    Expired(String),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
@@ -167,6 +172,10 @@ pub async fn start_on(
     admin: impl Listen,
     addresses: Addresses,
 ) -> Result<Running, ServerError> {
+    let certificate = plan.server.certificate().clone();
+    if certificate.expires() < SystemTime::now() {
+        return Err(ServerError::Expired(certificate.last_day()));
+    }
     let revocations = Revocations::default();
     let tls = ServerTls::new(&plan.server, &plan.authority, revocations.clone())?;
     let dimension = plan.agreement.dimension();
@@ -192,12 +201,14 @@ pub async fn start_on(
     let admin_router = admin::router(&service);
     let work = Work { plan, stage: stage_sender, revocations, stop: stop.clone() };
     tracing::info!(members = %addresses.members, admin = %addresses.admin, "listening");
+    let expiry = tokio::spawn(watch_expiry(certificate, RENEW));
     let task = tokio::spawn(async move {
         let router = service::router(&service);
         let on_open = move || metrics.open_connection();
         let members = tokio::spawn(serve(members, tls, router, limits, stopped, on_open));
         let admin = tokio::spawn(serve_plain(admin, admin_router, limits, admin_stopped));
         let ended = work.run(engine, members).await;
+        expiry.abort();
         // Monitoring is served until the end.
         admin_stop.send_replace(true);
         let _ = admin.await;
@@ -252,8 +263,9 @@ impl Work {
         let handle = engine.handle();
         let published = handle.published();
         let revoked = published.members().values().filter(|member| member.is_revoked);
-        revoked.for_each(|member| self.revocations.revoke(member.certificate));
-        let (epoch, entries, members) = (handle.epoch(), published.entries(), published.members().len());
+        revoked.clone().for_each(|member| self.revocations.revoke(member.certificate));
+        let members = published.members().len() - revoked.count();
+        let (epoch, entries) = (handle.epoch(), published.entries());
         tracing::info!(epoch, entries, members, "active");
         self.stage.send_replace(Stage::Active(handle));
     }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::{Plan, ServerError};
 use crate::engine::{self, EngineError, Handle, Place};
 use crate::error::{Code, Refusal};
+use crate::seldom::Seldom;
 use crate::store::StoreError;
 
 #[derive(Clone)]
@@ -60,6 +61,7 @@ pub(super) async fn stand_by(
     mut stop: watch::Receiver<bool>,
 ) -> Result<Option<engine::Running>, ServerError> {
     let pause = Duration::from_millis((plan.lease_ms / 4).clamp(50, 1000));
+    let mut seldom = Seldom::default();
     loop {
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
@@ -70,7 +72,7 @@ pub(super) async fn stand_by(
             Ok(Some(running)) => return Ok(Some(running)),
             // A database that does not answer may come back; any other error stays.
             Err(ServerError::Engine(EngineError::Store(StoreError::Unavailable(problem)))) => {
-                tracing::warn!(%problem, "the store does not answer");
+                seldom.tell("store", |times| tracing::warn!(%problem, times, "the store does not answer"));
             }
             Err(error) => return Err(error),
         }

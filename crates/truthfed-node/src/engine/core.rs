@@ -9,6 +9,7 @@ use super::published::Published;
 use super::state::State;
 use super::{EngineError, Setup};
 use crate::error::Refusal;
+use crate::seldom::Seldom;
 use crate::store::{Lease, Store, StoreError};
 
 pub type Answer = Result<String, Refusal>;
@@ -21,6 +22,7 @@ pub struct Core {
     renewed: Time,
     /// Whether the last commit worked.
     is_sound: bool,
+    seldom: Seldom,
 }
 
 impl Core {
@@ -31,7 +33,9 @@ impl Core {
         let lease = store.acquire(setup.lease_ms)?;
         kill_point!(inside(&"recovery"));
         match take_up(setup, store.as_mut(), lease) {
-            Ok(state) => Ok(Core { renewed: state.now(), state, store, lease, is_sound: true }),
+            Ok(state) => {
+                Ok(Core { renewed: state.now(), state, store, lease, is_sound: true, seldom: Seldom::default() })
+            }
             Err(error) => {
                 // Nobody should wait for a coordinator that does not run; if this fails too, the lease runs out.
                 let _ = store.release(lease);
@@ -74,7 +78,7 @@ impl Core {
             Ok(()) => self.renewed = now,
             // The store may come back before the lease runs out; every commit checks the lease anyway.
             Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
-                tracing::warn!(%error, "the lease was not renewed");
+                self.seldom.tell("renew", |times| tracing::warn!(%error, times, "the lease was not renewed"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -122,7 +126,7 @@ impl Core {
         loop {
             match self.store.commit(self.lease, self.state.batch()) {
                 Err(StoreError::InDoubt(problem)) => {
-                    tracing::warn!(%problem, "a commit is in doubt");
+                    self.seldom.tell("doubt", |times| tracing::warn!(%problem, times, "a commit is in doubt"));
                     if !wait(&problem) {
                         return Err(StoreError::InDoubt(problem));
                     }
@@ -139,7 +143,7 @@ impl Core {
         asked: usize,
         wait: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Vec<Answer>, EngineError> {
-        tracing::error!(%error, "nothing was written");
+        self.seldom.tell("write", |times| tracing::error!(%error, times, "nothing was written"));
         let refusal = Refusal::from(&error);
         if !matches!(error, StoreError::Full | StoreError::Unavailable(_)) {
             return Err(error.into());

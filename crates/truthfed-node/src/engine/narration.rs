@@ -9,16 +9,16 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
         Entry::Enrolled { member, .. } => tracing::info!(entry = number, %member, "member enrolled"),
         Entry::Revoked { member } => tracing::info!(entry = number, %member, "member revoked"),
         Entry::Opened { round, asked_by, .. } => {
-            tracing::info!(entry = number, %round, %asked_by, "round opened");
+            tracing::info!(entry = number, round = round.0, %asked_by, "round opened");
         }
         Entry::Awarded { round, winners, .. } => {
-            tracing::info!(entry = number, %round, winners = winners.len(), "round awarded");
+            tracing::info!(entry = number, round = round.0, winners = winners.len(), "round awarded");
         }
         Entry::Settled { round, paid, defaulted, .. } => {
             let (paid, defaulted) = (paid.len(), defaulted.len());
-            tracing::info!(entry = number, %round, paid, defaulted, "round settled");
+            tracing::info!(entry = number, round = round.0, paid, defaulted, "round settled");
         }
-        Entry::Aborted { round, .. } => tracing::info!(entry = number, %round, "round aborted"),
+        Entry::Aborted { round, .. } => tracing::info!(entry = number, round = round.0, "round aborted"),
         _ => {}
     }
 }

@@ -228,7 +228,7 @@ impl State {
             offered.is_some_and(|(offer, samples)| self.is_surprising((&offer.gram, samples), &content.moment));
         self.request(&member, Request::Deliver(round, content.moment))?;
         if is_surprising {
-            tracing::warn!(%round, %member, "a delivery fits what is settled badly: it is taken, have a look");
+            tracing::warn!(round = round.0, %member, "a delivery fits what is settled badly: it is taken, have a look");
         }
         self.draft.record(&Entry::Delivered { round, member, delivery: envelope });
         self.counts.deliveries += 1;
@@ -320,7 +320,7 @@ impl State {
 
     fn awarded(&mut self, round: RoundId, outcome: &Outcome, aside: Vec<SetAside>) {
         for SetAside { client, samples, room } in &aside {
-            tracing::warn!(%round, member = %client, samples, room, "an offer is set aside: it exceeds the capacity");
+            tracing::warn!(round = round.0, member = %client, samples, room, "an offer is set aside: it exceeds the capacity");
         }
         let federation = self.setup.federation;
         let offers = seal(self.opened().offers.iter().map(|(member, taken)| (member, taken.digest)));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 
-use super::open::{OpenError, check_issued, file, read_certificate, read_identity, read_text};
+use super::open::{OpenError, check_holder, check_issued, file, read_certificate, read_identity, read_text};
 use crate::digest::{Digest, PublicKey};
 use crate::identity::{Certificate, Identity, Purpose, check_name, create_private_folder, write_private, write_public};
 use crate::terms::{Agreement, RawTerms};
@@ -64,7 +64,9 @@ pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
         return Err(OpenError::content(&path, problem));
     }
     let identity = read_identity(folder, MEMBER)?;
-    check_issued(identity.certificate(), &authority, Purpose::Client, &self::file(folder, MEMBER, "pem"))?;
+    let certificate_file = self::file(folder, MEMBER, "pem");
+    check_issued(identity.certificate(), &authority, Purpose::Client, &certificate_file)?;
+    check_holder(identity.certificate(), &member, &certificate_file)?;
     Ok(Bundle {
         agreement: read_terms(&folder.join(TERMS), file.terms)?,
         folder: folder.to_owned(),

@@ -140,14 +140,17 @@ pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
     Ok(Enrolment::new(member, &certificate))
 }
 
-/// Certifies the coordinator anew, under the names of the present settings and with the key it has.
-pub fn renew_server(folder: &Path) -> Result<Certificate, AddError> {
+/// Certifies the coordinator, under the names of the present settings, and the operator anew. Both keep their keys.
+pub fn renew(folder: &Path) -> Result<Certificate, AddError> {
     let (settings, authority) = (read_settings(folder)?, read_authority(folder)?);
-    let key = read_identity(folder, SERVER)?.signer().clone();
-    let renewed = authority.renew_server(key, &settings.names, Validity::leaf())?;
-    let path = file(folder, SERVER, "pem");
-    replace(&path, renewed.certificate().pem()).map_err(|error| AddError::Io { path, error })?;
-    Ok(renewed.certificate().clone())
+    let key = |stem| read_identity(folder, stem).map(|identity| identity.signer().clone());
+    let operator = authority.renew_operator(key(OPERATOR)?, Validity::leaf());
+    let server = authority.renew_server(key(SERVER)?, &settings.names, Validity::leaf())?;
+    for (stem, renewed) in [(OPERATOR, &operator), (SERVER, &server)] {
+        let path = file(folder, stem, "pem");
+        replace(&path, renewed.certificate().pem()).map_err(|error| AddError::Io { path, error })?;
+    }
+    Ok(server.certificate().clone())
 }
 
 /// Writes a public file in one step, over what is there.
@@ -183,8 +186,9 @@ fn settings_text(place: &str, options: &InitOptions) -> Result<String, InitError
     };
     let mut text = lines::set(DEFAULT_TOML, "name", &quoted(&name)).expect("the defaults have a name");
     for change in &options.changes {
-        let wrong = || InitError::Change(change.clone());
-        let (key, value) = change.split_once('=').ok_or_else(wrong)?;
+        // Without the value: it may hold the password of a database.
+        let (key, value) = change.split_once('=').ok_or_else(|| InitError::Change(change.clone()))?;
+        let wrong = || InitError::Change(key.to_owned());
         text = set(&text, key.trim(), value.trim()).ok_or_else(wrong)?;
     }
     Ok(text)

@@ -25,7 +25,7 @@ mod settings;
 mod tests;
 
 pub use bundle::{Bundle, BundleFile, open_bundle};
-pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew_server};
+pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew};
 pub use open::{Enrolment, Federation, OpenError, open};
 pub use settings::{RawFederation, RawLimits, Settings, SettingsError};
 

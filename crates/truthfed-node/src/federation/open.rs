@@ -8,7 +8,9 @@ use truthfed::auction::ClientId;
 
 use super::settings::Settings;
 use crate::digest::{Digest, PublicKey};
-use crate::identity::{Authority, Certificate, Identity, PrivateFileError, Purpose, check_name, read_private};
+use crate::identity::{
+    Authority, Certificate, Identity, IdentityError, PrivateFileError, Purpose, check_name, read_private,
+};
 use crate::store::Location;
 
 pub(super) const SETTINGS: &str = "federation.toml";
@@ -120,15 +122,26 @@ pub(super) fn read_settings(folder: &Path) -> Result<Settings, OpenError> {
 }
 
 pub(super) fn read_authority(folder: &Path) -> Result<Authority, OpenError> {
-    let path = file(folder, AUTHORITY, "pem");
-    let (certificate, key) = (read_text(&path)?, read_private(&file(folder, AUTHORITY, "key"))?);
-    Authority::from_pem(&certificate, &key).map_err(|error| OpenError::content(&path, &error))
+    read_pair(folder, AUTHORITY, Authority::from_pem)
 }
 
 pub(super) fn read_identity(folder: &Path, stem: &str) -> Result<Identity, OpenError> {
-    let path = file(folder, stem, "pem");
-    let (certificate, key) = (read_text(&path)?, read_private(&file(folder, stem, "key"))?);
-    Identity::from_pem(&certificate, &key).map_err(|error| OpenError::content(&path, &error))
+    read_pair(folder, stem, Identity::from_pem)
+}
+
+/// Reads a certificate and its key. The error names the file that is at fault.
+fn read_pair<T>(
+    folder: &Path,
+    stem: &str,
+    read: impl Fn(&str, &str) -> Result<T, IdentityError>,
+) -> Result<T, OpenError> {
+    let [certificate, key] = ["pem", "key"].map(|extension| file(folder, stem, extension));
+    read(&read_text(&certificate)?, &read_private(&key)?).map_err(|error| match error {
+        IdentityError::Key(_) | IdentityError::Mismatch => OpenError::content(&key, &error),
+        IdentityError::Pem | IdentityError::Content | IdentityError::Foreign => {
+            OpenError::content(&certificate, &error)
+        }
+    })
 }
 
 pub(super) fn read_certificate(path: &Path) -> Result<Certificate, OpenError> {
@@ -144,6 +157,18 @@ pub(super) fn check_issued(
     match certificate.is_foreign_to(authority, purpose) {
         true => Err(OpenError::Foreign(path.to_owned())),
         false => Ok(()),
+    }
+}
+
+/// A member is known by its certificate: one under another name makes it act as somebody else.
+pub(super) fn check_holder(certificate: &Certificate, member: &ClientId, path: &Path) -> Result<(), OpenError> {
+    let name = certificate.name().unwrap_or_else(|| "somebody else".to_owned());
+    match name == member.as_str() {
+        true => Ok(()),
+        false => {
+            let problem = format!("is the certificate of {name}, not of {member}: take the one that was issued");
+            Err(OpenError::content(path, &problem))
+        }
     }
 }
 
@@ -174,6 +199,7 @@ fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<Enrolment>,
         let member = member.ok_or_else(foreign)?;
         let certificate = read_certificate(&path)?;
         check_issued(&certificate, authority, Purpose::Client, &path)?;
+        check_holder(&certificate, &member, &path)?;
         roster.push(Enrolment::new(member, &certificate));
     }
     roster.sort_by(|a, b| a.member.cmp(&b.member));

@@ -63,7 +63,8 @@ pub struct Settings {
 /// Why settings are refused. All are the operator's to mend.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingsError {
-    /// Not TOML, an unknown or missing key, or a wrong type; the message points at the place.
+    /// Not TOML, an unknown or missing key, or a wrong type. The message names the place and shows no line of the text:
+    /// one may hold the password of a database.
     #[error("{0}")]
     Toml(String),
     #[error("{}{key} {problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
@@ -78,14 +79,28 @@ pub enum SettingsError {
 impl Settings {
     /// Reads and checks the text of a `federation.toml`. The error names the key, what is allowed, and the line.
     pub fn read(text: &str) -> Result<Settings, SettingsError> {
-        let raw: RawFederation = toml::from_str(text).map_err(|error| SettingsError::Toml(error.to_string()))?;
-        Settings::try_from(raw).map_err(|error| match error {
+        Settings::try_from(parse(text)?).map_err(|error| match error {
             SettingsError::Value { key, problem, .. } => {
                 SettingsError::Value { line: lines::find(text, &key), key, problem }
             }
             other => other,
         })
     }
+}
+
+fn parse(text: &str) -> Result<RawFederation, SettingsError> {
+    let refused = |key: Option<String>, error: &toml::de::Error| {
+        let line = error.span().map(|span| format!(" at line {}", text[..span.start].matches('\n').count() + 1));
+        let key = key.map_or(String::new(), |key| format!("{key}: "));
+        // The wrong kind of value is quoted; one that looks like an address may be the store's.
+        let problem = if error.message().contains("://") { "wrong type of value" } else { error.message() };
+        SettingsError::Toml(format!("TOML parse error{}: {key}{problem}", line.unwrap_or_default()))
+    };
+    let reader = toml::Deserializer::parse(text).map_err(|error| refused(None, &error))?;
+    serde_path_to_error::deserialize(reader).map_err(|error| {
+        let key = Some(error.path().to_string()).filter(|path| path != ".");
+        refused(key, error.inner())
+    })
 }
 
 impl TryFrom<RawFederation> for Settings {
@@ -269,6 +284,27 @@ mod tests {
         let settings = Settings::read(&text).unwrap();
         assert_eq!(settings.store, "postgres://me:secret@host/db".parse().unwrap());
         assert!(!format!("{settings:?}").contains("secret"));
+    }
+
+    #[test]
+    fn an_error_in_the_settings_showed_the_line_with_the_password() {
+        let url = "postgres://me:secret@host/db";
+        let stores = [
+            format!("store = \"{url}"),
+            format!("store = {url}"),
+            format!("store = [\"{url}\"]"),
+            format!("store \"{url}\""),
+            format!("store = \"{url}\" limits = 3"),
+            format!("store = \"{url}\"\nstore = \"{url}\""),
+            format!("stores = \"{url}\""),
+            format!("store = \"ledger.db\"\nlimits = \"{url}\""),
+        ];
+        for store in stores {
+            let text = DEFAULT_TOML.replace("store = \"ledger.db\"", &store);
+            let error = Settings::read(&text).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
+            assert!(error.to_string().contains("line"), "{error}");
+        }
     }
 
     #[test]

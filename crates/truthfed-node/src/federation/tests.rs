@@ -183,18 +183,20 @@ fn an_addition_that_was_cut_short_is_finished_with_the_same_certificate() {
 }
 
 #[test]
-fn a_renewed_server_has_the_same_key_under_other_names() {
+fn a_renewed_server_has_the_same_key_under_other_names_and_the_operator_is_renewed_too() {
     let (_outer, folder) = made(0);
     let before = open(&folder).unwrap();
     let path = folder.join("federation.toml");
     let text = fs::read_to_string(&path).unwrap().replace("\"localhost\", ", "\"a.example.org\", ");
     fs::write(&path, text).unwrap();
-    let renewed = renew_server(&folder).unwrap();
+    let renewed = renew(&folder).unwrap();
     let after = open(&folder).unwrap();
     assert_eq!(after.server.certificate(), &renewed);
     assert_ne!(renewed.digest(), before.server.certificate().digest());
     assert!(renewed.der().windows(13).any(|part| part == b"a.example.org"));
     assert_eq!(renewed.key(), before.server.signer().public());
+    assert_ne!(after.operator(), before.operator());
+    assert_eq!(after.operator(), after.operator_identity().unwrap().certificate().digest());
 }
 
 fn check_open_refused(path: &str, change: impl FnOnce(&str) -> Option<String>, expected: &str) {
@@ -233,6 +235,11 @@ fn damaged_files_are_named_with_what_is_wrong() {
     check_open_refused("members/m1/terms.json", cut, "EOF");
     check_open_refused("members/m1/authority.pem", gone, "is missing");
     check_open_refused("members/m1/member.pem", gone, "is missing");
+    // The key is at fault, not the certificate beside it.
+    for key in ["members/m1/member.key", "server/server.key"] {
+        check_open_refused(key, |_| Some(String::new()), "not a private Ed25519 key");
+        check_open_refused(key, cut, "not a private Ed25519 key");
+    }
 }
 
 #[test]
@@ -255,4 +262,20 @@ fn files_of_two_federations_do_not_mix() {
         fs::copy(one.join("members/m1").join(file), three.join("members/m1").join(file)).unwrap();
     }
     assert!(matches!(open_bundle(&three.join("members/m1")), Err(OpenError::Foreign(_))));
+}
+
+#[test]
+fn a_bundle_with_the_files_of_another_member_was_opened() {
+    let (_outer, folder) = made(2);
+    let [m1, m2] = ["m1", "m2"].map(|name| folder.join("members").join(name));
+    let take = |file: &str| fs::copy(m2.join(file), m1.join(file)).unwrap();
+    take("member.key");
+    let error = open_bundle(&m1).unwrap_err().to_string();
+    assert!(error.contains("member.key: the private key belongs to another certificate"), "{error}");
+    take("member.pem");
+    let error = open_bundle(&m1).unwrap_err().to_string();
+    assert!(error.contains("member.pem: is the certificate of m2, not of m1"), "{error}");
+    fs::copy(folder.join("roster/m2.pem"), folder.join("roster/m1.pem")).unwrap();
+    let error = open(&folder).unwrap_err().to_string();
+    assert!(error.contains("m1.pem: is the certificate of m2, not of m1"), "{error}");
 }

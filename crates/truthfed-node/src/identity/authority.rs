@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyUsagePurpose, SerialNumber,
 };
-use rustls::RootCertStore;
 use truthfed::auction::ClientId;
 
 use super::{Certificate, Identity, IdentityError, NameError, check_name};
@@ -79,7 +78,7 @@ impl Authority {
     /// Reads an authority in PEM form. Fails when it is not one that [`Authority::create`] made.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, IdentityError> {
         let identity = Identity::from_pem(certificate, key)?;
-        let name = subject(identity.certificate()).ok_or(IdentityError::Foreign)?;
+        let name = identity.certificate().name().ok_or(IdentityError::Foreign)?;
         Ok(Authority { name, identity })
     }
 
@@ -123,7 +122,12 @@ impl Authority {
     }
 
     pub fn issue_operator(&self, validity: Validity) -> Identity {
-        self.issue(Signer::random(), parameters(OPERATOR), validity, ExtendedKeyUsagePurpose::ClientAuth)
+        self.renew_operator(Signer::random(), validity)
+    }
+
+    /// Another certificate for an operator that keeps its key.
+    pub fn renew_operator(&self, key: Signer, validity: Validity) -> Identity {
+        self.issue(key, parameters(OPERATOR), validity, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
     fn issue(
@@ -169,19 +173,6 @@ fn serial_number() -> SerialNumber {
 fn identity(issued: &rcgen::Certificate, signer: Signer) -> Identity {
     let certificate = Certificate::from_pem(&issued.pem()).expect("what was just issued is a certificate");
     Identity::new(certificate, signer).expect("it was issued for this key")
-}
-
-/// The common name of an authority, if its certificate says nothing else of it.
-fn subject(certificate: &Certificate) -> Option<String> {
-    let mut store = RootCertStore::empty();
-    store.add(certificate.der().clone()).ok()?;
-    let subject = store.roots.first()?.subject.to_vec();
-    // One set of one pair: the identifier 2.5.4.3, then text whose length fits a byte.
-    let [0x31, _, 0x30, _, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0c, length, name @ ..] = subject.as_slice() else {
-        return None;
-    };
-    let name = std::str::from_utf8(name).ok().filter(|name| name.len() == usize::from(*length))?;
-    check_name(name).ok().map(String::from)
 }
 
 #[cfg(test)]

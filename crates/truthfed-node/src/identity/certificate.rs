@@ -1,5 +1,7 @@
 //! A certificate, and a certificate with its private key.
 
+use std::time::{Duration, SystemTime};
+
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey, KeypairBytes};
 use rustls::RootCertStore;
@@ -7,8 +9,10 @@ use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
+use super::check_name;
 use crate::digest::{Digest, Hex, PublicKey};
 use crate::signature::{KeyError, Signer};
 
@@ -21,6 +25,7 @@ pub struct Certificate {
     pem: String,
     der: CertificateDer<'static>,
     key: PublicKey,
+    expires: SystemTime,
 }
 
 impl Certificate {
@@ -30,7 +35,8 @@ impl Certificate {
         let only = sections.and_then(|sections| <[CertificateDer<'static>; 1]>::try_from(sections).ok());
         let [der] = only.ok_or(IdentityError::Pem)?;
         let key = public_key(&der).ok_or(IdentityError::Content)?;
-        Ok(Certificate { pem: pem.to_owned(), der, key })
+        let expires = expires(&der).ok_or(IdentityError::Content)?;
+        Ok(Certificate { pem: pem.to_owned(), der, key, expires })
     }
 
     pub fn pem(&self) -> &str {
@@ -49,6 +55,29 @@ impl Certificate {
     /// The key that its holder signs with.
     pub fn key(&self) -> PublicKey {
         self.key
+    }
+
+    /// The last second in which it is valid.
+    pub fn expires(&self) -> SystemTime {
+        self.expires
+    }
+
+    /// The day on which it expires, such as `2028-11-17`, in UTC.
+    pub fn last_day(&self) -> String {
+        OffsetDateTime::from(self.expires).date().to_string()
+    }
+
+    /// The name of its holder, if its subject is a common name and nothing else, and one that [`check_name`] takes.
+    pub(crate) fn name(&self) -> Option<String> {
+        let mut store = RootCertStore::empty();
+        store.add(self.der.clone()).ok()?;
+        let subject = store.roots.first()?.subject.to_vec();
+        // One set of one pair: the identifier 2.5.4.3, then text whose length fits a byte.
+        let [0x31, _, 0x30, _, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0c, length, name @ ..] = subject.as_slice() else {
+            return None;
+        };
+        let name = std::str::from_utf8(name).ok().filter(|name| name.len() == usize::from(*length))?;
+        check_name(name).ok().map(String::from)
     }
 
     /// Whether an authority certainly did not issue it for this use. Of a certificate whose time is over, or has not come,
@@ -84,6 +113,19 @@ fn is_about_time(error: &rustls::Error) -> bool {
     use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
     let rustls::Error::InvalidCertificate(reason) = error else { return false };
     matches!(reason, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })
+}
+
+/// What a check at the end of all time says: no certificate lasts as long, and the refusal has its end.
+fn expires(der: &CertificateDer<'static>) -> Option<SystemTime> {
+    use rustls::CertificateError::ExpiredContext;
+    let (leaf, end) = (ParsedCertificate::try_from(der).ok()?, UnixTime::since_unix_epoch(Duration::MAX));
+    let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms.all;
+    match verify_server_cert_signed_by_trust_anchor(&leaf, &RootCertStore::empty(), &[], end, algorithms) {
+        Err(rustls::Error::InvalidCertificate(ExpiredContext { not_after, .. })) => {
+            Some(SystemTime::UNIX_EPOCH + Duration::from_secs(not_after.as_secs()))
+        }
+        _ => None,
+    }
 }
 
 fn public_key(der: &CertificateDer<'static>) -> Option<PublicKey> {

@@ -10,11 +10,13 @@
 
 mod authority;
 mod certificate;
+mod expiry;
 mod files;
 mod name;
 
 pub use authority::{Authority, IssueError, Validity};
 pub(crate) use certificate::Purpose;
 pub use certificate::{Certificate, Identity, IdentityError};
+pub use expiry::watch_expiry;
 pub use files::{PrivateFileError, create_private_folder, read_private, write_private, write_public};
 pub use name::{NameError, check_name};

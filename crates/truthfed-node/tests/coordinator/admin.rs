@@ -2,7 +2,7 @@
 
 use truthfed_node::coordinator::{self, ServerError};
 
-use super::support::{World, log, plain, whole_round};
+use super::support::{World, logged, plain, plain_at, whole_round};
 
 #[tokio::test]
 async fn health_metrics_and_the_document_are_shown_on_this_machine() {
@@ -63,12 +63,8 @@ async fn one_line_is_logged_for_every_request() {
     party.client.get("/v1/terms").await;
     party.client.get("/v1/operator/status").await;
     running.stop().await.unwrap();
-    let logged = String::from_utf8(log().lock().unwrap().clone()).unwrap();
-    let lines: Vec<serde_json::Value> = logged
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|line: &serde_json::Value| line["member"] == "m-logged" && line["message"] == "request")
-        .collect();
+    let mut lines = logged();
+    lines.retain(|line| line["member"] == "m-logged" && line["message"] == "request");
     let told: Vec<_> =
         lines.iter().map(|line| (line["route"].as_str(), line["status"].as_u64(), line["code"].as_str())).collect();
     assert_eq!(
@@ -79,4 +75,35 @@ async fn one_line_is_logged_for_every_request() {
         ]
     );
     assert!(lines.iter().all(|line| line["ms"].is_number()));
+}
+
+#[tokio::test]
+async fn a_page_in_a_browser_could_read_the_plain_listener_under_a_name_of_its_own() {
+    let (_world, running, []) = World::running([]).await;
+    let admin = running.addresses().admin;
+    for host in ["attacker.example", "attacker.example:80", "127.0.0.1.attacker.example", "10.0.0.1"] {
+        for path in ["/healthz", "/metrics", "/openapi.json", "/nothing"] {
+            let (status, body) = plain_at(admin, host, path).await;
+            assert!(status == 400 && body.contains("header Host"), "{host}{path}: {status} {body}");
+        }
+    }
+    for host in ["localhost", "127.0.0.1", "[::1]", &admin.to_string(), &format!("localhost:{}", admin.port())] {
+        assert_eq!(plain_at(admin, host, "/healthz").await.0, 200, "{host}");
+    }
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_json_log_wrote_the_numbers_of_rounds_as_text() {
+    let (_world, running, [m1, m2]) = World::running(["m1-numbers", "m2-numbers"]).await;
+    whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await;
+    running.stop().await.unwrap();
+    let lines = logged();
+    assert!(lines.iter().any(|line| line["message"] == "round opened" && line["asked_by"] == "m1-numbers"));
+    for line in lines {
+        let fields = line.as_object().unwrap().iter().filter(|(name, _)| *name != "timestamp");
+        let mut texts = fields.filter_map(|(name, value)| Some((name, value.as_str()?)));
+        let number = texts.find(|(_, text)| text.parse::<f64>().is_ok());
+        assert_eq!(number, None, "{line}");
+    }
 }

@@ -82,6 +82,13 @@ fn without(what: &'static str, pointer: &'static str, field: &'static str) -> Ro
     row(what, move |bench| bench.changed(remove), Code::MissingField)
 }
 
+/// Writes the context as the list of its values, in the order of its fields.
+fn listed(content: &mut Value) {
+    let context = content["context"].take();
+    let values = ["federation", "round", "nonce", "terms", "member"].map(|field| context[field].clone());
+    content["context"] = json!(values);
+}
+
 /// What can be wrong with the form of any message.
 fn forms() -> Vec<Row> {
     let cut = |from_end: usize| {
@@ -134,6 +141,7 @@ fn forms() -> Vec<Row> {
             |bench| bench.changed(|c| c["context"]["x"] = json!(1)),
             Code::UnknownField,
         ),
+        row("a context that is a list", |bench| bench.changed(listed), Code::WrongType),
         without("no schema", "", "schema"),
         without("no context", "", "context"),
         without("no nonce", "/context", "nonce"),

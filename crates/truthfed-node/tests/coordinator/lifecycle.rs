@@ -1,15 +1,18 @@
 //! Starting, standing by, taking over, waiting and stopping.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use truthfed_node::coordinator::{self, Config, ServerError};
 use truthfed_node::engine::EngineError;
 use truthfed_node::error::Code;
 use truthfed_node::federation::{self, InitOptions};
+use truthfed_node::identity::{Identity, Validity};
 use truthfed_node::store::{Sqlite, Store, StoreError};
 use truthfed_node::wire::{Phase, ReceiptReply, View};
 
-use super::support::{PATIENCE, World, plain, some_data, until_in_flight};
+use super::support::{PATIENCE, World, logged, plain, some_data, until_in_flight};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[tokio::test]
 async fn a_view_waits_for_a_change_and_comes_with_it() {
@@ -139,4 +142,47 @@ async fn a_coordinator_is_started_from_the_folder_of_a_federation() {
     assert_eq!(plain(running.addresses().admin, "/healthz").await.0, 200);
     running.stop().await.unwrap();
     assert!(path.join(coordinator::CHECKPOINT).exists());
+}
+
+/// A certificate for the coordinator, valid until then.
+fn certified(world: &World, until: SystemTime) -> Identity {
+    let validity = Validity { from: SystemTime::UNIX_EPOCH, until };
+    world.identities.authority.issue_server(&["127.0.0.1".to_owned()], validity).unwrap()
+}
+
+#[tokio::test]
+async fn a_coordinator_whose_certificate_had_expired_started_without_a_word() {
+    let world = World::new(&["m1"], |_| {});
+    let mut config = world.config();
+    config.plan.server = certified(&world, SystemTime::UNIX_EPOCH + 365 * DAY);
+    let refused = coordinator::start(config).await.unwrap_err().to_string();
+    assert!(refused.contains("expired on 1971-01-01") && refused.contains("truthfed renew"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_certificate_that_expires_within_thirty_days_is_told_at_the_start() {
+    let mut told = Vec::new();
+    for (days, is_told) in [(29, true), (31, false)] {
+        let world = World::new(&["m1"], |_| {});
+        let mut config = world.config();
+        config.plan.server = certified(&world, SystemTime::now() + days * DAY);
+        let digest = config.plan.server.certificate().digest().to_string();
+        coordinator::start(config).await.unwrap().stop().await.unwrap();
+        told.push((logged().iter().any(|line| line["certificate"] == digest && line["level"] == "WARN"), is_told));
+    }
+    assert!(told.iter().all(|(told, expected)| told == expected), "{told:?}");
+}
+
+#[tokio::test]
+async fn the_log_of_the_start_counted_revoked_members() {
+    let names: Vec<String> = (1..=11).map(|number| format!("m{number}")).collect();
+    let world = World::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), |_| {});
+    let running = world.start().await;
+    world.operator(running.addresses()).delete("/v1/operator/members/m7").await;
+    running.stop().await.unwrap();
+    world.start().await.stop().await.unwrap();
+    let entries = world.head().0;
+    let lines = logged();
+    let active = lines.iter().find(|line| line["message"] == "active" && line["entries"] == entries).unwrap();
+    assert_eq!(active["members"], 10);
 }

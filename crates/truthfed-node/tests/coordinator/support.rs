@@ -325,10 +325,15 @@ pub(crate) fn other() -> Digest {
 
 /// What a plain listener of this machine answers.
 pub(crate) async fn plain(address: SocketAddr, path: &str) -> (u16, String) {
+    plain_at(address, &address.to_string(), path).await
+}
+
+/// The same, asked for under a host's name.
+pub(crate) async fn plain_at(address: SocketAddr, host: &str, path: &str) -> (u16, String) {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
-    let request = Request::get(path).header("host", "admin").body(Full::<Bytes>::default()).unwrap();
+    let request = Request::get(path).header("host", host).body(Full::<Bytes>::default()).unwrap();
     let response = sender.send_request(request).await.unwrap();
     let status = response.status().as_u16();
     let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -354,6 +359,13 @@ pub(crate) fn log() -> Arc<Mutex<Vec<u8>>> {
         log
     });
     log.clone()
+}
+
+/// The lines of the log, each an object.
+pub(crate) fn logged() -> Vec<serde_json::Value> {
+    let log = log();
+    let text = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 mod rounds;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+use self::rounds::CHUNK;
 pub use self::rounds::{
     AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, read_rounds,
 };
@@ -18,7 +20,9 @@ use crate::digest::{Digest, PublicKey};
 use crate::engine::Handle;
 use crate::error::{Code, Refusal};
 use crate::identity::check_name;
+use crate::journal::Entry;
 use crate::schema;
+use crate::store::{Store, StoreError};
 
 /// How long a revoked member's connections stay open, so that it can read why its requests are refused.
 const LINGER: Duration = Duration::from_secs(1);
@@ -115,6 +119,28 @@ pub struct StatusReply {
     pub uptime_ms: u64,
     /// Whether the last commit worked.
     pub is_healthy: bool,
+}
+
+/// All members of a store, by name, read without its coordinator. Fails when the store does not answer, or an entry cannot
+/// be read.
+pub fn read_members(store: &mut dyn Store) -> Result<Vec<MemberLine>, StoreError> {
+    let (mut members, mut last) = (BTreeMap::new(), 0);
+    loop {
+        let rows = store.rows(last, CHUNK)?;
+        let Some(end) = rows.last() else { return Ok(members.into_values().collect()) };
+        last = end.number;
+        for row in &rows {
+            match row.entry()? {
+                Entry::Enrolled { member, key, certificate } => {
+                    members.insert(member.clone(), MemberLine { member, key, certificate, is_revoked: false });
+                }
+                Entry::Revoked { member } => {
+                    members.entry(member).and_modify(|line| line.is_revoked = true);
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 fn members(engine: &Handle) -> MembersReply {

@@ -15,7 +15,7 @@ use crate::store::{Store, StoreError};
 use crate::wire::{Envelope, OfferContent};
 
 /// Rows read at once; the engine serves other requests between two chunks.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 /// Rows read for one request, unless a single round has more.
 const MAX_ROWS: usize = 8192;
 /// Rounds in one reply.
