@@ -5,7 +5,7 @@
 //! fails, nothing of it happened: the core takes up the state of the store again. It knows no threads and no waiting, so
 //! that a simulation drives the same core by hand.
 //!
-//! [`start`] runs a core where requests queue up, and takes what is there at once. What needs no writing is read from
+//! [`start`] runs a core where requests queue up, and takes what is there at once; beside it, a [`keeper`] renews the lease. What needs no writing is read from
 //! [`Published`], which is renewed after every commit.
 //!
 //! Not here: HTTP, TLS and limits ([`crate::net`], [`crate::coordinator`]).
@@ -15,7 +15,9 @@ mod command;
 mod core;
 mod draft;
 mod drive;
+mod health;
 mod intake;
+mod keeper;
 mod narration;
 mod published;
 mod receipts;
@@ -38,8 +40,11 @@ pub use self::recovery::{Witness, read_checkpoint};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::JournalError;
 use crate::signature::Signer;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 use crate::terms::Agreement;
+
+/// Opens the store of a federation, once for every connection.
+pub type OpenStore = Arc<dyn Fn() -> Result<Box<dyn Store>, StoreError> + Send + Sync>;
 
 pub struct Setup {
     pub federation: Digest,

@@ -40,8 +40,13 @@ fn store(folder: &Path) -> Box<dyn Store> {
     Box::new(file(folder))
 }
 
+fn opener(folder: &Path) -> OpenStore {
+    let folder = folder.to_owned();
+    Arc::new(move || Ok(store(&folder)))
+}
+
 fn begin(folder: &Path) -> Running {
-    start(setup(folder), store(folder)).unwrap()
+    start(setup(folder), &opener(folder)).unwrap()
 }
 
 /// A new federation whose engine runs.
@@ -212,7 +217,7 @@ enum Mood {
 }
 
 /// A store with a mood for each commit; the last is for the first one.
-fn moody(folder: &Path, mut moods: Vec<Mood>) -> Box<dyn Store> {
+fn moody(folder: &Path, mut moods: Vec<Mood>) -> Forwarding<Sqlite> {
     let in_doubt = || StoreError::InDoubt("a test".to_owned());
     let hook = move |step: testing::Step<'_>| {
         let mood = match step {
@@ -227,7 +232,7 @@ fn moody(folder: &Path, mut moods: Vec<Mood>) -> Box<dyn Store> {
             Some(Mood::InDoubt) => Fate::Lose(in_doubt()),
         }
     };
-    Box::new(Forwarding::with(file(folder), hook))
+    Forwarding::with(file(folder), hook)
 }
 
 #[tokio::test]
@@ -237,7 +242,9 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
         let folder = testing::folder();
         // Moods are taken from the end: the first commit, of the beginning, is fine.
         let moods = [mood, Mood::Fine].repeat(20);
-        let running = start(setup(folder.path()), moody(folder.path(), moods)).unwrap();
+        let store = moody(folder.path(), moods);
+        let open: OpenStore = Arc::new(move || Ok(Box::new(store.clone())));
+        let running = start(setup(folder.path()), &open).unwrap();
         for step in two_rounds() {
             let mut reply = take(&running.handle(), step).await;
             if reply.as_ref().is_err_and(|refusal| refusal.code == Code::StorageFull) {
@@ -256,7 +263,7 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
     let clock = Clock::simulated();
     let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
     let moods = vec![Mood::Full, Mood::Fine];
-    let mut core = Core::start(setup, moody(folder.path(), moods)).unwrap();
+    let mut core = Core::start(setup, Box::new(moody(folder.path(), moods))).unwrap();
     clock.set(truthfed::protocol::Time(20_000));
     core.renew().unwrap();
     let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
@@ -271,13 +278,13 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     // A store from before: nothing in it yet.
     let older = testing::folder();
     std::fs::copy(folder.path().join("checkpoint.json"), older.path().join("checkpoint.json")).unwrap();
-    let error = start(setup(older.path()), store(older.path())).err().unwrap();
+    let error = start(setup(older.path()), &opener(older.path())).err().unwrap();
     assert!(matches!(error, EngineError::CheckpointAhead { head: 0, .. }), "{error}");
     // Other terms than the federation began with.
     let mut other = setup(folder.path());
     let document = RawTerms { reserve: Amount::from_units(99), ..testing::terms(1) };
     other.agreement = Agreement::try_from(document).unwrap();
-    let error = start(other, store(folder.path())).err().unwrap();
+    let error = start(other, &opener(folder.path())).err().unwrap();
     assert!(error.to_string().contains("terms in federation.toml"), "{error}");
     // It holds nobody up: the right one starts at once.
     begin(folder.path()).stop().await.unwrap();
