@@ -1,5 +1,6 @@
 //! Runs a core: requests queue up, and the core takes all that wait in one transaction.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use truthfed::auction::ClientId;
 
+use super::checks::Checks;
 use super::command::{Command, Kind};
 use super::core::{Answer, Core};
 use super::health::Health;
@@ -44,6 +46,8 @@ pub struct Handle {
     /// [`Published::news`], of its own: a thousand members wait for it, and need not wake up for every commit.
     news: watch::Receiver<u64>,
     health: Arc<Health>,
+    /// None where time is not real: a thread beside it would take none.
+    checks: Option<Arc<Checks>>,
     epoch: u64,
 }
 
@@ -74,7 +78,9 @@ pub fn start(setup: Setup, open: &OpenStore) -> Result<Running, EngineError> {
     let (tell, news) = watch::channel(first.news());
     let (publish, published) = watch::channel(Arc::new(first));
     let (stop, stopped) = watch::channel(false);
-    let handle = Handle { jobs, published, news, health: core.health().clone(), epoch: core.epoch() };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let checks = (place == Place::Thread).then(|| Arc::new(Checks::new(cores)));
+    let handle = Handle { jobs, published, news, health: core.health().clone(), checks, epoch: core.epoch() };
     let engine = Engine { core, keeper, queue, publish, tell, stopped };
     let work = match place {
         Place::Thread => {
@@ -133,9 +139,21 @@ impl Handle {
             // Whatever is there when the time is over is the view.
             let _ = tokio::time::timeout(Duration::from_millis(seen.wait_ms), self.news_after(seen)).await;
         }
-        match Command::of(&self.published(), member, call)? {
+        match self.check(member, call).await? {
             Command(Kind::Known(answer)) => Ok(answer),
             command => self.submit(command).await,
+        }
+    }
+
+    async fn check(&self, member: &ClientId, call: Call) -> Result<Command, Refusal> {
+        let published = self.published();
+        match &self.checks {
+            Some(checks) if matches!(call, Call::Offer(..)) => {
+                published.check_member(member)?;
+                let name = member.clone();
+                checks.run(member, move || Command::of(&published, &name, call)).await
+            }
+            _ => Command::of(&published, member, call),
         }
     }
 

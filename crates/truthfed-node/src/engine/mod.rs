@@ -10,6 +10,7 @@
 //!
 //! Not here: HTTP, TLS and limits ([`crate::net`], [`crate::coordinator`]).
 
+mod checks;
 mod clock;
 mod command;
 mod core;

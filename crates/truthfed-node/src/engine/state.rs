@@ -11,11 +11,11 @@ use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
     Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside, Surprise, Time,
 };
-use truthfed::statistics::Gram;
+use truthfed::statistics::{Gram, Statistics};
 
 use super::command::{Command, Kind};
 use super::draft::Draft;
-use super::intake::Checked;
+use super::intake::{Checked, Offered};
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
 use super::receipts;
 use super::recovery::StandingBody;
@@ -26,8 +26,8 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest, sign_offers};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, OfferContent, Phase, RECEIPT_SCHEMA,
-    ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
+    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, Phase, RECEIPT_SCHEMA, ReceiptContent,
+    ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
 };
 
 pub(super) struct State {
@@ -108,9 +108,7 @@ impl State {
         });
         Published {
             federation: self.setup.federation,
-            terms: self.terms,
-            terms_text: self.setup.agreement.text().to_owned(),
-            dimension: self.setup.agreement.dimension(),
+            agreement: self.setup.agreement.clone(),
             entries: self.version(),
             news: self.draft.news(),
             closed: self.machine.closed(),
@@ -177,18 +175,29 @@ impl State {
         Ok(json(&AskReply { round }))
     }
 
-    fn offer(&mut self, offer: Checked<OfferContent>, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn offer(&mut self, offer: Checked<Offered>, store: &mut dyn Store) -> Result<String, Refusal> {
         let Checked { member, round, content, digest, envelope } = offer;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
-        let commitment = content.commitment;
-        self.request(&member, content.into_request(round))?;
+        let Offered { commitment, offer } = content;
+        let offer = offer.ok_or_else(|| self.not_open(round))?;
+        self.handle_input(Input::Offer(round, Box::new(offer)))?;
         self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope });
         self.counts.offers += 1;
         self.open_mut().offers.insert(member, Taken { digest, commitment });
         Ok(self.acknowledge(key, digest, ReceiptKind::OfferTaken))
+    }
+
+    /// Why an offer is not taken whose round was not open when it came: neither its nonce nor its matrix was looked at.
+    fn not_open(&self, got: RoundId) -> Refusal {
+        match self.machine.open().map(OpenRound::round) {
+            Some(open) if open == got => {
+                Refusal::new(Code::StaleRound, format!("round {got} opened after the offer was sent: look again"))
+            }
+            open => Rejection::StaleRound { got, last: open.unwrap_or_else(|| self.machine.closed()) }.into(),
+        }
     }
 
     fn decline(&mut self, member: &ClientId, round: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
@@ -223,10 +232,11 @@ impl State {
             }
             _ => {}
         }
-        let is_surprising =
-            offered.is_some_and(|(offer, samples)| self.is_surprising((&offer.gram, samples), &content.moment));
+        // What the delivery is compared with is taken now, for it may end the round; it is compared once it is found valid.
+        let before = (self.machine.settled().clone(), content.moment.clone());
+        let offered = offered.map(|(offer, samples)| (offer.gram.clone(), samples));
         self.request(&member, Request::Deliver(round, content.moment))?;
-        if is_surprising {
+        if offered.is_some_and(|(gram, samples)| self.is_surprising(&before, (&gram, samples))) {
             tracing::warn!(%round, %member, "a delivery fits what is settled badly: it is taken, have a look");
         }
         self.draft.record(&Entry::Delivered { round, member, delivery: envelope });
@@ -234,14 +244,11 @@ impl State {
         Ok(self.acknowledge(key, digest, ReceiptKind::DeliveryTaken))
     }
 
-    /// Whether a moment of the right size fits what is settled badly: told in the log, not punished.
-    fn is_surprising(&self, offered: (&Gram, u64), moment: &[f64]) -> bool {
-        let agreement = &self.setup.agreement;
-        if moment.len() != agreement.dimension() {
-            return false;
-        }
-        let (lambda, sigma) = (agreement.bandit().lambda(), agreement.bandit().sigma());
-        Surprise::of(self.machine.settled(), lambda, sigma, offered, moment).is_some_and(|found| found.is_flagged())
+    /// Whether a moment fits what was settled before it badly: told in the log, not punished.
+    fn is_surprising(&self, (settled, moment): &(Statistics, Vec<f64>), offered: (&Gram, u64)) -> bool {
+        let bandit = self.setup.agreement.bandit();
+        let surprise = Surprise::of(settled, bandit.lambda(), bandit.sigma(), offered, moment);
+        surprise.is_some_and(|found| found.is_flagged())
     }
 
     fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {

@@ -11,7 +11,7 @@ use crate::journal::Row;
 use crate::store::{Sqlite, Store};
 use crate::terms::RawTerms;
 use crate::testing::{self, Data, Fate, Forwarding};
-use crate::wire::{Call, Context, Envelope, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest};
+use crate::wire::{Call, Context, Envelope, OfferContent, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest};
 
 const NAMES: [&str; 3] = ["ann", "bob", "cyd"];
 
@@ -268,6 +268,44 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
     core.renew().unwrap();
     let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
     assert!(core.work(vec![ask], &mut |_| false).unwrap()[0].is_ok());
+}
+
+/// A core over a new store, and what it publishes once a member has asked for a round, if it has.
+fn core(has_asked: bool) -> (tempfile::TempDir, Core) {
+    let folder = testing::folder();
+    let mut core = Core::start(setup(folder.path()), store(folder.path())).unwrap();
+    if has_asked {
+        let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
+        core.work(vec![ask], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    }
+    (folder, core)
+}
+
+#[test]
+fn an_offer_whose_matrix_is_refused_does_not_reach_the_engine() {
+    let (_folder, core) = core(true);
+    let (name, ..) = member(0);
+    let open = core.published().view(&name).open.unwrap();
+    let context = federation().context(&name, open.round, open.nonce);
+    let content = OfferContent { samples: 1, ..data(0).offer(context, Amount::from_units(3)) };
+    let offer = Call::Offer(open.round, federation().sign_offer(&content));
+    let refused = Command::of(&core.published(), &name, offer).err().unwrap();
+    assert_eq!(refused.code, Code::TraceTooLarge, "{refused:?}");
+}
+
+#[test]
+fn an_offer_that_comes_before_its_round_is_not_taken_with_the_nonce_of_another() {
+    let (_folder, mut core) = core(false);
+    let (name, ..) = member(0);
+    let context = federation().context(&name, RoundId(1), crate::digest::Hex([7; 16]));
+    let offer = federation().sign_offer(&data(0).offer(context, Amount::from_units(3)));
+    let published = core.published();
+    // Both are looked at before either is worked on.
+    let commands =
+        [Call::Ask, Call::Offer(RoundId(1), offer)].map(|call| Command::of(&published, &name, call).unwrap());
+    let answers = core.work(commands.into(), &mut |_| false).unwrap();
+    assert!(answers[0].is_ok());
+    assert_eq!(answers[1].as_ref().unwrap_err().code, Code::StaleRound);
 }
 
 #[tokio::test]
