@@ -126,7 +126,7 @@ async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result
             handle.enrol(check_name(&request.member)?, request.key, request.certificate).await
         }
         Order::Revoke(member) => handle.revoke(member).await,
-        _ => Ok(String::new()),
+        _ => Ok(String::new().into()),
     };
     let line = |(member, info): (&ClientId, &engine::MemberInfo)| MemberLine {
         member: member.clone(),

@@ -8,12 +8,13 @@ use truthfed::protocol::Time;
 use super::command::Command;
 use super::health::Health;
 use super::published::Published;
+use super::reply::Reply;
 use super::state::State;
 use super::{EngineError, Setup};
 use crate::error::Refusal;
 use crate::store::{Lease, Store, StoreError};
 
-pub type Answer = Result<String, Refusal>;
+pub type Answer = Result<Reply, Refusal>;
 
 /// A federation's state and its store, held by lease.
 pub struct Core {

@@ -140,7 +140,7 @@ impl Handle {
             let _ = tokio::time::timeout(Duration::from_millis(seen.wait_ms), self.news_after(seen)).await;
         }
         match self.check(member, call).await? {
-            Command(Kind::Known(answer)) => Ok(answer),
+            Command(Kind::Known(answer)) => Ok(answer.into()),
             command => self.submit(command).await,
         }
     }

@@ -24,6 +24,7 @@ mod published;
 mod receipts;
 mod recovery;
 mod refusals;
+mod reply;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use self::core::{Answer, Core};
 pub use self::drive::{Handle, Running, start};
 pub use self::published::{Counts, MemberInfo, Published};
 pub use self::recovery::{Witness, read_checkpoint};
+pub use self::reply::Reply;
 use crate::digest::{Digest, PublicKey};
 use crate::journal::JournalError;
 use crate::signature::Signer;

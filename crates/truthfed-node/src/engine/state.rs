@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
@@ -14,11 +15,13 @@ use truthfed::protocol::{
 use truthfed::statistics::{Gram, Statistics};
 
 use super::command::{Command, Kind};
+use super::core::Answer;
 use super::draft::Draft;
 use super::intake::{Checked, Offered};
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
 use super::receipts;
 use super::recovery::StandingBody;
+use super::reply::Reply;
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
@@ -42,6 +45,8 @@ pub(super) struct State {
     pub(super) counts: Counts,
     /// To be written beside the store once the draft is committed.
     pub(super) checkpoint: Option<Checkpoint>,
+    /// What was settled when a round ended, as all its members are told: at 512 dimensions it is over a megabyte.
+    pub(super) settled: Option<(RoundId, Bytes)>,
 }
 
 /// What the machine does not know of the open round: nothing of it is in [`OpenRound`].
@@ -124,8 +129,9 @@ impl State {
         self.drain();
     }
 
-    pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Result<String, Refusal> {
-        match kind {
+    pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Answer {
+        let text = match kind {
+            Kind::Call(member, Call::Sync(request)) => return self.sync(&member, request.have, store),
             Kind::Offer(offer) => self.offer(*offer, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
             Kind::Call(member, call) => self.call(member, &call, store),
@@ -136,18 +142,19 @@ impl State {
                 read(store);
                 Ok(String::new())
             }
-        }
+        };
+        text.map(Reply::from)
     }
 
     fn call(&mut self, member: ClientId, call: &Call, store: &mut dyn Store) -> Result<String, Refusal> {
         match call {
             Call::Ask => self.ask(member),
             Call::Decline(round) => self.decline(&member, *round, store),
-            Call::Sync(request) => self.sync(&member, request.have, store),
             Call::Statement => self.statement(&member, store),
             Call::Offer(..) | Call::Deliver(..) => {
                 unreachable!("signed messages are checked, and of a kind of their own")
             }
+            Call::Sync(_) => unreachable!("its reply is of a kind of its own"),
             Call::Terms | Call::View(_) => unreachable!("what is published is known before it comes here"),
         }
     }
@@ -251,11 +258,26 @@ impl State {
         surprise.is_some_and(|found| found.is_flagged())
     }
 
-    fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Answer {
         self.members.check(member)?;
-        let snapshot = self.machine.snapshot(member);
         let receipts = self.receipts_of(member, RequestKind::Settlement, have, store)?;
-        Ok(json(&SyncReply { snapshot: (snapshot.closed > have).then_some(snapshot), receipts }))
+        let closed = self.machine.closed();
+        if closed <= have {
+            return Ok(json(&SyncReply { snapshot: None, receipts }).into());
+        }
+        // The fields of a `SyncReply`, around what all members are told: a test compares them.
+        let settled = self.machine.conduct(member).and_then(|conduct| conduct.settled);
+        let (settled, receipts) = (json(&settled), json(&receipts));
+        let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},"statistics":"#);
+        Ok(Reply::around(self.settled(closed), before, format!(r#"}},"receipts":{receipts}}}"#)))
+    }
+
+    /// What is settled after the last round that ended, written once for all.
+    fn settled(&mut self, closed: RoundId) -> Bytes {
+        match &self.settled {
+            Some((round, text)) if *round == closed => text.clone(),
+            _ => self.settled.insert((closed, json(self.machine.settled()).into())).1.clone(),
+        }
     }
 
     fn statement(&mut self, member: &ClientId, store: &mut dyn Store) -> Result<String, Refusal> {

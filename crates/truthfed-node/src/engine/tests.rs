@@ -6,7 +6,7 @@ use truthfed::Amount;
 use truthfed::protocol::RoundId;
 
 use super::*;
-use crate::error::{Code, Refusal};
+use crate::error::Code;
 use crate::journal::Row;
 use crate::store::{Sqlite, Store};
 use crate::terms::RawTerms;
@@ -108,7 +108,7 @@ fn two_rounds() -> Vec<Step> {
     [ROUND.as_slice(), &NEXT].concat()
 }
 
-async fn take(handle: &Handle, step: Step) -> Result<String, Refusal> {
+async fn take(handle: &Handle, step: Step) -> Answer {
     match step {
         Step::Ask => handle.call(&member(0).0, Call::Ask).await,
         Step::Offer(number) => {
@@ -145,7 +145,7 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     assert_eq!((view.closed, view.open.is_none()), (RoundId(1), true));
     let sync = async |number: usize| {
         let reply = handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
-        serde_json::from_str::<SyncReply>(&reply).unwrap()
+        serde_json::from_str::<SyncReply>(&String::from(reply)).unwrap()
     };
     let reply = sync(0).await;
     let snapshot = reply.snapshot.unwrap();
@@ -156,6 +156,29 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     // Who lost is owed nothing, and has nothing settled.
     let reply = sync(2).await;
     assert!(reply.receipts.is_empty() && reply.snapshot.unwrap().settled.is_none());
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn members_that_sync_share_one_copy_of_what_is_settled() {
+    let (_folder, running, handle) = new();
+    take_all(&handle, &ROUND).await;
+    let sync = async |number: usize, have| {
+        handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(have) })).await.unwrap()
+    };
+    let replies = [sync(0, 0).await, sync(2, 0).await];
+    for reply in &replies {
+        let text = String::from(reply.clone());
+        let read: SyncReply = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text, "as any other reply");
+    }
+    let [winner, loser] = replies.map(Reply::into_pieces);
+    assert_eq!(winner[1].as_ptr(), loser[1].as_ptr());
+    assert_ne!(winner, loser);
+    assert_eq!(String::from(sync(2, 1).await), r#"{"snapshot":null,"receipts":[]}"#);
+    // Another round, another copy.
+    take_all(&handle, &NEXT).await;
+    assert_ne!(sync(0, 1).await.into_pieces()[1], winner[1]);
     running.stop().await.unwrap();
 }
 
