@@ -2,15 +2,19 @@
 //! signed, by their hash, in every offer.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 pub use truthfed::auction::{MechanismSetting, RawMechanism};
 pub use truthfed::protocol::{CoverageSetting, RawTerms, Terms, TermsError};
 
 use crate::digest::Digest;
 
-/// Checked terms, with the text that is sent and its hash.
+/// Checked terms, with the text that is sent and its hash. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Agreement {
+pub struct Agreement(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     terms: Terms,
     text: String,
     hash: Digest,
@@ -22,7 +26,7 @@ impl TryFrom<RawTerms> for Agreement {
     fn try_from(raw: RawTerms) -> Result<Agreement, TermsError> {
         let terms = Terms::try_from(raw)?;
         let text = serde_json::to_string(terms.raw()).expect("terms are JSON");
-        Ok(Agreement { hash: Digest::of(text.as_bytes()), terms, text })
+        Ok(Agreement(Arc::new(Inner { hash: Digest::of(text.as_bytes()), terms, text })))
     }
 }
 
@@ -30,17 +34,17 @@ impl Deref for Agreement {
     type Target = Terms;
 
     fn deref(&self) -> &Terms {
-        &self.terms
+        &self.0.terms
     }
 }
 
 impl Agreement {
     /// The hash of the text, signed in every offer.
     pub fn hash(&self) -> Digest {
-        self.hash
+        self.0.hash
     }
 
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 }

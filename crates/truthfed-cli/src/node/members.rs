@@ -122,7 +122,7 @@ async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Res
 
 async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
     let plan = Config::of(federation, LEASE_MS).plan;
-    let begin = move || anyhow::Ok(engine::start(plan.setup(), (plan.store)()?)?);
+    let begin = move || anyhow::Ok(engine::start(plan.setup(), &plan.store)?);
     let running = tokio::task::spawn_blocking(begin).await?.with_context(|| {
         format!("no coordinator answers at {}, and the store cannot be used either", federation.settings.address)
     })?;
@@ -133,7 +133,7 @@ async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result
             handle.enrol(check_name(&request.member)?, request.key, request.certificate).await
         }
         Order::Revoke(member) => handle.revoke(member).await,
-        _ => Ok(String::new()),
+        _ => Ok(String::new().into()),
     };
     let line = |(member, info): (&ClientId, &engine::MemberInfo)| MemberLine {
         member: member.clone(),

@@ -42,6 +42,6 @@ impl Direct {
 
 impl Link for Direct {
     async fn call(&self, call: Call) -> Result<Vec<u8>, LinkError> {
-        Ok(self.engine.call(&self.member, call).await?.into_bytes())
+        Ok(self.engine.call(&self.member, call).await?.into_pieces().concat())
     }
 }

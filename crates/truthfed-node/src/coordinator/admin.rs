@@ -8,8 +8,10 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Router, middleware};
+use serde_json::json;
 
 use super::service::Service;
+use super::stage::Role;
 use crate::error::{Code, Refusal};
 use crate::loopback::only_from_here;
 
@@ -17,9 +19,16 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 const JSON: &str = "application/json";
 
 pub(super) fn router(service: &Arc<Service>) -> Router {
-    let (health, metrics, document) = (service.clone(), service.metrics.clone(), service.document.clone());
+    let (metrics, document) = (service.metrics.clone(), service.document.clone());
+    let probe = |probe: fn(Role) -> bool| {
+        let service = service.clone();
+        get(async move || answer(&service, probe))
+    };
     Router::new()
-        .route("/healthz", get(async move || healthz(&health)))
+        // Whoever can answer lives, whatever it does.
+        .route("/livez", probe(|_| true))
+        .route("/readyz", probe(is_ready))
+        .route("/healthz", probe(is_ready))
         .route("/metrics", get(async move || ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.text())))
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, JSON)], document)))
         .fallback(async |_: Request| Refusal::from(Code::NotFound))
@@ -27,8 +36,17 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
         .layer(middleware::from_fn(only_from_here))
 }
 
-fn healthz(service: &Service) -> impl IntoResponse + use<> {
-    let (word, is_good) = service.stage.borrow().health();
-    let status = if is_good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, [(header::CONTENT_TYPE, JSON)], format!(r#"{{"status":"{word}"}}"#))
+/// Whether requests should be sent to this coordinator.
+fn is_ready(role: Role) -> bool {
+    role == Role::Active
+}
+
+fn answer(service: &Service, is_good: fn(Role) -> bool) -> impl IntoResponse + use<> {
+    let (role, why) = service.stage.borrow().role();
+    let status = if is_good(role) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let mut body = json!({ "role": role.name() });
+    if let Some(why) = why {
+        body["why"] = why.into();
+    }
+    (status, [(header::CONTENT_TYPE, JSON)], body.to_string())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -12,7 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use super::stage::Stage;
+use super::stage::{Role, Stage};
 
 /// Upper ends of the classes of request times, in seconds; long polls wait up to 30.
 const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 31.0];
@@ -92,9 +93,10 @@ impl fmt::Debug for Engine {
 impl Collector for Engine {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let stage = self.0.borrow().clone();
-        let is_healthy = stage.health().1;
+        let (role, _) = stage.role();
+        roles(&mut encoder, role)?;
         let mut gauge = |name: &str, help: &str, value: i64| write(&mut encoder, name, help, &ConstGauge::new(value));
-        gauge("healthy", "1 when the coordinator is at work and its last commit worked", i64::from(is_healthy))?;
+        gauge("healthy", "0 when the coordinator fails; 1 for a standby, too", i64::from(role != Role::Failing))?;
         let Stage::Active(engine) = stage else { return Ok(()) };
         let (published, counts) = (engine.published(), engine.published().counts());
         let members = published.members().values().filter(|member| !member.is_revoked).count();
@@ -117,6 +119,15 @@ impl Collector for Engine {
         }
         Ok(())
     }
+}
+
+fn roles(encoder: &mut DescriptorEncoder<'_>, role: Role) -> fmt::Result {
+    let mut family =
+        encoder.encode_descriptor("role", "1 for what the coordinator does now", None, MetricType::Gauge)?;
+    for known in Role::ALL {
+        ConstGauge::new(i64::from(known == role)).encode(family.encode_family(&[("role", known.name())])?)?;
+    }
+    Ok(())
 }
 
 fn write(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, metric: &impl EncodeMetric) -> fmt::Result {

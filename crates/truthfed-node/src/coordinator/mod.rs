@@ -32,17 +32,13 @@ use self::metrics::Metrics;
 use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
-use crate::engine::{self, Clock, EngineError, Place, Setup};
+use crate::engine::{self, Clock, EngineError, OpenStore, Place, Setup};
 use crate::federation::Federation;
 use crate::identity::{Certificate, Identity, watch_expiry};
 use crate::net::{
     Intake, Limits, Listen, Revocations, ServerTls, TlsError, body_bytes, message_bytes, serve, serve_plain,
 };
-use crate::store::{Store, StoreError};
 use crate::terms::Agreement;
-
-/// Opens the store of a federation; called again for every attempt to get its lease.
-pub type OpenStore = Arc<dyn Fn() -> Result<Box<dyn Store>, StoreError> + Send + Sync>;
 
 /// The file of the last signed checkpoint, in the folder of a federation.
 pub const CHECKPOINT: &str = "checkpoint.json";
@@ -182,7 +178,7 @@ pub async fn start_on(
     let limits = Limits { body_bytes: plan.limits.body_bytes.min(body_bytes(dimension)), ..plan.limits };
     let engine = stage::attempt(&plan).await?;
     let (stop, stopped) = watch::channel(false);
-    let (stage_sender, stage) = watch::channel(Stage::Standby);
+    let (stage_sender, stage) = watch::channel(Stage::Standby(None));
     let metrics = Arc::new(Metrics::new(stage.clone()));
     let service = Arc::new(Service {
         document: openapi::text(),
@@ -232,7 +228,7 @@ impl Work {
             Some(engine) => Ok(Some(engine)),
             None => {
                 tracing::warn!("standing by: another coordinator holds the lease");
-                stage::stand_by(&self.plan, self.stop.subscribe()).await
+                stage::stand_by(&self.plan, &self.stage, self.stop.subscribe()).await
             }
         };
         if let Ok(Some(engine)) = &engine {

@@ -1,15 +1,21 @@
 //! Takes every request: finds its route and its sender, checks that the sender may call it, reads the body within its limit,
 //! answers, and records the outcome.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
+use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
 use truthfed::auction::ClientId;
 
@@ -19,7 +25,7 @@ use super::operator::{self, Order};
 use super::stage::Stage;
 use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
-use crate::engine::{Handle, Published};
+use crate::engine::{Answer, Handle, Published};
 use crate::error::{Code, Refusal};
 use crate::net::{Intake, Peer, Revocations, read_body};
 use crate::wire::Call;
@@ -131,7 +137,7 @@ impl Service {
         response(answer)
     }
 
-    async fn answer(&self, target: Target, request: Request, known: &mut Option<Caller>) -> Result<String, Refusal> {
+    async fn answer(&self, target: Target, request: Request, known: &mut Option<Caller>) -> Answer {
         let engine = self.stage.borrow().engine()?;
         let caller = self.identify(request.extensions().get(), &engine.published())?;
         *known = Some(caller.clone());
@@ -147,15 +153,15 @@ impl Service {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
             (Asked::ByOperator(order), _) => {
                 let reply = operator::answer(self, &engine, order).await?;
-                Ok(serde_json::to_string(&reply).expect("our own structs are JSON"))
+                Ok(serde_json::to_string(&reply).expect("our own structs are JSON").into())
             }
-            (Asked::Document, _) => Ok(self.document.clone()),
+            (Asked::Document, _) => Ok(self.document.clone().into()),
             (Asked::ByMember(_), Caller::Operator) => Err(Caller::no_member()),
         }
     }
 
     /// Answers a member. Its call for a view waits no longer than this coordinator lets anybody wait, and not while it stops.
-    async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Result<String, Refusal> {
+    async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Answer {
         let Call::View(seen) = &mut call else { return engine.call(member, call).await };
         seen.wait_ms = seen.wait_ms.min(self.poll.as_millis() as u64);
         let mut stop = self.stop.clone();
@@ -178,9 +184,32 @@ impl Service {
     }
 }
 
-fn response(answer: Result<String, Refusal>) -> Response {
+/// The body of a reply, sent piece by piece: a copy of it all would be one for each member.
+struct Pieces(VecDeque<Bytes>);
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+    }
+}
+
+fn response(answer: Answer) -> Response {
     let refusal = match answer {
-        Ok(body) => return ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        Ok(reply) => {
+            let pieces = reply.into_pieces().into_iter().filter(|piece| !piece.is_empty());
+            return ([(header::CONTENT_TYPE, "application/json")], Body::new(Pieces(pieces.collect()))).into_response();
+        }
         Err(refusal) => refusal,
     };
     let code = refusal.code;

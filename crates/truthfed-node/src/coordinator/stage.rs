@@ -1,4 +1,4 @@
-//! Whether a coordinator is active: from when it holds the lease until its engine ends.
+//! What a coordinator does: it is active from when it holds the lease until its engine ends.
 
 use std::time::Duration;
 
@@ -12,37 +12,62 @@ use crate::store::StoreError;
 
 #[derive(Clone)]
 pub(super) enum Stage {
-    /// Another coordinator holds the lease.
-    Standby,
+    /// Another coordinator holds the lease; or what keeps this one from knowing.
+    Standby(Option<String>),
     Active(Handle),
     /// The engine has ended, or is about to.
     Ended,
 }
 
+/// What monitoring is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Takes requests.
+    Active,
+    /// Takes over when the lease is free.
+    Standby,
+    /// Can do neither.
+    Failing,
+    Stopping,
+}
+
+impl Role {
+    pub(super) const ALL: [Role; 4] = [Role::Active, Role::Standby, Role::Failing, Role::Stopping];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Role::Active => "active",
+            Role::Standby => "standby",
+            Role::Failing => "failing",
+            Role::Stopping => "stopping",
+        }
+    }
+}
+
 impl Stage {
     pub(super) fn engine(&self) -> Result<Handle, Refusal> {
         match self {
-            Stage::Standby => Err(Code::NotLeader.into()),
+            Stage::Standby(_) => Err(Code::NotLeader.into()),
             Stage::Active(engine) => Ok(engine.clone()),
             Stage::Ended => Err(Code::ShuttingDown.into()),
         }
     }
 
-    /// For `/healthz`: one word, and whether the coordinator is healthy.
-    pub(super) fn health(&self) -> (&'static str, bool) {
-        match self {
-            Stage::Standby => ("standby", false),
-            Stage::Active(engine) if engine.is_healthy() => ("active", true),
-            Stage::Active(_) => ("failing", false),
-            Stage::Ended => ("stopping", false),
-        }
+    /// The role, and why it fails if it does.
+    pub(super) fn role(&self) -> (Role, Option<String>) {
+        let (role, problem) = match self {
+            Stage::Standby(problem) => (Role::Standby, problem.clone()),
+            Stage::Active(engine) => (Role::Active, engine.problem()),
+            Stage::Ended => (Role::Stopping, None),
+        };
+        (if problem.is_some() { Role::Failing } else { role }, problem)
     }
 }
 
 /// Tries to start the engine; `None` while another coordinator holds the lease.
 pub(super) async fn attempt(plan: &Plan) -> Result<Option<engine::Running>, ServerError> {
     let (setup, open) = (plan.setup(), plan.store.clone());
-    let start = move || engine::start(setup, open()?);
+    let start = move || engine::start(setup, &open);
     let started = match plan.place {
         // Stores wait for their database: not on a thread that serves requests.
         Place::Thread => tokio::task::spawn_blocking(start).await,
@@ -58,6 +83,7 @@ pub(super) async fn attempt(plan: &Plan) -> Result<Option<engine::Running>, Serv
 /// Waits for the lease; `None` when told to stop first.
 pub(super) async fn stand_by(
     plan: &Plan,
+    stage: &watch::Sender<Stage>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<Option<engine::Running>, ServerError> {
     let pause = Duration::from_millis((plan.lease_ms / 4).clamp(50, 1000));
@@ -68,11 +94,12 @@ pub(super) async fn stand_by(
             () = tokio::time::sleep(pause) => {}
         }
         match attempt(plan).await {
-            Ok(None) => {}
+            Ok(None) => drop(stage.send_replace(Stage::Standby(None))),
             Ok(Some(running)) => return Ok(Some(running)),
             // A database that does not answer may come back; any other error stays.
-            Err(ServerError::Engine(EngineError::Store(StoreError::Unavailable(problem)))) => {
-                seldom.tell("store", |times| tracing::warn!(%problem, times, "the store does not answer"));
+            Err(ServerError::Engine(EngineError::Store(error @ StoreError::Unavailable(_)))) => {
+                seldom.tell("store", |times| tracing::warn!(%error, times, "standing by"));
+                stage.send_replace(Stage::Standby(Some(error.to_string())));
             }
             Err(error) => return Err(error),
         }

@@ -2,18 +2,18 @@
 
 use truthfed::auction::ClientId;
 
-use super::intake::{self, Checked};
+use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
 use crate::digest::{Digest, PublicKey};
 use crate::error::Refusal;
 use crate::store::Store;
-use crate::wire::{Call, DeliveryContent, OfferContent};
+use crate::wire::{Call, DeliveryContent};
 
 /// Something for the engine to do.
 pub struct Command(pub(super) Kind);
 
 pub(super) enum Kind {
-    Offer(Box<Checked<OfferContent>>),
+    Offer(Box<Checked<Offered>>),
     Deliver(Box<Checked<DeliveryContent>>),
     /// Any other call.
     Call(ClientId, Call),
@@ -38,7 +38,7 @@ impl Command {
             }
             // Also for those who were revoked: what they were paid stays theirs to show.
             Call::Statement => Kind::Call(member.clone(), call),
-            Call::Terms => Kind::Known(published.terms_text.clone()),
+            Call::Terms => Kind::Known(published.agreement.text().to_owned()),
             Call::View(_) => {
                 published.check_member(member)?;
                 Kind::Known(serde_json::to_string(&published.view(member)).expect("a view is JSON"))

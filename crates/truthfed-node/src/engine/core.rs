@@ -1,26 +1,29 @@
 //! One writer's work, without threads: what is asked, one transaction, the answers.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use truthfed::protocol::Time;
 
 use super::command::Command;
+use super::health::Health;
 use super::published::Published;
+use super::reply::Reply;
 use super::state::State;
 use super::{EngineError, Setup};
 use crate::error::Refusal;
 use crate::seldom::Seldom;
 use crate::store::{Lease, Store, StoreError};
 
-pub type Answer = Result<String, Refusal>;
+pub type Answer = Result<Reply, Refusal>;
 
 /// A federation's state and its store, held by lease.
 pub struct Core {
     state: State,
     store: Box<dyn Store>,
     lease: Lease,
-    renewed: Time,
-    /// Whether the last commit worked.
+    health: Arc<Health>,
+    /// Whether the last work was written, if it changed anything.
     is_sound: bool,
     seldom: Seldom,
 }
@@ -28,13 +31,24 @@ pub struct Core {
 impl Core {
     /// Takes the lease of a store and the state that is in it; of an empty one, after its first entries are written.
     /// Fails when the store is held by another coordinator, damaged, or not of this federation.
-    pub fn start(setup: Setup, mut store: Box<dyn Store>) -> Result<Core, EngineError> {
+    pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Core, EngineError> {
+        Core::start_held(setup, store, |_, _| Ok(())).map(|(core, ())| core)
+    }
+
+    /// As [`Core::start`]; `hold` is called as soon as the lease is there, before the state is read. Fails when it does, too.
+    pub(super) fn start_held<T>(
+        setup: Setup,
+        mut store: Box<dyn Store>,
+        hold: impl FnOnce(Lease, &Arc<Health>) -> Result<T, StoreError>,
+    ) -> Result<(Core, T), EngineError> {
         kill_point!(before(&"recovery"));
         let lease = store.acquire(setup.lease_ms)?;
+        let health = Arc::new(Health::new(&setup));
         kill_point!(inside(&"recovery"));
-        match take_up(setup, store.as_mut(), lease) {
-            Ok(state) => {
-                Ok(Core { renewed: state.now(), state, store, lease, is_sound: true, seldom: Seldom::default() })
+        let held = hold(lease, &health).map_err(EngineError::from);
+        match held.and_then(|held| Ok((take_up(setup, store.as_mut(), lease)?, held))) {
+            Ok((state, held)) => {
+                Ok((Core { state, store, lease, health, is_sound: true, seldom: Seldom::default() }, held))
             }
             Err(error) => {
                 // Nobody should wait for a coordinator that does not run; if this fails too, the lease runs out.
@@ -57,6 +71,10 @@ impl Core {
         self.is_sound
     }
 
+    pub(super) fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
     /// What requests need that write nothing.
     pub fn published(&self) -> Published {
         self.state.published()
@@ -70,19 +88,10 @@ impl Core {
 
     /// Holds the lease for longer, when a third of it has passed. Fails when another coordinator has taken over.
     pub fn renew(&mut self) -> Result<(), EngineError> {
-        let (now, lease_ms) = (self.state.now(), self.state.setup.lease_ms);
-        if now.0.saturating_sub(self.renewed.0) < lease_ms / 3 {
+        if self.health.age_ms() < self.health.lease_ms() / 3 {
             return Ok(());
         }
-        match self.store.renew(self.lease, lease_ms) {
-            Ok(()) => self.renewed = now,
-            // The store may come back before the lease runs out; every commit checks the lease anyway.
-            Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
-                self.seldom.tell("renew", |times| tracing::warn!(%error, times, "the lease was not renewed"));
-            }
-            Err(error) => return Err(error.into()),
-        }
-        Ok(())
+        Ok(self.health.renew(self.store.as_mut(), self.lease)?)
     }
 
     /// Lets time pass, does what is asked, and commits all that follows in one transaction. The answers are in the order of
@@ -96,6 +105,21 @@ impl Core {
         commands: Vec<Command>,
         wait: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Vec<Answer>, EngineError> {
+        let health = self.health.clone();
+        let worked = self.transact(commands, &mut |problem| {
+            health.waits_for(Some(problem));
+            wait(problem)
+        });
+        self.health.waits_for(None);
+        worked
+    }
+
+    fn transact(
+        &mut self,
+        commands: Vec<Command>,
+        wait: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Vec<Answer>, EngineError> {
+        self.is_sound = true;
         self.state.tick();
         let store = self.store.as_mut();
         let answers: Vec<Answer> = commands.into_iter().map(|command| self.state.apply(command, store)).collect();
@@ -125,10 +149,10 @@ impl Core {
         kill_point!(before(self.state.batch().rows.as_slice()));
         loop {
             match self.store.commit(self.lease, self.state.batch()) {
-                Err(StoreError::InDoubt(problem)) => {
-                    self.seldom.tell("doubt", |times| tracing::warn!(%problem, times, "a commit is in doubt"));
-                    if !wait(&problem) {
-                        return Err(StoreError::InDoubt(problem));
+                Err(error @ StoreError::InDoubt(_)) => {
+                    self.seldom.tell("doubt", |times| tracing::warn!(%error, times, "a commit is in doubt"));
+                    if !wait(&error.to_string()) {
+                        return Err(error);
                     }
                 }
                 answered => return answered,
@@ -144,13 +168,14 @@ impl Core {
         wait: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Vec<Answer>, EngineError> {
         self.seldom.tell("write", |times| tracing::error!(%error, times, "nothing was written"));
+        self.health.failed(&error);
         let refusal = Refusal::from(&error);
         if !matches!(error, StoreError::Full | StoreError::Unavailable(_)) {
             return Err(error.into());
         }
         loop {
             match self.state.reload(self.store.as_mut()) {
-                Err(EngineError::Store(StoreError::Unavailable(problem))) if wait(&problem) => {}
+                Err(EngineError::Store(error @ StoreError::Unavailable(_))) if wait(&error.to_string()) => {}
                 reloaded => return reloaded.map(|()| vec![Err(refusal); asked]),
             }
         }

@@ -1,7 +1,7 @@
 //! Runs a core: requests queue up, and the core takes all that wait in one transaction.
 
+use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -9,14 +9,17 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use truthfed::auction::ClientId;
 
+use super::checks::Checks;
 use super::command::{Command, Kind};
 use super::core::{Answer, Core};
+use super::health::Health;
+use super::keeper::Keeper;
 use super::published::Published;
-use super::{EngineError, Place, Setup};
+use super::{EngineError, OpenStore, Place, Setup};
 use crate::digest::{Digest, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 use crate::wire::{Call, Seen};
 
 /// Most requests that wait; the next is refused with `busy`. A member waits for one answer at a time, so that this many
@@ -24,7 +27,7 @@ use crate::wire::{Call, Seen};
 const QUEUE: usize = 8192;
 /// Most requests in one transaction: one sync of the disk for all of them, and a bound on how long the first one waits.
 const MAX_BATCH: usize = 512;
-/// Longest sleep of the engine: it sees a stop, and renews its lease, at least this often. Also the pause before it tries a
+/// Longest sleep of the engine: it sees a stop, and that its lease is lost, at least this often. Also the pause before it tries a
 /// store again that does not answer.
 const TICK: Duration = Duration::from_millis(50);
 /// How often a task looks for requests, in the runtime's time, which is not real: the resolution of tokio's timers.
@@ -42,8 +45,9 @@ pub struct Handle {
     published: watch::Receiver<Arc<Published>>,
     /// [`Published::news`], of its own: a thousand members wait for it, and need not wake up for every commit.
     news: watch::Receiver<u64>,
-    /// Whether the last commit worked.
-    works: Arc<AtomicBool>,
+    health: Arc<Health>,
+    /// None where time is not real: a thread beside it would take none.
+    checks: Option<Arc<Checks>>,
     epoch: u64,
 }
 
@@ -60,17 +64,24 @@ enum Work {
 
 /// Starts the engine of a federation, once the lease is there. Fails when the store is held by another coordinator,
 /// damaged, or not of this federation.
-pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Running, EngineError> {
+///
+/// On a thread of its own it opens the store twice, and renews the lease over the second connection.
+pub fn start(setup: Setup, open: &OpenStore) -> Result<Running, EngineError> {
     let place = setup.place;
-    let core = Core::start(setup, store)?;
+    let keep = |lease, health: &Arc<Health>| match place {
+        Place::Thread => Keeper::start(lease, health.clone(), open()?).map(Some),
+        Place::Task => Ok(None),
+    };
+    let (core, keeper) = Core::start_held(setup, open()?, keep)?;
     let (jobs, queue) = sync_channel(QUEUE);
     let first = core.published();
     let (tell, news) = watch::channel(first.news());
     let (publish, published) = watch::channel(Arc::new(first));
     let (stop, stopped) = watch::channel(false);
-    let works = Arc::new(AtomicBool::new(true));
-    let handle = Handle { jobs, published, news, works: works.clone(), epoch: core.epoch() };
-    let engine = Engine { core, queue, publish, tell, stopped, works };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let checks = (place == Place::Thread).then(|| Arc::new(Checks::new(cores)));
+    let handle = Handle { jobs, published, news, health: core.health().clone(), checks, epoch: core.epoch() };
+    let engine = Engine { core, keeper, queue, publish, tell, stopped };
     let work = match place {
         Place::Thread => {
             let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || engine.run());
@@ -111,9 +122,10 @@ impl Handle {
         let _ = self.news.clone().wait_for(|_| false).await;
     }
 
-    /// Whether the engine runs and its last commit worked.
-    pub fn is_healthy(&self) -> bool {
-        self.works.load(Ordering::Relaxed) && self.published.has_changed().is_ok()
+    /// Why the engine cannot work, if it cannot: the store does not answer, the lease was not renewed, or it has ended.
+    pub fn problem(&self) -> Option<String> {
+        let has_ended = self.published.has_changed().is_err();
+        has_ended.then(|| "the engine has ended".to_owned()).or_else(|| self.health.problem())
     }
 
     pub fn epoch(&self) -> u64 {
@@ -127,9 +139,21 @@ impl Handle {
             // Whatever is there when the time is over is the view.
             let _ = tokio::time::timeout(Duration::from_millis(seen.wait_ms), self.news_after(seen)).await;
         }
-        match Command::of(&self.published(), member, call)? {
-            Command(Kind::Known(answer)) => Ok(answer),
+        match self.check(member, call).await? {
+            Command(Kind::Known(answer)) => Ok(answer.into()),
             command => self.submit(command).await,
+        }
+    }
+
+    async fn check(&self, member: &ClientId, call: Call) -> Result<Command, Refusal> {
+        let published = self.published();
+        match &self.checks {
+            Some(checks) if matches!(call, Call::Offer(..)) => {
+                published.check_member(member)?;
+                let name = member.clone();
+                checks.run(member, move || Command::of(&published, &name, call)).await
+            }
+            _ => Command::of(&published, member, call),
         }
     }
 
@@ -173,11 +197,12 @@ impl Handle {
 
 struct Engine {
     core: Core,
+    /// Renews the lease; as a task, the engine does so itself.
+    keeper: Option<Keeper>,
     queue: Receiver<Job>,
     publish: watch::Sender<Arc<Published>>,
     tell: watch::Sender<u64>,
     stopped: watch::Receiver<bool>,
-    works: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -191,7 +216,7 @@ impl Engine {
             };
             self.work(jobs)?;
         }
-        self.core.release()
+        self.end()
     }
 
     async fn run_as_task(mut self) -> Result<(), EngineError> {
@@ -200,16 +225,29 @@ impl Engine {
             self.work(jobs)?;
             tokio::time::sleep(STEP).await;
         }
+        self.end()
+    }
+
+    fn end(self) -> Result<(), EngineError> {
+        // First: it would find the lease lost.
+        drop(self.keeper);
         self.core.release()
+    }
+
+    /// Fails when the lease is lost.
+    fn hold_lease(&mut self) -> Result<(), EngineError> {
+        match &mut self.keeper {
+            Some(keeper) => Ok(keeper.check()?),
+            None => self.core.renew(),
+        }
     }
 
     /// One transaction; then everyone is answered.
     fn work(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
-        self.core.renew()?;
+        self.hold_lease()?;
         let before = self.publish.borrow().entries();
         let (commands, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.command, job.reply)).unzip();
         let worked = self.transact(commands);
-        self.works.store(self.core.is_sound(), Ordering::Relaxed);
         let answers = match worked {
             Ok(answers) => answers,
             Err(error) => {
@@ -234,9 +272,8 @@ impl Engine {
 
     /// Waits for the store as long as nobody stops the engine. Nobody can be served meanwhile; those who ask are told.
     fn transact(&mut self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
-        let Engine { core, queue, stopped, works, .. } = self;
+        let Engine { core, queue, stopped, .. } = self;
         core.work(commands, &mut |_| {
-            works.store(false, Ordering::Relaxed);
             for job in queue.try_iter() {
                 let _ = job.reply.send(Err(Refusal::new(Code::Busy, "the store does not answer: try again")));
             }

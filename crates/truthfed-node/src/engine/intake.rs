@@ -1,15 +1,15 @@
-//! Looks at signed messages before they reach the engine: form, context, signature. All of it costs the sender's turn,
-//! not the engine's.
+//! Looks at signed messages before they reach the engine: form, context, signature, and whether the matrix of an offer can
+//! come from data. All of it costs the sender's turn, not the engine's.
 //!
-//! A message for a round that is not open passes without a look at its nonce, which is known for the open round only: the
-//! engine answers it with the stored reply, or as stale.
+//! A message for a round that is not open passes without a look at its nonce, which is known for the open round only, or at
+//! its matrix: the engine answers it with the stored reply, or as stale.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 use truthfed::Amount;
-use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::auction::{ClientId, Offer};
+use truthfed::protocol::{CheckedOffer, Rejection, RoundId};
 use truthfed::statistics::{Gram, GramError};
 
 use super::published::Published;
@@ -27,18 +27,30 @@ pub(super) struct Checked<T> {
     pub(super) envelope: Envelope,
 }
 
+/// What an offer says.
+pub(super) struct Offered {
+    pub(super) commitment: Digest,
+    /// None if its round was not open.
+    pub(super) offer: Option<CheckedOffer>,
+}
+
 pub(super) fn offer(
     published: &Published,
     member: &ClientId,
     round: RoundId,
     envelope: Envelope,
-) -> Result<Checked<OfferContent>, Refusal> {
+) -> Result<Checked<Offered>, Refusal> {
     let text = envelope.content.get();
     let content: OfferContent =
-        read_json(text.as_bytes()).map_err(|refusal| explain(text, published.dimension, refusal))?;
+        read_json(text.as_bytes()).map_err(|refusal| explain(text, published.agreement.dimension(), refusal))?;
     check_schema(&content.schema, OFFER_SCHEMA)?;
     check(published, member, round, &content.context, &envelope, OFFER_SCHEMA)?;
-    check_gram(published.dimension, content.gram.lower().to_vec())?;
+    check_gram(published.agreement.dimension(), content.gram.lower().to_vec())?;
+    let OfferContent { context, gram, samples, ask_micros: ask, commitment, .. } = content;
+    let offer = Offer { client: context.member, ask, gram };
+    let checked = (published.open_round() == Some(round)).then(|| published.agreement.checked(offer, samples));
+    let offer = checked.transpose().map_err(Rejection::from)?;
+    let content = Offered { commitment, offer };
     Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope })
 }
 
@@ -120,7 +132,7 @@ fn check(
     if context.federation != published.federation {
         return refuse(Code::OtherFederation, "context.federation: is another federation".to_owned());
     }
-    if context.terms != published.terms {
+    if context.terms != published.agreement.hash() {
         return refuse(Code::OtherTerms, "context.terms: are not the terms of this federation".to_owned());
     }
     #[cfg(feature = "planted-faults")]

@@ -5,22 +5,26 @@
 //! fails, nothing of it happened: the core takes up the state of the store again. It knows no threads and no waiting, so
 //! that a simulation drives the same core by hand.
 //!
-//! [`start`] runs a core where requests queue up, and takes what is there at once. What needs no writing is read from
+//! [`start`] runs a core where requests queue up, and takes what is there at once; beside it, a [`keeper`] renews the lease. What needs no writing is read from
 //! [`Published`], which is renewed after every commit.
 //!
 //! Not here: HTTP, TLS and limits ([`crate::net`], [`crate::coordinator`]).
 
+mod checks;
 mod clock;
 mod command;
 mod core;
 mod draft;
 mod drive;
+mod health;
 mod intake;
+mod keeper;
 mod narration;
 mod published;
 mod receipts;
 mod recovery;
 mod refusals;
+mod reply;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -35,11 +39,15 @@ pub use self::core::{Answer, Core};
 pub use self::drive::{Handle, Running, start};
 pub use self::published::{Counts, MemberInfo, Published};
 pub use self::recovery::{Witness, read_checkpoint};
+pub use self::reply::Reply;
 use crate::digest::{Digest, PublicKey};
 use crate::journal::JournalError;
 use crate::signature::Signer;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 use crate::terms::Agreement;
+
+/// Opens the store of a federation, once for every connection.
+pub type OpenStore = Arc<dyn Fn() -> Result<Box<dyn Store>, StoreError> + Send + Sync>;
 
 pub struct Setup {
     pub federation: Digest,

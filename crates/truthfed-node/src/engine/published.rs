@@ -10,16 +10,14 @@ use truthfed::protocol::{RoundId, Time};
 use super::clock::Clock;
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
+use crate::terms::Agreement;
 use crate::wire::{Envelope, OpenRound, Phase, View};
 
 /// The state after a commit.
 #[derive(Debug, Clone)]
 pub struct Published {
     pub(super) federation: Digest,
-    pub(super) terms: Digest,
-    /// The document that `terms` is the hash of.
-    pub(super) terms_text: String,
-    pub(super) dimension: usize,
+    pub(super) agreement: Agreement,
     pub(super) entries: u64,
     pub(super) news: u64,
     pub(super) closed: RoundId,

@@ -84,6 +84,7 @@ impl State {
             draft: Draft::new(Head::START, Ledger::after(0)),
             counts: Counts::default(),
             checkpoint: None,
+            settled: None,
             setup,
         };
         state.reload(store)?;
@@ -94,7 +95,7 @@ impl State {
     pub(super) fn reload(&mut self, store: &mut dyn Store) -> Result<(), EngineError> {
         let end = store.head()?;
         self.check_belongs(store, end)?;
-        self.checkpoint = None;
+        (self.checkpoint, self.settled) = (None, None);
         self.open = None;
         let mut head = Head::START;
         let mut ledger = Ledger::after(0);

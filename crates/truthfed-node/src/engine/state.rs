@@ -6,20 +6,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::{
     Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside, Surprise, Time,
 };
-use truthfed::statistics::Gram;
+use truthfed::statistics::{Gram, Statistics};
 
 use super::command::{Command, Kind};
+use super::core::Answer;
 use super::draft::Draft;
-use super::intake::Checked;
+use super::intake::{Checked, Offered};
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
 use super::receipts;
 use super::recovery::StandingBody;
+use super::reply::Reply;
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
@@ -27,8 +30,8 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, aggregate_digest, sign_offers};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, OfferContent, Phase, Promise, RECEIPT_SCHEMA,
-    ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
+    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, Phase, Promise, RECEIPT_SCHEMA, ReceiptContent,
+    ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
 };
 
 pub(super) struct State {
@@ -43,6 +46,8 @@ pub(super) struct State {
     pub(super) counts: Counts,
     /// To be written beside the store once the draft is committed.
     pub(super) checkpoint: Option<Checkpoint>,
+    /// What was settled when a round ended, as all its members are told: at 512 dimensions it is over a megabyte.
+    pub(super) settled: Option<(RoundId, Bytes)>,
 }
 
 /// What the machine does not know of the open round: nothing of it is in [`OpenRound`].
@@ -109,9 +114,7 @@ impl State {
         });
         Published {
             federation: self.setup.federation,
-            terms: self.terms,
-            terms_text: self.setup.agreement.text().to_owned(),
-            dimension: self.setup.agreement.dimension(),
+            agreement: self.setup.agreement.clone(),
             entries: self.version(),
             news: self.draft.news(),
             closed: self.machine.closed(),
@@ -127,8 +130,9 @@ impl State {
         self.drain();
     }
 
-    pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Result<String, Refusal> {
-        match kind {
+    pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Answer {
+        let text = match kind {
+            Kind::Call(member, Call::Sync(request)) => return self.sync(&member, request.have, store),
             Kind::Offer(offer) => self.offer(*offer, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
             Kind::Call(member, call) => self.call(member, &call, store),
@@ -139,18 +143,19 @@ impl State {
                 read(store);
                 Ok(String::new())
             }
-        }
+        };
+        text.map(Reply::from)
     }
 
     fn call(&mut self, member: ClientId, call: &Call, store: &mut dyn Store) -> Result<String, Refusal> {
         match call {
             Call::Ask => self.ask(member),
             Call::Decline(round) => self.decline(&member, *round, store),
-            Call::Sync(request) => self.sync(&member, request.have, store),
             Call::Statement => self.statement(&member, store),
             Call::Offer(..) | Call::Deliver(..) => {
                 unreachable!("signed messages are checked, and of a kind of their own")
             }
+            Call::Sync(_) => unreachable!("its reply is of a kind of its own"),
             Call::Terms | Call::View(_) => unreachable!("what is published is known before it comes here"),
         }
     }
@@ -178,18 +183,29 @@ impl State {
         Ok(json(&AskReply { round }))
     }
 
-    fn offer(&mut self, offer: Checked<OfferContent>, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn offer(&mut self, offer: Checked<Offered>, store: &mut dyn Store) -> Result<String, Refusal> {
         let Checked { member, round, content, digest, envelope } = offer;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
-        let commitment = content.commitment;
-        self.request(&member, content.into_request(round))?;
+        let Offered { commitment, offer } = content;
+        let offer = offer.ok_or_else(|| self.not_open(round))?;
+        self.handle_input(Input::Offer(round, Box::new(offer)))?;
         self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope });
         self.counts.offers += 1;
         self.open_mut().offers.insert(member, Taken { digest, commitment });
         Ok(self.acknowledge(key, digest, ReceiptKind::OfferTaken))
+    }
+
+    /// Why an offer is not taken whose round was not open when it came: neither its nonce nor its matrix was looked at.
+    fn not_open(&self, got: RoundId) -> Refusal {
+        match self.machine.open().map(OpenRound::round) {
+            Some(open) if open == got => {
+                Refusal::new(Code::StaleRound, format!("round {got} opened after the offer was sent: look again"))
+            }
+            open => Rejection::StaleRound { got, last: open.unwrap_or_else(|| self.machine.closed()) }.into(),
+        }
     }
 
     fn decline(&mut self, member: &ClientId, round: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
@@ -224,10 +240,11 @@ impl State {
             }
             _ => {}
         }
-        let is_surprising =
-            offered.is_some_and(|(offer, samples)| self.is_surprising((&offer.gram, samples), &content.moment));
+        // What the delivery is compared with is taken now, for it may end the round; it is compared once it is found valid.
+        let before = (self.machine.settled().clone(), content.moment.clone());
+        let offered = offered.map(|(offer, samples)| (offer.gram.clone(), samples));
         self.request(&member, Request::Deliver(round, content.moment))?;
-        if is_surprising {
+        if offered.is_some_and(|(gram, samples)| self.is_surprising(&before, (&gram, samples))) {
             tracing::warn!(round = round.0, %member, "a delivery fits what is settled badly: it is taken, have a look");
         }
         self.draft.record(&Entry::Delivered { round, member, delivery: envelope });
@@ -235,21 +252,33 @@ impl State {
         Ok(self.acknowledge(key, digest, ReceiptKind::DeliveryTaken))
     }
 
-    /// Whether a moment of the right size fits what is settled badly: told in the log, not punished.
-    fn is_surprising(&self, offered: (&Gram, u64), moment: &[f64]) -> bool {
-        let agreement = &self.setup.agreement;
-        if moment.len() != agreement.dimension() {
-            return false;
-        }
-        let (lambda, sigma) = (agreement.bandit().lambda(), agreement.bandit().sigma());
-        Surprise::of(self.machine.settled(), lambda, sigma, offered, moment).is_some_and(|found| found.is_flagged())
+    /// Whether a moment fits what was settled before it badly: told in the log, not punished.
+    fn is_surprising(&self, (settled, moment): &(Statistics, Vec<f64>), offered: (&Gram, u64)) -> bool {
+        let bandit = self.setup.agreement.bandit();
+        let surprise = Surprise::of(settled, bandit.lambda(), bandit.sigma(), offered, moment);
+        surprise.is_some_and(|found| found.is_flagged())
     }
 
-    fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Answer {
         self.members.check(member)?;
-        let snapshot = self.machine.snapshot(member);
         let receipts = self.receipts_of(member, RequestKind::Settlement, have, store)?;
-        Ok(json(&SyncReply { snapshot: (snapshot.closed > have).then_some(snapshot), receipts }))
+        let closed = self.machine.closed();
+        if closed <= have {
+            return Ok(json(&SyncReply { snapshot: None, receipts }).into());
+        }
+        // The fields of a `SyncReply`, around what all members are told: a test compares them.
+        let settled = self.machine.conduct(member).and_then(|conduct| conduct.settled);
+        let (settled, receipts) = (json(&settled), json(&receipts));
+        let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},"statistics":"#);
+        Ok(Reply::around(self.settled(closed), before, format!(r#"}},"receipts":{receipts}}}"#)))
+    }
+
+    /// What is settled after the last round that ended, written once for all.
+    fn settled(&mut self, closed: RoundId) -> Bytes {
+        match &self.settled {
+            Some((round, text)) if *round == closed => text.clone(),
+            _ => self.settled.insert((closed, json(self.machine.settled()).into())).1.clone(),
+        }
     }
 
     fn statement(&mut self, member: &ClientId, store: &mut dyn Store) -> Result<String, Refusal> {

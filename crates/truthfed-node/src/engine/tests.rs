@@ -6,12 +6,12 @@ use truthfed::Amount;
 use truthfed::protocol::RoundId;
 
 use super::*;
-use crate::error::{Code, Refusal};
+use crate::error::Code;
 use crate::journal::Row;
 use crate::store::{Sqlite, Store};
 use crate::terms::RawTerms;
 use crate::testing::{self, Data, Fate, Forwarding};
-use crate::wire::{Call, Context, Envelope, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest};
+use crate::wire::{Call, Context, Envelope, OfferContent, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest};
 
 const NAMES: [&str; 3] = ["ann", "bob", "cyd"];
 
@@ -40,8 +40,13 @@ fn store(folder: &Path) -> Box<dyn Store> {
     Box::new(file(folder))
 }
 
+fn opener(folder: &Path) -> OpenStore {
+    let folder = folder.to_owned();
+    Arc::new(move || Ok(store(&folder)))
+}
+
 fn begin(folder: &Path) -> Running {
-    start(setup(folder), store(folder)).unwrap()
+    start(setup(folder), &opener(folder)).unwrap()
 }
 
 /// A new federation whose engine runs.
@@ -103,7 +108,7 @@ fn two_rounds() -> Vec<Step> {
     [ROUND.as_slice(), &NEXT].concat()
 }
 
-async fn take(handle: &Handle, step: Step) -> Result<String, Refusal> {
+async fn take(handle: &Handle, step: Step) -> Answer {
     match step {
         Step::Ask => handle.call(&member(0).0, Call::Ask).await,
         Step::Offer(number) => {
@@ -140,7 +145,7 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     assert_eq!((view.closed, view.open.is_none()), (RoundId(1), true));
     let sync = async |number: usize| {
         let reply = handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
-        serde_json::from_str::<SyncReply>(&reply).unwrap()
+        serde_json::from_str::<SyncReply>(&String::from(reply)).unwrap()
     };
     let reply = sync(0).await;
     let snapshot = reply.snapshot.unwrap();
@@ -151,6 +156,29 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     // Who lost is owed nothing, and has nothing settled.
     let reply = sync(2).await;
     assert!(reply.receipts.is_empty() && reply.snapshot.unwrap().settled.is_none());
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn members_that_sync_share_one_copy_of_what_is_settled() {
+    let (_folder, running, handle) = new();
+    take_all(&handle, &ROUND).await;
+    let sync = async |number: usize, have| {
+        handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(have) })).await.unwrap()
+    };
+    let replies = [sync(0, 0).await, sync(2, 0).await];
+    for reply in &replies {
+        let text = String::from(reply.clone());
+        let read: SyncReply = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text, "as any other reply");
+    }
+    let [winner, loser] = replies.map(Reply::into_pieces);
+    assert_eq!(winner[1].as_ptr(), loser[1].as_ptr());
+    assert_ne!(winner, loser);
+    assert_eq!(String::from(sync(2, 1).await), r#"{"snapshot":null,"receipts":[]}"#);
+    // Another round, another copy.
+    take_all(&handle, &NEXT).await;
+    assert_ne!(sync(0, 1).await.into_pieces()[1], winner[1]);
     running.stop().await.unwrap();
 }
 
@@ -212,7 +240,7 @@ enum Mood {
 }
 
 /// A store with a mood for each commit; the last is for the first one.
-fn moody(folder: &Path, mut moods: Vec<Mood>) -> Box<dyn Store> {
+fn moody(folder: &Path, mut moods: Vec<Mood>) -> Forwarding<Sqlite> {
     let in_doubt = || StoreError::InDoubt("a test".to_owned());
     let hook = move |step: testing::Step<'_>| {
         let mood = match step {
@@ -227,7 +255,7 @@ fn moody(folder: &Path, mut moods: Vec<Mood>) -> Box<dyn Store> {
             Some(Mood::InDoubt) => Fate::Lose(in_doubt()),
         }
     };
-    Box::new(Forwarding::with(file(folder), hook))
+    Forwarding::with(file(folder), hook)
 }
 
 #[tokio::test]
@@ -237,7 +265,9 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
         let folder = testing::folder();
         // Moods are taken from the end: the first commit, of the beginning, is fine.
         let moods = [mood, Mood::Fine].repeat(20);
-        let running = start(setup(folder.path()), moody(folder.path(), moods)).unwrap();
+        let store = moody(folder.path(), moods);
+        let open: OpenStore = Arc::new(move || Ok(Box::new(store.clone())));
+        let running = start(setup(folder.path()), &open).unwrap();
         for step in two_rounds() {
             let mut reply = take(&running.handle(), step).await;
             if reply.as_ref().is_err_and(|refusal| refusal.code == Code::StorageFull) {
@@ -256,11 +286,49 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
     let clock = Clock::simulated();
     let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
     let moods = vec![Mood::Full, Mood::Fine];
-    let mut core = Core::start(setup, moody(folder.path(), moods)).unwrap();
+    let mut core = Core::start(setup, Box::new(moody(folder.path(), moods))).unwrap();
     clock.set(truthfed::protocol::Time(20_000));
     core.renew().unwrap();
     let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
     assert!(core.work(vec![ask], &mut |_| false).unwrap()[0].is_ok());
+}
+
+/// A core over a new store, and what it publishes once a member has asked for a round, if it has.
+fn core(has_asked: bool) -> (tempfile::TempDir, Core) {
+    let folder = testing::folder();
+    let mut core = Core::start(setup(folder.path()), store(folder.path())).unwrap();
+    if has_asked {
+        let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
+        core.work(vec![ask], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    }
+    (folder, core)
+}
+
+#[test]
+fn an_offer_whose_matrix_is_refused_does_not_reach_the_engine() {
+    let (_folder, core) = core(true);
+    let (name, ..) = member(0);
+    let open = core.published().view(&name).open.unwrap();
+    let context = federation().context(&name, open.round, open.nonce);
+    let content = OfferContent { samples: 1, ..data(0).offer(context, Amount::from_units(3)) };
+    let offer = Call::Offer(open.round, federation().sign_offer(&content));
+    let refused = Command::of(&core.published(), &name, offer).err().unwrap();
+    assert_eq!(refused.code, Code::TraceTooLarge, "{refused:?}");
+}
+
+#[test]
+fn an_offer_that_comes_before_its_round_is_not_taken_with_the_nonce_of_another() {
+    let (_folder, mut core) = core(false);
+    let (name, ..) = member(0);
+    let context = federation().context(&name, RoundId(1), crate::digest::Hex([7; 16]));
+    let offer = federation().sign_offer(&data(0).offer(context, Amount::from_units(3)));
+    let published = core.published();
+    // Both are looked at before either is worked on.
+    let commands =
+        [Call::Ask, Call::Offer(RoundId(1), offer)].map(|call| Command::of(&published, &name, call).unwrap());
+    let answers = core.work(commands.into(), &mut |_| false).unwrap();
+    assert!(answers[0].is_ok());
+    assert_eq!(answers[1].as_ref().unwrap_err().code, Code::StaleRound);
 }
 
 #[tokio::test]
@@ -271,13 +339,13 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     // A store from before: nothing in it yet.
     let older = testing::folder();
     std::fs::copy(folder.path().join("checkpoint.json"), older.path().join("checkpoint.json")).unwrap();
-    let error = start(setup(older.path()), store(older.path())).err().unwrap();
+    let error = start(setup(older.path()), &opener(older.path())).err().unwrap();
     assert!(matches!(error, EngineError::CheckpointAhead { head: 0, .. }), "{error}");
     // Other terms than the federation began with.
     let mut other = setup(folder.path());
     let document = RawTerms { reserve: Amount::from_units(99), ..testing::terms(1) };
     other.agreement = Agreement::try_from(document).unwrap();
-    let error = start(other, store(folder.path())).err().unwrap();
+    let error = start(other, &opener(folder.path())).err().unwrap();
     assert!(error.to_string().contains("terms in federation.toml"), "{error}");
     // It holds nobody up: the right one starts at once.
     begin(folder.path()).stop().await.unwrap();

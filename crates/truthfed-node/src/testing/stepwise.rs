@@ -6,6 +6,7 @@ use truthfed::protocol::Time;
 use super::{Forwarding, Memory};
 use crate::digest::{Digest, PublicKey};
 use crate::engine::{Answer, Clock, Command, Core, EngineError, Published, Setup, Witness};
+use crate::error::Refusal;
 use crate::ledger::Checkpoint;
 use crate::wire::Call;
 
@@ -46,20 +47,20 @@ impl Stepwise {
         self.work(Vec::new());
     }
 
-    pub fn call(&mut self, member: &ClientId, call: Call) -> Answer {
+    pub fn call(&mut self, member: &ClientId, call: Call) -> Result<String, Refusal> {
         self.take(Command::of(&self.published, member, call)?)
     }
 
-    pub fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
+    pub fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Result<String, Refusal> {
         self.take(Command::enrol(member, key, certificate))
     }
 
-    pub fn revoke(&mut self, member: ClientId) -> Answer {
+    pub fn revoke(&mut self, member: ClientId) -> Result<String, Refusal> {
         self.take(Command::revoke(member))
     }
 
-    fn take(&mut self, command: Command) -> Answer {
-        self.work(vec![command]).pop().unwrap()
+    fn take(&mut self, command: Command) -> Result<String, Refusal> {
+        self.work(vec![command]).pop().unwrap().map(String::from)
     }
 
     fn work(&mut self, commands: Vec<Command>) -> Vec<Answer> {

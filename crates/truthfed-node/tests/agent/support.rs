@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use truthfed::auction::ClientId;
 use truthfed_node::agent::{Agent, Direct, Handle, Link, LinkError, Membership, Policy, Runner};
-use truthfed_node::engine::{self, Clock, Setup};
+use truthfed_node::engine::{self, Clock, OpenStore, Setup};
 use truthfed_node::store::Sqlite;
 use truthfed_node::terms::{Agreement, CoverageSetting, RawTerms};
 use truthfed_node::testing::{self, Numbers, id, wide_terms};
@@ -32,9 +32,10 @@ impl Federation {
         let names: Vec<String> = (1..=members).map(|number| format!("m{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let inner = testing::Federation::new(terms, &names);
-        let store = Sqlite::open(&folder.path().join("ledger.db")).unwrap();
+        let store = folder.path().join("ledger.db");
+        let open: OpenStore = Arc::new(move || Ok(Box::new(Sqlite::open(&store)?)));
         let setup = Setup { clock: Clock::real(), ..inner.setup() };
-        let running = engine::start(setup, Box::new(store)).unwrap();
+        let running = engine::start(setup, &open).unwrap();
         Federation { folder, inner, names: names.into_iter().map(id).collect(), running }
     }
 

@@ -9,7 +9,7 @@ async fn health_metrics_and_the_document_are_shown_on_this_machine() {
     let world = World::new(&["m1", "m2"], |_| {});
     let running = world.start().await;
     let admin = running.addresses().admin;
-    assert_eq!(plain(admin, "/healthz").await, (200, r#"{"status":"active"}"#.to_owned()));
+    assert_eq!(plain(admin, "/healthz").await, (200, r#"{"role":"active"}"#.to_owned()));
     let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
     let winners = whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await.len();
     m1.client.get("/v1/nowhere/m1-secret").await;
@@ -17,6 +17,8 @@ async fn health_metrics_and_the_document_are_shown_on_this_machine() {
     assert_eq!(status, 200);
     for line in [
         "truthfed_healthy 1".to_owned(),
+        r#"truthfed_role{role="active"} 1"#.to_owned(),
+        r#"truthfed_role{role="standby"} 0"#.to_owned(),
         "truthfed_rounds_settled_total 1".to_owned(),
         "truthfed_rounds_aborted_total 0".to_owned(),
         "truthfed_offers_total 2".to_owned(),

@@ -68,7 +68,7 @@ async fn a_second_coordinator_stands_by_and_takes_over_in_the_middle_of_a_round(
     let offer = m1.offers(&open, &data, 1_000_000).await;
 
     let second = world.start().await;
-    assert_eq!(plain(second.addresses().admin, "/healthz").await, (503, r#"{"status":"standby"}"#.to_owned()));
+    assert_eq!(plain(second.addresses().admin, "/healthz").await, (503, r#"{"role":"standby"}"#.to_owned()));
     let [n1, n2] = ["m1", "m2"].map(|name| world.party(name, second.addresses()));
     let refused = n1.client.get("/v1/view").await;
     assert_eq!((refused.code(), refused.headers["retry-after"].as_str()), (Code::NotLeader, "1"));

@@ -36,6 +36,15 @@ pub enum OfferError {
     RankTooHigh { client: ClientId, samples: u64 },
 }
 
+/// An offer that passed [`Terms::check_offer`]: a coordinator of the same terms need not check it again. Only
+/// [`Terms::checked`] makes one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedOffer {
+    pub(super) terms: Terms,
+    pub(super) samples: u64,
+    pub(super) offer: Offer,
+}
+
 /// Why a delivery is not taken. The member may still deliver what it offered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DeliveryError {
@@ -67,6 +76,12 @@ fn rounding(samples: u64) -> f64 {
 }
 
 impl Terms {
+    /// An offer that can come from that many samples. Fails as [`Terms::check_offer`].
+    pub fn checked(&self, offer: Offer, samples: u64) -> Result<CheckedOffer, OfferError> {
+        self.check_offer(&offer, samples)?;
+        Ok(CheckedOffer { terms: self.clone(), samples, offer })
+    }
+
     /// Whether an offer can come from that many samples.
     pub fn check_offer(&self, offer: &Offer, samples: u64) -> Result<(), OfferError> {
         let Offer { client, gram, .. } = offer;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::open::{Award, Taken};
 use super::{
-    Conduct, DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord, SetAside, Snapshot,
-    Terms, Time,
+    CheckedOffer, Conduct, DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord,
+    SetAside, Snapshot, Terms, Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -29,6 +29,8 @@ pub struct Coordinator {
 pub enum Input {
     /// A message; the driver vouches for who sent it.
     Request(ClientId, Request),
+    /// An offer for a round, by the client that it names, whose matrix need not be checked again.
+    Offer(RoundId, Box<CheckedOffer>),
     Tick,
 }
 
@@ -240,13 +242,21 @@ impl Coordinator {
             Input::Tick => Ok(Accepted::New),
             Input::Request(from, _) if !self.standing.members.contains_key(&from) => Err(Rejection::NotAMember(from)),
             Input::Request(from, request) => self.request(now, from, request),
+            Input::Offer(_, checked) if !self.standing.members.contains_key(&checked.offer.client) => {
+                Err(Rejection::NotAMember(checked.offer.client))
+            }
+            Input::Offer(round, checked) => {
+                let CheckedOffer { terms, samples, offer } = *checked;
+                let (from, is_checked) = (offer.client.clone(), terms == self.terms);
+                self.offer(now, from, round, (Taken { samples, offer }, is_checked))
+            }
         }
     }
 
     fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
         match request {
             Request::Ask => self.ask(now, from),
-            Request::Offer { round, samples, offer } => self.offer(now, from, round, Taken { samples, offer }),
+            Request::Offer { round, samples, offer } => self.offer(now, from, round, (Taken { samples, offer }, false)),
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
             Request::Sync => {
@@ -293,7 +303,13 @@ impl Coordinator {
         }
     }
 
-    fn offer(&mut self, now: Time, from: ClientId, round: RoundId, taken: Taken) -> Result<Accepted, Rejection> {
+    fn offer(
+        &mut self,
+        now: Time,
+        from: ClientId,
+        round: RoundId,
+        (taken, is_checked): (Taken, bool),
+    ) -> Result<Accepted, Rejection> {
         let (what, room) = ("offer", self.room());
         let open = open_round(&mut self.open, round, self.standing.closed)?;
         check_admitted(open, self.standing.members.get(&from), &from)?;
@@ -310,7 +326,9 @@ impl Coordinator {
         if offer.client != from {
             return Err(OfferError::OtherClient { client: offer.client.clone(), from }.into());
         }
-        self.terms.check_offer(offer, *samples)?;
+        if !is_checked {
+            self.terms.check_offer(offer, *samples)?;
+        }
         if *samples > room {
             return Err(OfferError::TooManySamples { client: from, samples: *samples, most: room }.into());
         }

@@ -28,7 +28,7 @@ mod terms;
 mod trigger;
 
 pub use capacity::CapacitySetting;
-pub use checks::{DeliveryError, OfferError};
+pub use checks::{CheckedOffer, DeliveryError, OfferError};
 pub use conduct::{Conduct, Strikes};
 pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
 pub use member::{Asking, InFlight, Member};

@@ -117,7 +117,7 @@ pub struct StatusReply {
     pub epoch: u64,
     /// Milliseconds since this coordinator started.
     pub uptime_ms: u64,
-    /// Whether the last commit worked.
+    /// Whether the store answers and the lease is renewed.
     pub is_healthy: bool,
 }
 
@@ -195,6 +195,6 @@ fn status(service: &Service, engine: &Handle) -> StatusReply {
         members: published.members().values().filter(|member| !member.is_revoked).count() as u64,
         epoch: engine.epoch(),
         uptime_ms: service.started.elapsed().as_millis() as u64,
-        is_healthy: engine.is_healthy(),
+        is_healthy: engine.problem().is_none(),
     }
 }

@@ -103,7 +103,10 @@ impl World<'_> {
             return Ok(());
         }
         match worked {
-            Ok(answers) => self.worked(index, &requests, answers, can_change),
+            Ok(answers) => {
+                let answers = answers.into_iter().map(|answer| answer.map(String::from)).collect();
+                self.worked(index, &requests, answers, can_change)
+            }
             Err(error) => {
                 self.trace.say(self.now, format_args!("coordinator {number} stops: {}", name(&error)));
                 let attempt = self.site.processes[index].attempt;

@@ -96,7 +96,12 @@ impl World<'_> {
             let answer = Command::of(&process.published, &name, call)
                 // It may stop while it is asked.
                 .and_then(|command| {
-                    process.core.work(vec![command], &mut |_| false).map_err(|_| Code::Internal)?.remove(0)
+                    process
+                        .core
+                        .work(vec![command], &mut |_| false)
+                        .map_err(|_| Code::Internal)?
+                        .remove(0)
+                        .map(String::from)
                 });
             let is_same = answer.as_ref().is_ok_and(|again| again == reply);
             check(is_same, "I6", || format!("{name}'s {request} got another reply after a restart"))?;
