@@ -57,6 +57,23 @@ async fn a_member_that_waits_is_told_at_once_that_it_is_revoked() {
 }
 
 #[tokio::test]
+async fn a_key_is_one_members_only_even_when_that_member_was_revoked() {
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
+    let operator = world.operator(running.addresses());
+    operator.delete("/v1/operator/members/m2").await.ok::<MemberLine>();
+    let head = world.head();
+    for party in [m1, m2] {
+        let key = party.identity.certificate().key();
+        let request = EnrolRequest { member: "m3".to_owned(), key, certificate: super::support::other() };
+        let answer = operator.post("/v1/operator/members", serde_json::to_string(&request).unwrap()).await;
+        assert_eq!(answer.code(), Code::MemberExists);
+        assert!(answer.text().contains(&format!("the key is or was {}'s", party.name)), "{}", answer.text());
+    }
+    assert_eq!(world.head(), head);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn members_come_and_go_while_the_coordinator_runs() {
     let mut world = World::new(&["m1"], |_| {});
     let running = world.start().await;
