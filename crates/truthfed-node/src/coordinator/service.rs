@@ -133,7 +133,8 @@ impl Service {
 
     async fn answer(&self, target: Target, request: Request, known: &mut Option<Caller>) -> Result<String, Refusal> {
         let engine = self.stage.borrow().engine()?;
-        let caller = self.identify(request.extensions().get(), &engine.published())?;
+        let peer = request.extensions().get().copied().ok_or(Code::NotAMember)?;
+        let caller = self.identify(&peer, &engine.published())?;
         *known = Some(caller.clone());
         let (route, parameter) = target?;
         caller.check(route.form.who)?;
@@ -142,6 +143,8 @@ impl Service {
             true => self.intake.read(body).await?,
             false => read_body(body, self.small, self.within).await?,
         };
+        // It may have been revoked while its body came.
+        self.identify(&peer, &engine.published())?;
         let query = head.uri.query().map(str::to_owned);
         match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
@@ -166,13 +169,11 @@ impl Service {
         }
     }
 
-    fn identify(&self, peer: Option<&Peer>, published: &Published) -> Result<Caller, Refusal> {
-        let stranger = || Refusal::from(Code::NotAMember);
-        let Peer { certificate, .. } = peer.ok_or_else(stranger)?;
+    fn identify(&self, Peer { certificate, .. }: &Peer, published: &Published) -> Result<Caller, Refusal> {
         if *certificate == self.operator {
             return Ok(Caller::Operator);
         }
-        let (member, _) = published.member_of(certificate).ok_or_else(stranger)?;
+        let (member, _) = published.member_of(certificate).ok_or(Code::NotAMember)?;
         published.check_member(member)?;
         Ok(Caller::Member(member.clone()))
     }
