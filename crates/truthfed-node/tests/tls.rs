@@ -99,7 +99,7 @@ impl World {
 }
 
 fn router(limits: &Limits, begun: Arc<Notify>, released: Arc<Notify>) -> Router {
-    let intake = Intake::new(limits);
+    let (intake, most) = (Intake::new(limits.body_bytes, limits.body), limits.body_bytes);
     let wait = move || {
         let (begun, released) = (begun.clone(), released.clone());
         async move {
@@ -110,7 +110,7 @@ fn router(limits: &Limits, begun: Arc<Notify>, released: Arc<Notify>) -> Router 
     };
     let echo = move |body: Body| {
         let intake = intake.clone();
-        async move { intake.read(body).await }
+        async move { intake.read((), body, most).await.map(|taken| taken.bytes) }
     };
     Router::new()
         .route("/who", get(|Extension(peer): Extension<Peer>| async move { peer.certificate.to_string() }))

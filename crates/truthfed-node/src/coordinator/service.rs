@@ -21,7 +21,7 @@ use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
 use crate::engine::{Handle, Published};
 use crate::error::{Code, Refusal};
-use crate::net::{Intake, Peer, Revocations, read_body};
+use crate::net::{Intake, Peer, Revocations};
 use crate::wire::Call;
 
 pub(super) struct Service {
@@ -31,10 +31,11 @@ pub(super) struct Service {
     pub(super) metrics: Arc<Metrics>,
     pub(super) stage: watch::Receiver<Stage>,
     pub(super) stop: watch::Receiver<bool>,
-    pub(super) intake: Intake,
-    /// Largest request without a matrix: a delivery has one number for each dimension.
+    /// By certificate: each has room for a large request and a small one.
+    pub(super) intake: Intake<Digest>,
+    /// Largest request with a matrix, and without: a delivery has one number for each dimension.
+    pub(super) large: usize,
     pub(super) small: usize,
-    pub(super) within: Duration,
     pub(super) poll: Duration,
     pub(super) started: Instant,
 }
@@ -139,12 +140,11 @@ impl Service {
         let (route, parameter) = target?;
         caller.check(route.form.who)?;
         let (head, body) = request.into_parts();
-        let body = match route.form.is_large {
-            true => self.intake.read(body).await?,
-            false => read_body(body, self.small, self.within).await?,
-        };
+        let most = if route.form.is_large { self.large } else { self.small };
+        let taken = self.intake.read(peer.certificate, body, most).await?;
         // It may have been revoked while its body came.
         self.identify(&peer, &engine.published())?;
+        let body = taken.bytes.clone();
         let query = head.uri.query().map(str::to_owned);
         match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,

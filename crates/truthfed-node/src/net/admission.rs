@@ -1,47 +1,52 @@
-//! Counts connections by whom they are of, and turns away those above a limit.
+//! Counts what connections hold, by whom they are of, and turns away what is above a limit.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Seats for holders of some kind, at most so many for each.
+/// So much for each holder.
 #[derive(Debug)]
-pub(super) struct Seats<K: Ord> {
+pub(super) struct Shares<K: Ord> {
     most: usize,
     taken: Mutex<BTreeMap<K, usize>>,
 }
 
-/// A seat; it is free again when this is dropped.
+/// A part of a holder's share; it is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat<K: Ord + Clone> {
+pub(super) struct Part<K: Ord + Clone> {
     holder: K,
-    seats: Arc<Seats<K>>,
+    size: usize,
+    shares: Arc<Shares<K>>,
 }
 
-impl<K: Ord + Clone> Seats<K> {
-    pub(super) fn new(most: usize) -> Arc<Seats<K>> {
-        Arc::new(Seats { most, taken: Mutex::default() })
+impl<K: Ord + Clone> Shares<K> {
+    pub(super) fn new(most: usize) -> Arc<Shares<K>> {
+        Arc::new(Shares { most, taken: Mutex::default() })
     }
 
-    /// A seat for this holder, unless it has them all.
-    pub(super) fn take(self: &Arc<Self>, holder: K) -> Option<Seat<K>> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A part of this size, unless this holder has less than that left.
+    pub(super) fn take(self: &Arc<Self>, holder: K, size: usize) -> Option<Part<K>> {
+        let mut taken = lock(&self.taken);
         let held = taken.get(&holder).copied().unwrap_or(0);
-        if held >= self.most {
+        if size > self.most - held {
             return None;
         }
-        taken.insert(holder.clone(), held + 1);
-        Some(Seat { holder, seats: self.clone() })
+        taken.insert(holder.clone(), held + size);
+        Some(Part { holder, size, shares: self.clone() })
     }
 }
 
-impl<K: Ord + Clone> Drop for Seat<K> {
+impl<K: Ord + Clone> Drop for Part<K> {
     fn drop(&mut self) {
-        let mut taken = self.seats.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.shares.taken);
         match taken.get_mut(&self.holder) {
-            Some(held) if *held > 1 => *held -= 1,
+            Some(held) if *held > self.size => *held -= self.size,
             _ => drop(taken.remove(&self.holder)),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -49,15 +54,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_holder_has_so_many_seats_and_gets_them_back() {
-        let seats = Seats::new(2);
-        let first = seats.take("a").unwrap();
-        let second = seats.take("a").unwrap();
-        assert!(seats.take("a").is_none());
-        assert!(seats.take("b").is_some(), "others are not affected");
+    fn each_holder_has_so_much_and_gets_it_back() {
+        let shares = Shares::new(5);
+        let first = shares.take("a", 3).unwrap();
+        let second = shares.take("a", 2).unwrap();
+        assert!(shares.take("a", 1).is_none());
+        assert!(shares.take("a", 0).is_some(), "nothing can always be had");
+        assert!(shares.take("b", 5).is_some(), "others are not affected");
+        assert!(shares.take("b", 6).is_none());
         drop(first);
-        let third = seats.take("a").unwrap();
+        let third = shares.take("a", 3).unwrap();
         drop((second, third));
-        assert!(seats.taken.lock().unwrap().is_empty(), "nothing is kept of those who left");
+        assert!(shares.taken.lock().unwrap().is_empty(), "nothing is kept of those who left");
     }
 }

@@ -24,8 +24,6 @@ pub struct Limits {
     pub body: Duration,
     /// Largest body; default that of dimension 512.
     pub body_bytes: usize,
-    /// Bodies that are being read, in all; default 64 MiB. Further ones are told `busy`.
-    pub body_bytes_in_all: usize,
     /// Time that the other side may leave a write waiting; default 30 s.
     pub stall: Duration,
     /// Time for requests under way when the server stops; default 10 s.
@@ -44,7 +42,6 @@ impl Default for Limits {
             header: Duration::from_secs(30),
             body: Duration::from_secs(30),
             body_bytes: body_bytes(truthfed::statistics::MAX_DIMENSION),
-            body_bytes_in_all: 64 << 20,
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }

@@ -28,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{debug, error, warn};
 
-use super::admission::Seats;
+use super::admission::Shares;
 use super::bucket::Buckets;
 use super::stall::Stalling;
 use super::{Limits, Revocations, ServerTls};
@@ -78,8 +78,8 @@ pub async fn serve<G: Send + 'static>(
 ) {
     let server = Arc::new(Server {
         router: TowerToHyperService::new(router),
-        addresses: Seats::new(limits.connections_per_address),
-        members: Seats::new(limits.connections_per_member),
+        addresses: Shares::new(limits.connections_per_address),
+        members: Shares::new(limits.connections_per_member),
         buckets: Buckets::new(limits.requests_per_second, limits.burst),
         started: Instant::now(),
         acceptor: TlsAcceptor::from(tls.config),
@@ -155,8 +155,8 @@ struct Server {
     acceptor: TlsAcceptor,
     revocations: Revocations,
     limits: Limits,
-    addresses: Arc<Seats<IpAddr>>,
-    members: Arc<Seats<Digest>>,
+    addresses: Arc<Shares<IpAddr>>,
+    members: Arc<Shares<Digest>>,
     buckets: Buckets,
     started: Instant,
 }
@@ -166,12 +166,12 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Some(waiting) = self.addresses.take(network(address.ip())) else {
+        let Some(waiting) = self.addresses.take(network(address.ip()), 1) else {
             return debug!(%address, "connection closed: too many of this address");
         };
         let Some((stream, certificate)) = self.handshake(stream, address).await else { return };
         drop(waiting);
-        let seat = self.members.take(certificate);
+        let seat = self.members.take(certificate, 1);
         let (peer, has_seat) = (Peer { certificate, address }, seat.is_some());
         let (server, limits) = (self.clone(), self.limits);
         let service = service_fn(move |request| server.clone().answer(peer, has_seat, request));
