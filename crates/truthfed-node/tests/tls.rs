@@ -434,6 +434,35 @@ async fn connections_in_all_are_bounded() {
 }
 
 #[tokio::test]
+async fn strangers_that_fill_the_door_make_way_for_whoever_comes_and_take_no_seat_of_a_member() {
+    let for_ever = Duration::from_secs(86_400);
+    let limits = Limits { connections: 4, connections_per_address: 1000, handshake: for_ever, ..Limits::default() };
+    let world = World::start(limits).await;
+    let (early, late) = (world.client(&world.member()), world.client(&world.member()));
+    assert!(soon(early.send(ask("/who"), None)).await.is_ok());
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(world.address).await.unwrap());
+    }
+    let first = silent.remove(0);
+    check_ends(first, b"", Duration::ZERO).await;
+    assert!(soon(late.send(ask("/who"), None)).await.is_ok(), "new ones get in");
+    assert!(soon(early.send(ask("/who"), None)).await.is_ok(), "who is in stays in");
+}
+
+#[tokio::test]
+async fn a_member_cannot_fill_the_seats_of_the_others_with_connections_it_has_no_seat_for() {
+    let limits = Limits { connections: 4, connections_per_member: 1, ..Limits::default() };
+    let world = World::start(limits).await;
+    let (greedy, other) = (world.member(), world.member());
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(world.raw(&greedy).await);
+    }
+    assert!(soon(world.client(&other).send(ask("/who"), None)).await.unwrap().status.is_success());
+}
+
+#[tokio::test]
 async fn a_member_that_asks_too_often_is_told_to_wait_and_others_are_not() {
     let world = World::start(Limits { requests_per_second: 1, burst: 2, ..Limits::default() }).await;
     let client = world.client(&world.member());

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all; default 1024. Further ones are closed unheard.
+    /// Connections in all; default 1024. Those that no member has a seat for, or that are not authenticated yet, fill half
+    /// of them at most: whoever waits longest makes way. When members fill them all, further ones are closed unheard.
     pub connections: usize,
     /// Connections of one address that are not authenticated yet; default 32. Further ones are closed unheard.
     pub connections_per_address: usize,
