@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,7 +15,8 @@ use axum::body::Body;
 use axum::http::Method;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{ServerName, UnixTime};
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{AlertDescription, ClientConfig, HandshakeKind, RootCertStore};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -64,12 +66,19 @@ impl World {
     async fn at(address: &str, authority: Authority, limits: Limits) -> World {
         let names = ["localhost", "127.0.0.1"].map(str::to_owned);
         let server = authority.issue_server(&names, Validity::leaf()).unwrap();
-        World::with_server(address, authority, &server, limits).await
+        World::with_server(address, authority, &server, limits, Arc::new(DefaultTimeProvider)).await
     }
 
-    async fn with_server(address: &str, authority: Authority, server: &Identity, limits: Limits) -> World {
+    async fn with_server(
+        address: &str,
+        authority: Authority,
+        server: &Identity,
+        limits: Limits,
+        clock: Arc<dyn TimeProvider>,
+    ) -> World {
         let revocations = Revocations::default();
         let tls = ServerTls::new(server, authority.identity().certificate(), revocations.clone()).unwrap();
+        let tls = tls.with_clock(clock);
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
@@ -244,6 +253,43 @@ async fn a_revoked_certificate_is_refused_in_the_handshake_and_its_open_connecti
     assert!(soon(world.client(&other).send(ask("/who"), None)).await.is_ok());
 }
 
+/// Seconds since 1970, as the test says.
+#[derive(Debug, Default)]
+struct HandClock(AtomicU64);
+
+impl TimeProvider for HandClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(self.0.load(Ordering::SeqCst))))
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_expires_ends_its_open_connection_at_the_next_request() {
+    let authority = Authority::create("test", Validity::authority()).unwrap();
+    let server = authority.issue_server(&["localhost".to_owned()], Validity::leaf()).unwrap();
+    let (clock, from) = (Arc::new(HandClock::default()), SystemTime::now());
+    let begin = from.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    clock.0.store(begin + 10, Ordering::SeqCst);
+    let world = World::with_server("127.0.0.1:0", authority, &server, Limits::default(), clock.clone()).await;
+    let issue = |seconds| {
+        let validity = Validity { from, until: from + Duration::from_secs(seconds) };
+        world.authority.issue_member(&"m1".parse().unwrap(), validity).unwrap()
+    };
+    let (short, long) = (issue(100), issue(1000));
+    let (leaving, staying) = (world.client(&short), world.client(&long));
+    for now in [begin + 10, begin + 99] {
+        clock.0.store(now, Ordering::SeqCst);
+        for client in [&leaving, &staying] {
+            assert!(soon(client.send(ask("/who"), None)).await.is_ok(), "{now}");
+        }
+    }
+    let port = soon(staying.send(ask("/port"), None)).await.unwrap().body;
+    clock.0.store(begin + 102, Ordering::SeqCst);
+    assert!(soon(leaving.send(ask("/who"), None)).await.is_err());
+    assert_eq!(alert(world.client(&short)).await, AlertDescription::CertificateExpired);
+    assert_eq!(soon(staying.send(ask("/port"), None)).await.unwrap().body, port, "others keep theirs");
+}
+
 #[tokio::test]
 async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
     let world = World::start(Limits::default()).await;
@@ -265,7 +311,8 @@ async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
     let authority = Authority::create("test", Validity::authority()).unwrap();
     let past = Validity { from: SystemTime::UNIX_EPOCH, until: SystemTime::UNIX_EPOCH + PATIENCE };
     let expired = authority.issue_server(&["localhost".to_owned()], past).unwrap();
-    let world = World::with_server("127.0.0.1:0", authority, &expired, Limits::default()).await;
+    let clock = Arc::new(DefaultTimeProvider);
+    let world = World::with_server("127.0.0.1:0", authority, &expired, Limits::default(), clock).await;
     let reply = soon(world.client(&world.member()).send(ask("/who"), None)).await;
     assert!(matches!(reply, Err(NetError::Tls(rustls::Error::InvalidCertificate(_)))), "{reply:?}");
 }

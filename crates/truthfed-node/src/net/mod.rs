@@ -4,8 +4,8 @@
 //! asks. [`Client`] is the other end. [`Limits`] bounds whatever a stranger or a member could take too much of.
 //!
 //! Promises: a certificate that is missing, expired, foreign or revoked is refused in the handshake; a revoked member's open
-//! connections end at once; nothing is allocated for a body beyond its limit; strangers take no seat of a member,
-//! and members take none of each other's bytes.
+//! connections end at once, and those of one whose certificate expires at the next request; nothing is allocated for a body
+//! beyond its limit; strangers take no seat of a member, and members take none of each other's bytes.
 //!
 //! Not here: what requests mean, and who of the certified is a member.
 

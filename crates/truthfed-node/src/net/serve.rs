@@ -2,7 +2,8 @@
 //!
 //! A connection passes: a seat for its address, a place at the door, the handshake within its time, a seat for its certificate
 //! and one in all; then every request takes a token of its certificate's bucket. It ends when the peer goes, stalls or is revoked,
-//! when it has no seat and others come, or when the server stops: then requests under way have a grace period.
+//! when its certificate has expired and it asks again, when it has no seat and others come, or when the server stops: then
+//! requests under way have a grace period.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -19,6 +20,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustls::pki_types::UnixTime;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -31,7 +33,7 @@ use tracing::{debug, error, warn};
 use super::admission::{Door, Part, Shares, Waiting};
 use super::bucket::Buckets;
 use super::stall::Stalling;
-use super::{Limits, Revocations, ServerTls};
+use super::{Limits, ServerTls};
 use crate::digest::Digest;
 use crate::error::{Code, Refusal};
 
@@ -83,8 +85,8 @@ pub async fn serve<G: Send + 'static>(
         members: Shares::new(limits.connections_per_member),
         buckets: Buckets::new(limits.requests_per_second, limits.burst),
         started: Instant::now(),
-        acceptor: TlsAcceptor::from(tls.config),
-        revocations: tls.revocations,
+        acceptor: TlsAcceptor::from(tls.config.clone()),
+        tls,
         limits,
     });
     let stopped = stop.clone();
@@ -157,7 +159,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 struct Server {
     router: TowerToHyperService<Router>,
     acceptor: TlsAcceptor,
-    revocations: Revocations,
+    tls: ServerTls,
     limits: Limits,
     door: Arc<Door>,
     addresses: Arc<Shares<IpAddr>>,
@@ -171,6 +173,11 @@ struct Outside {
     waiting: Waiting,
     near: Part<IpAddr>,
 }
+
+/// The certificate counts no more: the next handshake says so.
+#[derive(Debug, thiserror::Error)]
+#[error("the certificate has expired")]
+struct Expired;
 
 impl Server {
     async fn connection<S>(
@@ -186,7 +193,7 @@ impl Server {
             shaken = self.handshake(stream, address) => shaken,
             () = outside.waiting.sent_away() => return debug!(%address, "connection closed: it made way"),
         };
-        let Some((stream, certificate)) = shaken else { return };
+        let Some((stream, certificate, end)) = shaken else { return };
         let Some(seat) = self.members.take(certificate, 1) else {
             // It keeps its place at the door only: a member must not fill the seats of others by coming too often.
             return tokio::select! {
@@ -197,15 +204,16 @@ impl Server {
         let Some(inside) = outside.waiting.sit() else { return };
         drop(outside.near);
         let (server, peer) = (self.clone(), Peer { certificate, address });
-        let service = service_fn(move |request| server.clone().answer(peer, request));
+        let service = service_fn(move |request| server.clone().answer(peer, end, request));
         tokio::select! {
             () = speak(stream, address, service, self.limits, stop) => {}
-            () = self.revocations.wait_for(&certificate) => debug!(%address, "connection closed: revoked"),
+            () = self.tls.revocations.wait_for(&certificate) => debug!(%address, "connection closed: revoked"),
         }
         drop((seat, inside));
     }
 
-    async fn handshake<S>(&self, stream: S, address: SocketAddr) -> Option<(TlsStream<Stalling<S>>, Digest)>
+    /// The connection, whose it is, and the last moment of its certificate.
+    async fn handshake<S>(&self, stream: S, address: SocketAddr) -> Option<(TlsStream<Stalling<S>>, Digest, UnixTime)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -214,8 +222,9 @@ impl Server {
         match tokio::time::timeout(self.limits.handshake, accepted).await {
             Ok(Ok(stream)) => {
                 let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-                let digest = Digest::of(certificate.expect("a handshake without certificate fails"));
-                return Some((stream, digest));
+                let certificate = certificate.expect("a handshake without certificate fails");
+                let (digest, end) = (Digest::of(certificate), self.tls.end_of(certificate));
+                return Some((stream, digest, end));
             }
             Ok(Err((error, stream))) => {
                 debug!(%address, %error, "handshake refused");
@@ -226,7 +235,15 @@ impl Server {
         None
     }
 
-    async fn answer(self: Arc<Self>, peer: Peer, mut request: Request<Incoming>) -> Result<Response, Infallible> {
+    async fn answer(
+        self: Arc<Self>,
+        peer: Peer,
+        end: UnixTime,
+        mut request: Request<Incoming>,
+    ) -> Result<Response, Expired> {
+        if self.tls.is_past(end) {
+            return Err(Expired);
+        }
         if let Err(wait) = self.buckets.take(peer.certificate, self.started.elapsed()) {
             // Delay the refusal until a token would have been free: a flood comes no faster than that on each connection.
             tokio::time::sleep(wait).await;
@@ -236,7 +253,8 @@ impl Server {
             return Ok(response);
         }
         request.extensions_mut().insert(peer);
-        self.router.call(request).await
+        let Ok(response) = self.router.call(request).await;
+        Ok(response)
     }
 }
 
@@ -250,7 +268,7 @@ async fn refuse_seat(_: Request<Incoming>) -> Result<Response, Infallible> {
 async fn speak<S, H>(stream: S, address: SocketAddr, service: H, limits: Limits, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
-    H: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+    H: Service<Request<Incoming>, Response = Response, Error: std::error::Error + Send + Sync + 'static>,
 {
     // Without a timer the header timeout would silently be off.
     let connection = http1::Builder::new()
