@@ -106,7 +106,7 @@ codes! {
 
     // What only the operator sees.
     BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
-    MemberExists "member-exists" 409 Operator "A member with this name or certificate was enrolled before: choose another name."
+    MemberExists "member-exists" 409 Operator "A member with this name, certificate or key was enrolled before: choose another."
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
 
     // The state of the coordinator.

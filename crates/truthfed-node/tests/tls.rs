@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,7 +15,8 @@ use axum::body::Body;
 use axum::http::Method;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{ServerName, UnixTime};
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{AlertDescription, ClientConfig, HandshakeKind, RootCertStore};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -64,12 +66,19 @@ impl World {
     async fn at(address: &str, authority: Authority, limits: Limits) -> World {
         let names = ["localhost", "127.0.0.1"].map(str::to_owned);
         let server = authority.issue_server(&names, Validity::leaf()).unwrap();
-        World::with_server(address, authority, &server, limits).await
+        World::with_server(address, authority, &server, limits, Arc::new(DefaultTimeProvider)).await
     }
 
-    async fn with_server(address: &str, authority: Authority, server: &Identity, limits: Limits) -> World {
+    async fn with_server(
+        address: &str,
+        authority: Authority,
+        server: &Identity,
+        limits: Limits,
+        clock: Arc<dyn TimeProvider>,
+    ) -> World {
         let revocations = Revocations::default();
         let tls = ServerTls::new(server, authority.identity().certificate(), revocations.clone()).unwrap();
+        let tls = tls.with_clock(clock);
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
@@ -99,7 +108,7 @@ impl World {
 }
 
 fn router(limits: &Limits, begun: Arc<Notify>, released: Arc<Notify>) -> Router {
-    let intake = Intake::new(limits);
+    let (intake, most) = (Intake::new(limits.body_bytes, limits.body), limits.body_bytes);
     let wait = move || {
         let (begun, released) = (begun.clone(), released.clone());
         async move {
@@ -110,7 +119,7 @@ fn router(limits: &Limits, begun: Arc<Notify>, released: Arc<Notify>) -> Router 
     };
     let echo = move |body: Body| {
         let intake = intake.clone();
-        async move { intake.read(body).await }
+        async move { intake.read((), body, most).await.map(|taken| taken.bytes) }
     };
     Router::new()
         .route("/who", get(|Extension(peer): Extension<Peer>| async move { peer.certificate.to_string() }))
@@ -244,6 +253,43 @@ async fn a_revoked_certificate_is_refused_in_the_handshake_and_its_open_connecti
     assert!(soon(world.client(&other).send(ask("/who"), None)).await.is_ok());
 }
 
+/// Seconds since 1970, as the test says.
+#[derive(Debug, Default)]
+struct HandClock(AtomicU64);
+
+impl TimeProvider for HandClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(self.0.load(Ordering::SeqCst))))
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_expires_ends_its_open_connection_at_the_next_request() {
+    let authority = Authority::create("test", Validity::authority()).unwrap();
+    let server = authority.issue_server(&["localhost".to_owned()], Validity::leaf()).unwrap();
+    let (clock, from) = (Arc::new(HandClock::default()), SystemTime::now());
+    let begin = from.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    clock.0.store(begin + 10, Ordering::SeqCst);
+    let world = World::with_server("127.0.0.1:0", authority, &server, Limits::default(), clock.clone()).await;
+    let issue = |seconds| {
+        let validity = Validity { from, until: from + Duration::from_secs(seconds) };
+        world.authority.issue_member(&"m1".parse().unwrap(), validity).unwrap()
+    };
+    let (short, long) = (issue(100), issue(1000));
+    let (leaving, staying) = (world.client(&short), world.client(&long));
+    for now in [begin + 10, begin + 99] {
+        clock.0.store(now, Ordering::SeqCst);
+        for client in [&leaving, &staying] {
+            assert!(soon(client.send(ask("/who"), None)).await.is_ok(), "{now}");
+        }
+    }
+    let port = soon(staying.send(ask("/port"), None)).await.unwrap().body;
+    clock.0.store(begin + 102, Ordering::SeqCst);
+    assert!(soon(leaving.send(ask("/who"), None)).await.is_err());
+    assert_eq!(alert(world.client(&short)).await, AlertDescription::CertificateExpired);
+    assert_eq!(soon(staying.send(ask("/port"), None)).await.unwrap().body, port, "others keep theirs");
+}
+
 #[tokio::test]
 async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
     let world = World::start(Limits::default()).await;
@@ -265,7 +311,8 @@ async fn a_client_refuses_a_server_of_another_name_authority_or_time() {
     let authority = Authority::create("test", Validity::authority()).unwrap();
     let past = Validity { from: SystemTime::UNIX_EPOCH, until: SystemTime::UNIX_EPOCH + PATIENCE };
     let expired = authority.issue_server(&["localhost".to_owned()], past).unwrap();
-    let world = World::with_server("127.0.0.1:0", authority, &expired, Limits::default()).await;
+    let clock = Arc::new(DefaultTimeProvider);
+    let world = World::with_server("127.0.0.1:0", authority, &expired, Limits::default(), clock).await;
     let reply = soon(world.client(&world.member()).send(ask("/who"), None)).await;
     assert!(matches!(reply, Err(NetError::Tls(rustls::Error::InvalidCertificate(_)))), "{reply:?}");
 }
@@ -431,6 +478,35 @@ async fn connections_in_all_are_bounded() {
     assert!(soon(client.send(ask("/who"), None)).await.is_ok());
     drop(client);
     soon(async { while world.client(&world.member()).send(ask("/who"), None).await.is_err() {} }).await;
+}
+
+#[tokio::test]
+async fn strangers_that_fill_the_door_make_way_for_whoever_comes_and_take_no_seat_of_a_member() {
+    let for_ever = Duration::from_secs(86_400);
+    let limits = Limits { connections: 4, connections_per_address: 1000, handshake: for_ever, ..Limits::default() };
+    let world = World::start(limits).await;
+    let (early, late) = (world.client(&world.member()), world.client(&world.member()));
+    assert!(soon(early.send(ask("/who"), None)).await.is_ok());
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(world.address).await.unwrap());
+    }
+    let first = silent.remove(0);
+    check_ends(first, b"", Duration::ZERO).await;
+    assert!(soon(late.send(ask("/who"), None)).await.is_ok(), "new ones get in");
+    assert!(soon(early.send(ask("/who"), None)).await.is_ok(), "who is in stays in");
+}
+
+#[tokio::test]
+async fn a_member_cannot_fill_the_seats_of_the_others_with_connections_it_has_no_seat_for() {
+    let limits = Limits { connections: 4, connections_per_member: 1, ..Limits::default() };
+    let world = World::start(limits).await;
+    let (greedy, other) = (world.member(), world.member());
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(world.raw(&greedy).await);
+    }
+    assert!(soon(world.client(&other).send(ask("/who"), None)).await.unwrap().status.is_success());
 }
 
 #[tokio::test]

@@ -58,8 +58,8 @@ impl Run {
 
     fn attack(&self) -> anyhow::Result<Vec<Figure>> {
         let members = attack::members(&self.plan);
-        // Newcomers open two more each.
-        let connections = self.plan.hostile + 2 * (members + self.plan.honest);
+        // Strangers have half of the seats; newcomers open two more each.
+        let connections = 2 * (self.plan.hostile + members + self.plan.honest);
         let world = self.world("attack", members, connections, attack::COVERAGE)?;
         self.runtime.block_on(attack::attack(&world, &self.program, &self.plan))
     }

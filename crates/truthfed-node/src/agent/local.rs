@@ -2,7 +2,7 @@
 //!
 //! `POST /choose`, `POST /learn`, `GET /status`; JSON in and out, whatever the content type says. Refusals look like the
 //! coordinator's. There is no authentication: whoever may open a connection on this machine may use it, but a page in a
-//! browser may not (requests with an `Origin`, or to another host name, are refused).
+//! browser may not (requests with an `Origin`, or to another host name, are refused). Requests under way hold at most 64 MiB.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,11 +23,13 @@ use super::handle::Handle;
 use super::store::FileError;
 use crate::error::{Code, Refusal};
 use crate::loopback::only_from_here;
-use crate::net::{Limits, read_body, serve_plain};
+use crate::net::{Intake, Limits, serve_plain};
 use crate::reading::read_json;
 
 /// Largest request: about a thousand arms of the largest dimension, 512.
 const MAX_BODY: usize = 16 << 20;
+/// All requests under way: four of the largest.
+const MAX_BODIES: usize = 4 * MAX_BODY;
 const ARRIVAL: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,6 +100,13 @@ impl LocalApi {
     }
 }
 
+#[derive(Clone)]
+struct Api {
+    agent: Handle,
+    /// All senders are the application: they have one share.
+    intake: Intake<()>,
+}
+
 fn router(agent: Handle) -> Router {
     Router::new()
         .route("/choose", post(choose))
@@ -108,27 +117,29 @@ fn router(agent: Handle) -> Router {
             Refusal::new(Code::MethodNotAllowed, "POST /choose, POST /learn, GET /status")
         })
         .layer(middleware::from_fn(only_from_here))
-        .with_state(agent)
+        .with_state(Api { agent, intake: Intake::new(MAX_BODIES, ARRIVAL) })
 }
 
-async fn choose(State(agent): State<Handle>, request: Request) -> Result<Json<Choice>, Refusal> {
-    let ChooseRequest { arms } = read(request).await?;
-    let (decision, index) = agent.choose(arms).await?;
+async fn choose(State(api): State<Api>, request: Request) -> Result<Json<Choice>, Refusal> {
+    let ChooseRequest { arms } = api.read(request).await?;
+    let (decision, index) = api.agent.choose(arms).await?;
     Ok(Json(Choice { decision, index }))
 }
 
-async fn learn(State(agent): State<Handle>, request: Request) -> Result<Json<Learned>, Refusal> {
-    let LearnRequest { decision, reward } = read(request).await?;
-    agent.learn(decision, reward).await?;
+async fn learn(State(api): State<Api>, request: Request) -> Result<Json<Learned>, Refusal> {
+    let LearnRequest { decision, reward } = api.read(request).await?;
+    api.agent.learn(decision, reward).await?;
     Ok(Json(Learned { learned: true }))
 }
 
-async fn status(State(agent): State<Handle>) -> Result<Json<Status>, Refusal> {
-    Ok(Json(agent.status().await?))
+async fn status(State(api): State<Api>) -> Result<Json<Status>, Refusal> {
+    Ok(Json(api.agent.status().await?))
 }
 
-async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
-    read_json(&read_body(request.into_body(), MAX_BODY, ARRIVAL).await?)
+impl Api {
+    async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
+        read_json(&self.intake.read((), request.into_body(), MAX_BODY).await?.bytes)
+    }
 }
 
 impl From<ChooseError> for Refusal {

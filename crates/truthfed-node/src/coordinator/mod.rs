@@ -187,9 +187,9 @@ pub async fn start_on(
         metrics: metrics.clone(),
         stage: stage.clone(),
         stop: stopped.clone(),
-        intake: Intake::new(&limits),
+        intake: Intake::new(limits.body_bytes + message_bytes(dimension), limits.body),
+        large: limits.body_bytes,
         small: message_bytes(dimension),
-        within: limits.body,
         poll: plan.poll.min(MAX_POLL),
         started: Instant::now(),
     });

@@ -27,7 +27,7 @@ use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
 use crate::engine::{Answer, Handle, Published};
 use crate::error::{Code, Refusal};
-use crate::net::{Intake, Peer, Revocations, read_body};
+use crate::net::{Intake, Peer, Revocations};
 use crate::wire::Call;
 
 pub(super) struct Service {
@@ -37,10 +37,11 @@ pub(super) struct Service {
     pub(super) metrics: Arc<Metrics>,
     pub(super) stage: watch::Receiver<Stage>,
     pub(super) stop: watch::Receiver<bool>,
-    pub(super) intake: Intake,
-    /// Largest request without a matrix: a delivery has one number for each dimension.
+    /// By certificate: each has room for a large request and a small one.
+    pub(super) intake: Intake<Digest>,
+    /// Largest request with a matrix, and without: a delivery has one number for each dimension.
+    pub(super) large: usize,
     pub(super) small: usize,
-    pub(super) within: Duration,
     pub(super) poll: Duration,
     pub(super) started: Instant,
 }
@@ -139,15 +140,17 @@ impl Service {
 
     async fn answer(&self, target: Target, request: Request, known: &mut Option<Caller>) -> Answer {
         let engine = self.stage.borrow().engine()?;
-        let caller = self.identify(request.extensions().get(), &engine.published())?;
+        let peer = request.extensions().get().copied().ok_or(Code::NotAMember)?;
+        let caller = self.identify(&peer, &engine.published())?;
         *known = Some(caller.clone());
         let (route, parameter) = target?;
         caller.check(route.form.who)?;
         let (head, body) = request.into_parts();
-        let body = match route.form.is_large {
-            true => self.intake.read(body).await?,
-            false => read_body(body, self.small, self.within).await?,
-        };
+        let most = if route.form.is_large { self.large } else { self.small };
+        let taken = self.intake.read(peer.certificate, body, most).await?;
+        // It may have been revoked while its body came.
+        self.identify(&peer, &engine.published())?;
+        let body = taken.bytes.clone();
         let query = head.uri.query().map(str::to_owned);
         match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
@@ -172,13 +175,11 @@ impl Service {
         }
     }
 
-    fn identify(&self, peer: Option<&Peer>, published: &Published) -> Result<Caller, Refusal> {
-        let stranger = || Refusal::from(Code::NotAMember);
-        let Peer { certificate, .. } = peer.ok_or_else(stranger)?;
+    fn identify(&self, Peer { certificate, .. }: &Peer, published: &Published) -> Result<Caller, Refusal> {
         if *certificate == self.operator {
             return Ok(Caller::Operator);
         }
-        let (member, _) = published.member_of(certificate).ok_or_else(stranger)?;
+        let (member, _) = published.member_of(certificate).ok_or(Code::NotAMember)?;
         published.check_member(member)?;
         Ok(Caller::Member(member.clone()))
     }

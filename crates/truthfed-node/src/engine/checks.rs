@@ -1,4 +1,4 @@
-//! Where offers are looked at before they queue up: at 512 dimensions one takes as long as a thousand small requests. It costs
+//! Where offers are looked at before they queue up: at 512 dimensions one takes longer than all other requests. It costs
 //! neither the engine's thread nor one that serves requests, and no member can take more than its share.
 
 use std::collections::BTreeMap;

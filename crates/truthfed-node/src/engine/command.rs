@@ -38,7 +38,10 @@ impl Command {
             }
             // Also for those who were revoked: what they were paid stays theirs to show.
             Call::Statement => Kind::Call(member.clone(), call),
-            Call::Terms => Kind::Known(published.agreement.text().to_owned()),
+            Call::Terms => {
+                published.check_member(member)?;
+                Kind::Known(published.agreement.text().to_owned())
+            }
             Call::View(_) => {
                 published.check_member(member)?;
                 Kind::Known(serde_json::to_string(&published.view(member)).expect("a view is JSON"))

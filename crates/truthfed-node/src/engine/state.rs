@@ -302,6 +302,10 @@ impl State {
             let message = format!("the certificate is or was {holder}'s: issue another");
             return Err(Refusal::new(Code::MemberExists, message));
         }
+        if let Some((holder, _)) = self.members.by_name().iter().find(|(_, known)| known.key == key) {
+            let message = format!("the key is or was {holder}'s: issue a certificate with another");
+            return Err(Refusal::new(Code::MemberExists, message));
+        }
         self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
         self.take_in(member, key, certificate);
         Ok("{}".to_owned())

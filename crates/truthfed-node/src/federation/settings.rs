@@ -182,7 +182,6 @@ fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
         stall: milliseconds("limits.stall_ms", raw.stall_ms)?,
         grace: milliseconds("limits.grace_ms", raw.grace_ms)?,
         body_bytes: body_bytes(dimension),
-        body_bytes_in_all: Limits::default().body_bytes_in_all,
     })
 }
 

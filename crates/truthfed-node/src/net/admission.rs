@@ -1,47 +1,133 @@
-//! Counts connections by whom they are of, and turns away those above a limit.
+//! Counts what connections hold, by whom they are of, and turns away what is above a limit.
+//!
+//! [`Shares`] gives each holder so much of something. [`Door`] gives the seats of a server: whoever has not shown who it is
+//! waits at the door, which has half of the seats. When the door is full, whoever waits there longest makes way, so
+//! that strangers who fill it keep nobody out who shows a certificate soon; the other half is for members alone.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Seats for holders of some kind, at most so many for each.
+use tokio::sync::oneshot;
+
+/// So much for each holder.
 #[derive(Debug)]
-pub(super) struct Seats<K: Ord> {
+pub(super) struct Shares<K: Ord> {
     most: usize,
     taken: Mutex<BTreeMap<K, usize>>,
 }
 
-/// A seat; it is free again when this is dropped.
+/// A part of a holder's share; it is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat<K: Ord + Clone> {
+pub(super) struct Part<K: Ord + Clone> {
     holder: K,
-    seats: Arc<Seats<K>>,
+    size: usize,
+    shares: Arc<Shares<K>>,
 }
 
-impl<K: Ord + Clone> Seats<K> {
-    pub(super) fn new(most: usize) -> Arc<Seats<K>> {
-        Arc::new(Seats { most, taken: Mutex::default() })
+impl<K: Ord + Clone> Shares<K> {
+    pub(super) fn new(most: usize) -> Arc<Shares<K>> {
+        Arc::new(Shares { most, taken: Mutex::default() })
     }
 
-    /// A seat for this holder, unless it has them all.
-    pub(super) fn take(self: &Arc<Self>, holder: K) -> Option<Seat<K>> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A part of this size, unless this holder has less than that left.
+    pub(super) fn take(self: &Arc<Self>, holder: K, size: usize) -> Option<Part<K>> {
+        let mut taken = lock(&self.taken);
         let held = taken.get(&holder).copied().unwrap_or(0);
-        if held >= self.most {
+        if size > self.most - held {
             return None;
         }
-        taken.insert(holder.clone(), held + 1);
-        Some(Seat { holder, seats: self.clone() })
+        taken.insert(holder.clone(), held + size);
+        Some(Part { holder, size, shares: self.clone() })
     }
 }
 
-impl<K: Ord + Clone> Drop for Seat<K> {
+impl<K: Ord + Clone> Drop for Part<K> {
     fn drop(&mut self) {
-        let mut taken = self.seats.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.shares.taken);
         match taken.get_mut(&self.holder) {
-            Some(held) if *held > 1 => *held -= 1,
+            Some(held) if *held > self.size => *held -= self.size,
             _ => drop(taken.remove(&self.holder)),
         }
     }
+}
+
+#[derive(Debug)]
+pub(super) struct Door {
+    seats: usize,
+    at_door: usize,
+    room: Mutex<Room>,
+}
+
+#[derive(Debug, Default)]
+struct Room {
+    seated: usize,
+    /// By the order in which they came; to drop a sender is to send its holder away.
+    waiting: BTreeMap<u64, oneshot::Sender<()>>,
+    came: u64,
+}
+
+/// A place at the door; it is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    number: u64,
+    stays: oneshot::Receiver<()>,
+    door: Arc<Door>,
+}
+
+/// A seat; it is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Seat(Arc<Door>);
+
+impl Door {
+    pub(super) fn new(seats: usize) -> Arc<Door> {
+        Arc::new(Door { seats, at_door: seats.div_ceil(2), room: Mutex::default() })
+    }
+
+    /// A place at the door: of whoever waits longest, when there is no other; none when all seats are taken.
+    pub(super) fn enter(self: &Arc<Self>) -> Option<Waiting> {
+        let mut room = lock(&self.room);
+        let waiting = room.waiting.len();
+        if waiting >= self.at_door || room.seated + waiting >= self.seats {
+            room.waiting.pop_first()?;
+        }
+        let (stay, stays) = oneshot::channel();
+        let number = room.came;
+        room.came += 1;
+        room.waiting.insert(number, stay);
+        Some(Waiting { number, stays, door: self.clone() })
+    }
+}
+
+impl Waiting {
+    /// Waits until it has to make way.
+    pub(super) async fn sent_away(&mut self) {
+        // Nothing is ever sent.
+        let _ = (&mut self.stays).await;
+    }
+
+    /// A seat instead, unless it had to make way.
+    pub(super) fn sit(self) -> Option<Seat> {
+        let mut room = lock(&self.door.room);
+        room.waiting.remove(&self.number)?;
+        room.seated += 1;
+        Some(Seat(self.door.clone()))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        lock(&self.door.room).waiting.remove(&self.number);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        lock(&self.0.room).seated -= 1;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -49,15 +135,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_holder_has_so_many_seats_and_gets_them_back() {
-        let seats = Seats::new(2);
-        let first = seats.take("a").unwrap();
-        let second = seats.take("a").unwrap();
-        assert!(seats.take("a").is_none());
-        assert!(seats.take("b").is_some(), "others are not affected");
+    fn each_holder_has_so_much_and_gets_it_back() {
+        let shares = Shares::new(5);
+        let first = shares.take("a", 3).unwrap();
+        let second = shares.take("a", 2).unwrap();
+        assert!(shares.take("a", 1).is_none());
+        assert!(shares.take("a", 0).is_some(), "nothing can always be had");
+        assert!(shares.take("b", 5).is_some(), "others are not affected");
+        assert!(shares.take("b", 6).is_none());
         drop(first);
-        let third = seats.take("a").unwrap();
+        let third = shares.take("a", 3).unwrap();
         drop((second, third));
-        assert!(seats.taken.lock().unwrap().is_empty(), "nothing is kept of those who left");
+        assert!(shares.taken.lock().unwrap().is_empty(), "nothing is kept of those who left");
+    }
+
+    #[test]
+    fn whoever_waits_longest_makes_way_and_whoever_has_a_seat_does_not() {
+        let is_away = |waiting: &mut Waiting| waiting.stays.try_recv() == Err(oneshot::error::TryRecvError::Closed);
+        let door = Door::new(3);
+        let seat = door.enter().unwrap().sit().unwrap();
+        let (mut first, mut second) = (door.enter().unwrap(), door.enter().unwrap());
+        let mut third = door.enter().unwrap();
+        assert_eq!([&mut first, &mut second, &mut third].map(is_away), [true, false, false]);
+        assert!(first.sit().is_none(), "its place is another's");
+        let seats = [second.sit().unwrap(), third.sit().unwrap()];
+        assert!(door.enter().is_none(), "all seats are taken");
+        drop(seats);
+        let waiting = [door.enter().unwrap(), door.enter().unwrap()];
+        drop((seat, waiting));
+        let room = door.room.lock().unwrap();
+        assert_eq!((room.seated, room.waiting.len()), (0, 0));
     }
 }

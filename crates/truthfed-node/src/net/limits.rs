@@ -4,7 +4,8 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all; default 1024. Further ones are closed unheard.
+    /// Connections in all; default 1024. Those that no member has a seat for, or that are not authenticated yet, fill half
+    /// of them at most: whoever waits longest makes way. When members fill them all, further ones are closed unheard.
     pub connections: usize,
     /// Connections of one address that are not authenticated yet; default 32. Further ones are closed unheard.
     pub connections_per_address: usize,
@@ -24,8 +25,6 @@ pub struct Limits {
     pub body: Duration,
     /// Largest body; default that of dimension 512.
     pub body_bytes: usize,
-    /// Bodies that are being read, in all; default 64 MiB. Further ones are told `busy`.
-    pub body_bytes_in_all: usize,
     /// Time that the other side may leave a write waiting; default 30 s.
     pub stall: Duration,
     /// Time for requests under way when the server stops; default 10 s.
@@ -44,7 +43,6 @@ impl Default for Limits {
             header: Duration::from_secs(30),
             body: Duration::from_secs(30),
             body_bytes: body_bytes(truthfed::statistics::MAX_DIMENSION),
-            body_bytes_in_all: 64 << 20,
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }

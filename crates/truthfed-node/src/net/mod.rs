@@ -4,7 +4,8 @@
 //! asks. [`Client`] is the other end. [`Limits`] bounds whatever a stranger or a member could take too much of.
 //!
 //! Promises: a certificate that is missing, expired, foreign or revoked is refused in the handshake; a revoked member's open
-//! connections end at once; nothing is allocated for a body beyond its limit.
+//! connections end at once, and those of one whose certificate expires at the next request; nothing is allocated for a body
+//! beyond its limit; strangers take no seat of a member, and members take none of each other's bytes.
 //!
 //! Not here: what requests mean, and who of the certified is a member.
 
@@ -18,7 +19,7 @@ mod serve;
 mod stall;
 mod tls;
 
-pub use body::{Intake, read_body};
+pub use body::{Intake, Taken, read_body};
 pub use bucket::TokenBucket;
 pub use client::{Client, ClientLimits, Connect, NetError, Reply, Tcp};
 pub use limits::{Limits, body_bytes, message_bytes};

@@ -1,8 +1,9 @@
 //! Runs a router over TLS, or in plain text on the local machine.
 //!
-//! A connection passes: a seat in all, a seat for its address, the handshake within its time, a seat for its certificate;
-//! then every request takes a token of its certificate's bucket. It ends when the peer goes, stalls or is revoked, or when the
-//! server stops: then requests under way have a grace period.
+//! A connection passes: a seat for its address, a place at the door, the handshake within its time, a seat for its certificate
+//! and one in all; then every request takes a token of its certificate's bucket. It ends when the peer goes, stalls or is revoked,
+//! when its certificate has expired and it asks again, when it has no seat and others come, or when the server stops: then
+//! requests under way have a grace period.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -19,19 +20,20 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustls::pki_types::UnixTime;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{debug, error, warn};
 
-use super::admission::Seats;
+use super::admission::{Door, Part, Shares, Waiting};
 use super::bucket::Buckets;
 use super::stall::Stalling;
-use super::{Limits, Revocations, ServerTls};
+use super::{Limits, ServerTls};
 use crate::digest::Digest;
 use crate::error::{Code, Refusal};
 
@@ -78,21 +80,24 @@ pub async fn serve<G: Send + 'static>(
 ) {
     let server = Arc::new(Server {
         router: TowerToHyperService::new(router),
-        addresses: Seats::new(limits.connections_per_address),
-        members: Seats::new(limits.connections_per_member),
+        door: Door::new(limits.connections),
+        addresses: Shares::new(limits.connections_per_address),
+        members: Shares::new(limits.connections_per_member),
         buckets: Buckets::new(limits.requests_per_second, limits.burst),
         started: Instant::now(),
-        acceptor: TlsAcceptor::from(tls.config),
-        revocations: tls.revocations,
+        acceptor: TlsAcceptor::from(tls.config.clone()),
+        tls,
         limits,
     });
     let stopped = stop.clone();
     accept(listener, limits, stop, move |stream, address| {
-        let (open, connection) = (on_open(), server.clone().connection(stream, address, stopped.clone()));
-        async move {
+        let near = server.addresses.take(network(address.ip()), 1)?;
+        let outside = Outside { waiting: server.door.enter()?, near };
+        let (open, connection) = (on_open(), server.clone().connection(stream, address, outside, stopped.clone()));
+        Some(async move {
             connection.await;
             drop(open);
-        }
+        })
     })
     .await;
 }
@@ -101,9 +106,13 @@ pub async fn serve<G: Send + 'static>(
 pub async fn serve_plain(listener: impl Listen, router: Router, limits: Limits, stop: watch::Receiver<bool>) {
     let router = TowerToHyperService::new(router);
     let stopped = stop.clone();
+    let seats = Shares::new(limits.connections);
     accept(listener, limits, stop, move |stream, address| {
-        let (router, stopped) = (router.clone(), stopped.clone());
-        async move { speak(Stalling::new(stream, limits.stall), address, router, limits, stopped).await }
+        let (router, stopped, seat) = (router.clone(), stopped.clone(), seats.take((), 1)?);
+        Some(async move {
+            speak(Stalling::new(stream, limits.stall), address, router, limits, stopped).await;
+            drop(seat);
+        })
     })
     .await;
 }
@@ -113,9 +122,8 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
     mut listener: L,
     limits: Limits,
     mut stop: watch::Receiver<bool>,
-    connection: impl Fn(L::Stream, SocketAddr) -> F,
+    connection: impl Fn(L::Stream, SocketAddr) -> Option<F>,
 ) {
-    let seats = Arc::new(Semaphore::new(limits.connections));
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
@@ -124,10 +132,12 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
             Some(ended) = open.join_next() => if let Err(error) = ended {
                 error!(%error, "a connection ended in a bug of ours");
             },
-            accepted = listener.accept() => match (accepted, seats.clone().try_acquire_owned()) {
-                (Ok((stream, address)), Ok(seat)) => drop(open.spawn(seated(seat, connection(stream, address)))),
-                (Ok((_, address)), Err(_)) => debug!(%address, "connection closed: too many in all"),
-                (Err(error), _) => {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, address)) => match connection(stream, address) {
+                    Some(connection) => drop(open.spawn(connection)),
+                    None => debug!(%address, "connection closed: too many of this address, or in all"),
+                },
+                Err(error) => {
                     warn!(%error, "no connection can be taken");
                     tokio::time::sleep(BREATHER).await;
                 }
@@ -141,10 +151,6 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
     }
 }
 
-async fn seated(_seat: OwnedSemaphorePermit, connection: impl Future<Output = ()>) {
-    connection.await;
-}
-
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // A sender that is gone means stop as well.
     let _ = stop.wait_for(|stop| *stop).await;
@@ -153,35 +159,61 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 struct Server {
     router: TowerToHyperService<Router>,
     acceptor: TlsAcceptor,
-    revocations: Revocations,
+    tls: ServerTls,
     limits: Limits,
-    addresses: Arc<Seats<IpAddr>>,
-    members: Arc<Seats<Digest>>,
+    door: Arc<Door>,
+    addresses: Arc<Shares<IpAddr>>,
+    members: Arc<Shares<Digest>>,
     buckets: Buckets,
     started: Instant,
 }
 
+/// What a connection holds until it has a seat.
+struct Outside {
+    waiting: Waiting,
+    near: Part<IpAddr>,
+}
+
+/// The certificate counts no more: the next handshake says so.
+#[derive(Debug, thiserror::Error)]
+#[error("the certificate has expired")]
+struct Expired;
+
 impl Server {
-    async fn connection<S>(self: Arc<Self>, stream: S, address: SocketAddr, stop: watch::Receiver<bool>)
-    where
+    async fn connection<S>(
+        self: Arc<Self>,
+        stream: S,
+        address: SocketAddr,
+        mut outside: Outside,
+        stop: watch::Receiver<bool>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Some(waiting) = self.addresses.take(network(address.ip())) else {
-            return debug!(%address, "connection closed: too many of this address");
+        let shaken = tokio::select! {
+            shaken = self.handshake(stream, address) => shaken,
+            () = outside.waiting.sent_away() => return debug!(%address, "connection closed: it made way"),
         };
-        let Some((stream, certificate)) = self.handshake(stream, address).await else { return };
-        drop(waiting);
-        let seat = self.members.take(certificate);
-        let (peer, has_seat) = (Peer { certificate, address }, seat.is_some());
-        let (server, limits) = (self.clone(), self.limits);
-        let service = service_fn(move |request| server.clone().answer(peer, has_seat, request));
+        let Some((stream, certificate, end)) = shaken else { return };
+        let Some(seat) = self.members.take(certificate, 1) else {
+            // It keeps its place at the door only: a member must not fill the seats of others by coming too often.
+            return tokio::select! {
+                () = speak(stream, address, service_fn(refuse_seat), self.limits, stop) => {}
+                () = outside.waiting.sent_away() => debug!(%address, "connection closed: it made way"),
+            };
+        };
+        let Some(inside) = outside.waiting.sit() else { return };
+        drop(outside.near);
+        let (server, peer) = (self.clone(), Peer { certificate, address });
+        let service = service_fn(move |request| server.clone().answer(peer, end, request));
         tokio::select! {
-            () = speak(stream, address, service, limits, stop) => {}
-            () = self.revocations.wait_for(&certificate) => debug!(%address, "connection closed: revoked"),
+            () = speak(stream, address, service, self.limits, stop) => {}
+            () = self.tls.revocations.wait_for(&certificate) => debug!(%address, "connection closed: revoked"),
         }
+        drop((seat, inside));
     }
 
-    async fn handshake<S>(&self, stream: S, address: SocketAddr) -> Option<(TlsStream<Stalling<S>>, Digest)>
+    /// The connection, whose it is, and the last moment of its certificate.
+    async fn handshake<S>(&self, stream: S, address: SocketAddr) -> Option<(TlsStream<Stalling<S>>, Digest, UnixTime)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -190,8 +222,9 @@ impl Server {
         match tokio::time::timeout(self.limits.handshake, accepted).await {
             Ok(Ok(stream)) => {
                 let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-                let digest = Digest::of(certificate.expect("a handshake without certificate fails"));
-                return Some((stream, digest));
+                let certificate = certificate.expect("a handshake without certificate fails");
+                let (digest, end) = (Digest::of(certificate), self.tls.end_of(certificate));
+                return Some((stream, digest, end));
             }
             Ok(Err((error, stream))) => {
                 debug!(%address, %error, "handshake refused");
@@ -205,13 +238,11 @@ impl Server {
     async fn answer(
         self: Arc<Self>,
         peer: Peer,
-        has_seat: bool,
+        end: UnixTime,
         mut request: Request<Incoming>,
-    ) -> Result<Response, Infallible> {
-        if !has_seat {
-            let mut response = Refusal::from(Code::TooManyConnections).into_response();
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            return Ok(response);
+    ) -> Result<Response, Expired> {
+        if self.tls.is_past(end) {
+            return Err(Expired);
         }
         if let Err(wait) = self.buckets.take(peer.certificate, self.started.elapsed()) {
             // Delay the refusal until a token would have been free: a flood comes no faster than that on each connection.
@@ -222,15 +253,22 @@ impl Server {
             return Ok(response);
         }
         request.extensions_mut().insert(peer);
-        self.router.call(request).await
+        let Ok(response) = self.router.call(request).await;
+        Ok(response)
     }
+}
+
+async fn refuse_seat(_: Request<Incoming>) -> Result<Response, Infallible> {
+    let mut response = Refusal::from(Code::TooManyConnections).into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    Ok(response)
 }
 
 /// Speaks HTTP/1.1 until the peer goes, takes too long, or the server stops.
 async fn speak<S, H>(stream: S, address: SocketAddr, service: H, limits: Limits, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
-    H: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+    H: Service<Request<Incoming>, Response = Response, Error: std::error::Error + Send + Sync + 'static>,
 {
     // Without a timer the header timeout would silently be off.
     let connection = http1::Builder::new()

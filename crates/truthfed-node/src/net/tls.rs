@@ -4,6 +4,7 @@
 //! certificate has no way around it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::client::Resumption;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -11,6 +12,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, ServerConfig,
@@ -33,6 +35,7 @@ pub struct TlsError(String);
 pub struct ServerTls {
     pub(super) config: Arc<ServerConfig>,
     pub(super) revocations: Revocations,
+    genuine: Arc<dyn ClientCertVerifier>,
 }
 
 impl ServerTls {
@@ -42,7 +45,7 @@ impl ServerTls {
         let roots = Arc::new(roots(authority)?);
         let genuine =
             WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build().map_err(tls_error)?;
-        let verifier = Arc::new(NotRevoked { genuine, revocations: revocations.clone() });
+        let verifier = Arc::new(NotRevoked { genuine: genuine.clone(), revocations: revocations.clone() });
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
             .map_err(tls_error)?
@@ -52,7 +55,27 @@ impl ServerTls {
         config.alpn_protocols = vec![HTTP.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(ServerTls { config: Arc::new(config), revocations })
+        Ok(ServerTls { config: Arc::new(config), revocations, genuine })
+    }
+
+    /// With this clock instead of the operating system's.
+    pub fn with_clock(mut self, clock: Arc<dyn TimeProvider>) -> ServerTls {
+        Arc::make_mut(&mut self.config).time_provider = clock;
+        self
+    }
+
+    /// The last moment of a certificate that a handshake took: at the end of all time, it is said to have expired then.
+    pub(super) fn end_of(&self, certificate: &CertificateDer<'_>) -> UnixTime {
+        let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
+        match self.genuine.verify_client_cert(certificate, &[], never) {
+            Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => not_after,
+            // Not issued by the authority itself: it has no time here.
+            _ => UnixTime::since_unix_epoch(Duration::ZERO),
+        }
+    }
+
+    pub(super) fn is_past(&self, moment: UnixTime) -> bool {
+        self.config.time_provider.current_time().is_none_or(|now| now > moment)
     }
 }
 

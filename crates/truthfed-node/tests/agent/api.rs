@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use truthfed_node::agent::Handle;
 use truthfed_node::agent::local::{BindError, LocalApi};
 use truthfed_node::client::{Application, ApplicationError};
@@ -68,6 +68,27 @@ async fn curl_can_choose_learn_and_ask_for_the_status() {
     let (status, body) = exchange(address, &get).await;
     let expected = r#"{"member":"m1","known":1,"unshared":1,"in_flight":0,"last_round":0,"coordinator_reachable":false,"earned":"0"}"#;
     assert_eq!((status, body.as_str()), (200, expected));
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_of_the_application_that_do_not_come_are_bounded_in_all() {
+    let federation = Federation::new(1, terms());
+    let serving = Serving::start(federation.agent(0), "127.0.0.1:0").await;
+    let head = format!("POST /choose HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", 16 << 20);
+    let mut answers = JoinSet::new();
+    for _ in 0..5 {
+        let mut stream = TcpStream::connect(serving.address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        answers.spawn(async move {
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await.unwrap();
+            String::from_utf8_lossy(&answer).into_owned()
+        });
+    }
+    // One of them is told at once; the others are waited for.
+    assert_eq!(answers.join_next().await.unwrap().unwrap(), "HTTP/1.1 503");
+    answers.shutdown().await;
     serving.stop().await;
 }
 

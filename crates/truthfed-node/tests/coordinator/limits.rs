@@ -1,9 +1,12 @@
 //! Nobody gets more than the limits say, and whoever asks for more is told when to come back.
 
+use tokio::io::AsyncWriteExt;
+use truthfed_node::coordinator::Addresses;
 use truthfed_node::error::Code;
+use truthfed_node::net::body_bytes;
 use truthfed_node::wire::View;
 
-use super::support::{World, until_in_flight};
+use super::support::{World, plain, until_in_flight};
 
 #[tokio::test]
 async fn a_member_that_asks_too_often_is_slowed_down_and_others_are_not() {
@@ -38,5 +41,36 @@ async fn a_member_has_so_many_requests_under_way_and_no_more() {
     });
     assert_eq!(refused.code(), Code::TooManyConnections);
     assert_eq!((first.code(), second.code()), (Code::MemberRevoked, Code::MemberRevoked));
+    running.stop().await.unwrap();
+}
+
+/// Waits until so many requests are under way or were told `busy`.
+async fn until_heard(addresses: Addresses, requests: u64) {
+    let is_counted = |line: &&str| line.starts_with("truthfed_requests_in_flight") || line.contains(r#"code="busy""#);
+    let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    while plain(addresses.admin, "/metrics").await.1.lines().filter(is_counted).map(count).sum::<u64>() < requests {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn two_members_that_stall_as_many_bodies_as_they_can_take_no_room_from_a_third() {
+    let world = World::new(&["m1", "m2", "m3"], |terms| terms.bandit.dimension = 512);
+    let running = world.start().await;
+    let most = body_bytes(512);
+    let head = format!("POST /v1/rounds/1/offer HTTP/1.1\r\nhost: x\r\ncontent-length: {most}\r\n\r\n");
+    let mut stalled = Vec::new();
+    for name in ["m1", "m2"] {
+        for _ in 0..world.limits.connections_per_member {
+            let mut stream = world.party(name, running.addresses()).client.stream().await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stalled.push(stream);
+        }
+    }
+    until_heard(running.addresses(), stalled.len() as u64).await;
+    let m3 = world.party("m3", running.addresses());
+    let answer = m3.client.post("/v1/rounds/1/offer", " ".repeat(most)).await;
+    assert_eq!(answer.code(), Code::Truncated, "it was read to its end");
+    drop(stalled);
     running.stop().await.unwrap();
 }

@@ -1,5 +1,6 @@
 //! A member that is revoked is out at once: on connections that are open, in a wait, and at the door.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply};
 use truthfed_node::error::Code;
 use truthfed_node::identity::Validity;
@@ -53,6 +54,46 @@ async fn a_member_that_waits_is_told_at_once_that_it_is_revoked() {
     assert_eq!(waited.code(), Code::MemberRevoked);
     assert!(other.ok::<View>().version > version);
     assert!(started.elapsed() < super::support::PATIENCE / 2, "nobody waited for the end of the wait");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_that_began_before_its_sender_was_revoked_is_refused_on_every_route() {
+    let (world, running, [m1]) = World::running(["m1"]).await;
+    let mut begun = Vec::new();
+    for path in ["/v1/statement", "/v1/terms", "/v1/view", "/openapi.json"] {
+        let mut stream = m1.client.stream().await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        begun.push((path, stream));
+    }
+    until_in_flight(running.addresses(), begun.len()).await;
+    world.operator(running.addresses()).delete("/v1/operator/members/m1").await.ok::<MemberLine>();
+    for (path, stream) in &mut begun {
+        // The connection may have ended: then there is nothing to read.
+        let _ = stream.write_all(b"{}").await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.contains("member-revoked"), "{path}: {answer}");
+    }
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_key_is_one_members_only_even_when_that_member_was_revoked() {
+    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
+    let operator = world.operator(running.addresses());
+    operator.delete("/v1/operator/members/m2").await.ok::<MemberLine>();
+    let head = world.head();
+    for party in [m1, m2] {
+        let key = party.identity.certificate().key();
+        let request = EnrolRequest { member: "m3".to_owned(), key, certificate: super::support::other() };
+        let answer = operator.post("/v1/operator/members", serde_json::to_string(&request).unwrap()).await;
+        assert_eq!(answer.code(), Code::MemberExists);
+        assert!(answer.text().contains(&format!("the key is or was {}'s", party.name)), "{}", answer.text());
+    }
+    assert_eq!(world.head(), head);
     running.stop().await.unwrap();
 }
 

@@ -105,7 +105,9 @@ async fn a_database_that_was_away_flooded_the_log() {
     assert_eq!(m1.client.post("/v1/ask", "").await.ok::<AskReply>().round, RoundId(1));
     assert_eq!(attempts.load(Ordering::SeqCst), 12);
     running.stop().await.unwrap();
-    let lines = logged().into_iter().filter(|line| line["error"].as_str().is_some_and(|error| error.contains("the flooded link broke")));
+    let lines = logged()
+        .into_iter()
+        .filter(|line| line["error"].as_str().is_some_and(|error| error.contains("the flooded link broke")));
     assert_eq!(lines.count(), 1);
 }
 

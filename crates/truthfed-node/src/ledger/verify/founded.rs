@@ -24,6 +24,8 @@ pub(super) struct Founded {
     terms: Digest,
     machine: Coordinator,
     members: BTreeMap<ClientId, Member>,
+    /// Of all members, present and past.
+    keys: BTreeSet<PublicKey>,
     open: Option<Open>,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
@@ -64,8 +66,9 @@ impl Founded {
     /// With no members, and nothing settled.
     pub(super) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Founded {
         let machine = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), []);
-        let (members, due) = (BTreeMap::new(), VecDeque::new());
-        Founded { federation, coordinator, terms: agreement.hash(), machine, members, open: None, due, signed: None }
+        let (members, keys, due) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
+        let terms = agreement.hash();
+        Founded { federation, coordinator, terms, machine, members, keys, open: None, due, signed: None }
     }
 
     /// What must be recorded before the journal may end.
@@ -99,6 +102,9 @@ impl Founded {
     pub(super) fn enrol(&mut self, place: Place<'_>, member: &ClientId, key: PublicKey) -> Verdict {
         if self.members.contains_key(member) {
             return place.problem(Fault::Membership, "a new name", "one that is or was a member's");
+        }
+        if !self.keys.insert(key) {
+            return place.problem(Fault::Membership, "a new key", "one that is or was another member's");
         }
         self.members.insert(member.clone(), Member { key: Verifier::new(&key), is_revoked: false });
         self.machine.enrol(member.clone());

@@ -47,7 +47,7 @@ pub enum Fault {
     Foreign,
     #[error("the terms are not valid")]
     Terms,
-    /// A name is enrolled twice, or revoked without being a member's.
+    /// A name or a key is enrolled twice, or a name is revoked without being a member's.
     #[error("cannot be enrolled or revoked")]
     Membership,
     #[error("cannot come next")]

@@ -24,7 +24,7 @@ fn wrong_signatures_are_found() {
     let another_key_enrolled = |entries: &mut Vec<Entry>| {
         let enrolment = position(entries, 0, |entry| matches!(entry, Entry::Enrolled { .. }));
         let Entry::Enrolled { key, .. } = &mut entries[enrolment] else { panic!("an enrolment") };
-        *key = other.public();
+        *key = Signer::random().public();
     };
     check_fraud(&played, another_key_enrolled, Fault::Signature, 1, Some("a"));
     let mut entries = played.entries.clone();
@@ -143,12 +143,17 @@ fn members_that_are_none_take_no_part() {
     played.ask("a");
     played.offer("a", 3);
     let offer = played.offer_entry("b", 4);
+    let keys = ["a", "b"].map(|name| played.federation.members[&id(name)].public());
     played.revoke("b");
     check_fraud(&played, |entries| entries.push(offer), Fault::Membership, 1, Some("b"));
     for name in ["a", "b"] {
         let (key, certificate) = (Signer::random().public(), Digest::of(b""));
         let enrolled = Entry::Enrolled { member: id(name), key, certificate };
         check_fraud(&played, |entries| entries.push(enrolled), Fault::Membership, 0, Some(name));
+    }
+    for key in keys {
+        let enrolled = Entry::Enrolled { member: id("d"), key, certificate: Digest::of(b"") };
+        check_fraud(&played, |entries| entries.push(enrolled), Fault::Membership, 0, Some("d"));
     }
     let revoked = Entry::Revoked { member: id("b") };
     check_fraud(&played, |entries| entries.push(revoked), Fault::Membership, 0, Some("b"));
