@@ -3,7 +3,7 @@
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-use super::{Batch, StoreError};
+use super::{Batch, Extent, StandingRow, StoreError};
 use crate::digest::{Digest, Hex};
 use crate::journal::Head;
 use crate::ledger::{Account, Posting};
@@ -64,6 +64,23 @@ pub(super) fn digest(column: &[u8]) -> Result<Digest, StoreError> {
 
 pub(super) fn member(column: &str) -> Result<ClientId, StoreError> {
     column.parse().map_err(|error| StoreError::Damaged(format!("{error}")))
+}
+
+/// An extent from its columns: number and hash of the last row, entry and body of the standing, how many replies.
+pub(super) fn extent(
+    head: Option<(i64, &[u8])>,
+    standing: Option<(i64, String)>,
+    replies: i64,
+) -> Result<Extent, StoreError> {
+    let head = match head {
+        Some((number, hash)) => Head { number: count(number)?, hash: digest(hash)? },
+        None => Head::START,
+    };
+    let standing = match standing {
+        Some((entry, body)) => Some(StandingRow { entry: count(entry)?, body }),
+        None => None,
+    };
+    Ok(Extent { head, standing, replies: count(replies)? })
 }
 
 impl Account {

@@ -4,7 +4,7 @@ use truthfed::protocol::RoundId;
 
 use super::postgres::place::Database;
 use super::sqlite::place::File;
-use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::{Account, Posting};
@@ -29,6 +29,7 @@ suite! { sqlite: File, postgres: Database => {
     a_batch_that_does_not_follow_the_journal_is_refused
     a_batch_must_chain_and_its_postings_must_follow
     rows_and_postings_come_in_order_and_in_pieces
+    the_extent_is_how_far_everything_reaches
     a_reply_is_kept_once_and_found_by_its_request
     receipts_come_by_round_for_one_member_and_kind
     requests_beyond_all_numbers_find_nothing
@@ -210,6 +211,20 @@ fn rows_and_postings_come_in_order_and_in_pieces(place: &dyn Place) {
     assert_eq!((store.rows(10, 4).unwrap(), store.rows(0, 0).unwrap()), (vec![], vec![]));
 }
 
+fn the_extent_is_how_far_everything_reaches(place: &dyn Place) {
+    let (mut store, lease) = open(place);
+    assert_eq!(store.extent().unwrap(), Extent { head: Head::START, standing: None, replies: 0 });
+    let mut head = Head::START;
+    store.commit(lease, &only_rows(rows(&mut head, 1))).unwrap();
+    assert_eq!(store.extent().unwrap(), Extent { head, standing: None, replies: 0 });
+    for replies in 1..=3 {
+        let mut batch = full_batch(&mut head);
+        batch.postings.clear();
+        store.commit(lease, &batch).unwrap();
+        assert_eq!(store.extent().unwrap(), Extent { head, standing: batch.standing, replies });
+    }
+}
+
 fn a_reply_is_kept_once_and_found_by_its_request(place: &dyn Place) {
     let (mut store, lease) = open(place);
     let mut head = Head::START;
@@ -244,6 +259,11 @@ fn receipts_come_by_round_for_one_member_and_kind(place: &dyn Place) {
         [2, 3, 10].iter().map(|&round| reply("a", round, RequestKind::Settlement)).collect();
     assert_eq!(store.replies(&id("a"), RequestKind::Settlement, RoundId(1)).unwrap(), expected);
     assert_eq!(store.replies(&id("c"), RequestKind::Settlement, RoundId(0)).unwrap(), []);
+    let asked = [reply("b", 3, RequestKind::Offer), reply("a", 10, RequestKind::Decision)];
+    let keys = [asked[0].key.clone(), reply("c", 1, RequestKind::Offer).key, asked[1].key.clone()];
+    let mut found = store.replies_to(&keys).unwrap();
+    found.sort_by_key(|reply| reply.key.round);
+    assert_eq!(found, asked);
 }
 
 fn requests_beyond_all_numbers_find_nothing(place: &dyn Place) {
