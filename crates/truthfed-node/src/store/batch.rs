@@ -1,5 +1,7 @@
 //! What every store checks of a batch, and how values become columns.
 
+use std::collections::BTreeSet;
+
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
@@ -37,6 +39,17 @@ impl Batch {
     pub(crate) fn end(&self) -> Option<Head> {
         self.rows.last().map(|row| Head { number: row.number, hash: row.hash })
     }
+}
+
+/// That tables, indexes and triggers are those that the migrations make, each described by a line.
+pub(super) fn check_same(
+    made: impl IntoIterator<Item = String>,
+    found: impl IntoIterator<Item = String>,
+) -> Result<(), StoreError> {
+    let (made, found): (BTreeSet<String>, BTreeSet<String>) = (made.into_iter().collect(), found.into_iter().collect());
+    let missing = made.difference(&found).next().map(|line| format!("`{line}` is missing"));
+    let added = || found.difference(&made).next().map(|line| format!("`{line}` was added"));
+    missing.or_else(added).map_or(Ok(()), |what| Err(StoreError::Altered(what)))
 }
 
 /// A count as the databases keep it. What is beyond them is in no table: the tables refuse the largest number.

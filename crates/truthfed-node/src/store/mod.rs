@@ -182,6 +182,9 @@ pub enum StoreError {
     /// Operator: the file or a row is not what was written.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// Operator: somebody changed the tables, or the triggers that protect them.
+    #[error("the tables are not as this program made them: {0}: undo it, or restore a backup")]
+    Altered(String),
     /// Operator: take the version of truthfed that wrote it, or upgrade it.
     #[error("the store has schema version {found}, this program reads {expected}")]
     Version { found: i64, expected: i64 },

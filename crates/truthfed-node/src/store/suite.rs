@@ -42,6 +42,7 @@ suite! { sqlite: File, postgres: Database => {
     others_read_while_one_writes
     another_schema_version_is_refused
     tables_of_an_unknown_version_are_refused
+    tables_and_triggers_that_were_changed_are_refused
     readers_make_nothing_and_cannot_write
     two_that_open_a_new_store_at_once_both_can
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
@@ -392,6 +393,19 @@ fn tables_of_an_unknown_version_are_refused(place: &dyn Place) {
     for opened in [place.try_open(), place.try_open_existing()] {
         let error = opened.err().expect("refused");
         assert!(matches!(error, StoreError::Version { found: 0, .. } | StoreError::Unusable(_)), "{error:?}");
+    }
+}
+
+fn tables_and_triggers_that_were_changed_are_refused(place: &dyn Place) {
+    drop(place.open());
+    for (alter, undo) in place.dialect().alterations {
+        place.execute(alter).unwrap();
+        for opened in [place.try_open(), place.try_open_existing()] {
+            let error = opened.err().unwrap_or_else(|| panic!("not noticed: {alter}"));
+            assert!(matches!(error, StoreError::Altered(_)), "{alter}: {error:?}");
+        }
+        place.execute(undo).unwrap();
+        drop(place.open());
     }
 }
 
