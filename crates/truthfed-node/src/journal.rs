@@ -12,6 +12,7 @@ use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::{RoundId, SetAside};
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
+use crate::ledger::Checkpoint;
 use crate::terms::RawTerms;
 use crate::wire::Envelope;
 
@@ -91,15 +92,8 @@ pub enum Entry {
         round: RoundId,
         reason: String,
     },
-    /// The coordinator vouches for everything up to here.
-    Checkpoint {
-        /// Number of the last entry it covers: the one before.
-        entry: u64,
-        /// The hash of that entry.
-        head: Digest,
-        /// The coordinator's, over both.
-        signature: Signature,
-    },
+    /// The coordinator vouches for everything before: when the federation begins, a round ends, or members come or go.
+    Checkpoint(Checkpoint),
 }
 
 /// What can be said of any entry without its fields.
@@ -129,9 +123,15 @@ impl Entry {
             Entry::Delivered { round, member, .. } => ("delivered", "a delivery", Some(*round), Some(member)),
             Entry::Settled { round, .. } => ("settled", "a settlement", Some(*round), None),
             Entry::Aborted { round, .. } => ("aborted", "an end without an auction", Some(*round), None),
-            Entry::Checkpoint { .. } => ("checkpoint", "a checkpoint", None, None),
+            Entry::Checkpoint(_) => ("checkpoint", "a checkpoint", None, None),
         };
         About { kind, name, round, speaker }
+    }
+
+    /// Whether it is written together with a checkpoint after it: nobody else signs it.
+    pub(crate) fn is_vouched_for(&self) -> bool {
+        use Entry::{Aborted, Enrolled, Genesis, Revoked, Settled};
+        matches!(self, Genesis { .. } | Enrolled { .. } | Revoked { .. } | Settled { .. } | Aborted { .. })
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
             Entry::Awarded { round, winners: Vec::new(), aside: Vec::new() },
             Entry::Settled { round, paid: Vec::new(), defaulted: Vec::new(), aggregate: offers },
             Entry::Aborted { round, reason: String::new() },
-            Entry::Checkpoint { entry: 7, head: offers, signature },
+            Entry::Checkpoint(Checkpoint { entry: 7, head: offers, standing: None, signature }),
         ];
         for entry in &entries {
             let mut head = Head::START;

@@ -199,7 +199,7 @@ pub(crate) struct MemberArgs {
 pub(crate) enum LedgerCommand {
     /// Show what a member offered, won and was paid, from the ledger or from its own receipts
     Statement(StatementArgs),
-    /// Recompute everything: chain, signatures, winners, payments, sums
+    /// Recompute everything: chain, signatures, winners, payments, sums, receipts, the standing
     Verify(FolderArgs),
     /// Print the journal, one JSON object per line
     Export {

@@ -28,6 +28,7 @@ mod reply;
 mod state;
 #[cfg(test)]
 mod tests;
+mod witness;
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ pub use self::command::Command;
 pub use self::core::{Answer, Core};
 pub use self::drive::{Handle, Running, start};
 pub use self::published::{Counts, MemberInfo, Published};
-pub use self::recovery::{Witness, read_checkpoint};
 pub use self::reply::Reply;
+pub use self::witness::{Witness, read_checkpoint};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::JournalError;
 use crate::signature::Signer;
@@ -85,6 +86,11 @@ pub enum EngineError {
     /// Operator: what is recorded is not what this program computes from it.
     #[error("entry {entry} of the journal does not follow from those before: {problem}")]
     Inconsistent { entry: u64, problem: String },
+    /// Operator: the standing was altered, or put back from another copy. Restore the whole store from one backup.
+    #[error(
+        "the standing is not the one that entry {0} of the journal vouches for: restore the whole store from a backup"
+    )]
+    Standing(u64),
     /// Operator: the checkpoint cannot be read or written.
     #[error("checkpoint {path}: {problem}")]
     Checkpoint { path: String, problem: String },

@@ -2,74 +2,29 @@
 //!
 //! A round that was open goes on from its last committed step, with the whole time of its phase before it. What the
 //! machine decides again is compared with what is recorded: if they differ, the engine does not start.
+//!
+//! The standing must have the hash that the checkpoint at its entry was signed with, and no member may have come or gone
+//! since the last checkpoint: whoever can write to the database can change neither without the coordinator's key. The
+//! entries before the standing are not read: for those there is [`crate::ledger::verify`].
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Standing, Terms, Time};
+use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Terms, Time};
 
 use super::draft::Draft;
-use super::published::{Counts, MemberInfo, Members};
+use super::published::{Counts, Members};
 use super::state::{Open, State, Taken};
 use super::{EngineError, Setup};
+use crate::digest::Digest;
 use crate::journal::{Award, Entry, Head, JournalError};
-use crate::ledger::{Checkpoint, Ledger};
-use crate::store::{RequestKey, RequestKind, Store, StoreError};
+use crate::ledger::{Checkpoint, Ledger, StandingBody};
+use crate::store::{RequestKey, RequestKind, StandingRow, Store, StoreError};
 use crate::wire::{DeliveryContent, Envelope, OfferContent};
 
 /// Rows read at once.
 const CHUNK: usize = 1024;
-
-/// What is kept after a round ended: all that is needed to go on.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StandingBody {
-    pub(super) standing: Standing,
-    pub(super) members: BTreeMap<ClientId, MemberInfo>,
-    pub(super) postings: u64,
-}
-
-/// Reads the checkpoint beside a store, if it is there. Fails when it cannot be read.
-pub fn read_checkpoint(path: &Path) -> Result<Option<Checkpoint>, EngineError> {
-    let fail = |problem: String| EngineError::Checkpoint { path: path.display().to_string(), problem };
-    match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(fail(error.to_string())),
-        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| fail(error.to_string())),
-    }
-}
-
-/// Keeps the last signed checkpoint outside of the store: an older store is found out by it.
-pub trait Witness: Send + Sync {
-    /// The last one that was written, if any. Fails when it cannot be read.
-    fn read(&self) -> Result<Option<Checkpoint>, EngineError>;
-
-    /// Replaces it: the whole of it, or nothing. Fails when it cannot be written.
-    fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError>;
-}
-
-impl Witness for PathBuf {
-    fn read(&self) -> Result<Option<Checkpoint>, EngineError> {
-        read_checkpoint(self)
-    }
-
-    fn write(&self, checkpoint: &Checkpoint) -> Result<(), EngineError> {
-        let text = serde_json::to_string_pretty(checkpoint).expect("a checkpoint is JSON");
-        let beside = self.with_extension("new");
-        let write = || -> std::io::Result<()> {
-            let mut file = std::fs::File::create(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&beside, self)
-        };
-        write()
-            .map_err(|error| EngineError::Checkpoint { path: self.display().to_string(), problem: error.to_string() })
-    }
-}
 
 impl State {
     /// The state that a store holds; of an empty one, the beginning of a federation as a draft.
@@ -100,6 +55,7 @@ impl State {
         let mut head = Head::START;
         let mut ledger = Ledger::after(0);
         if let Some(row) = store.standing()? {
+            head = self.check_standing(&row, store)?;
             let damaged =
                 |error: serde_json::Error| StoreError::Damaged(format!("the standing cannot be read: {error}"));
             let body: StandingBody = serde_json::from_str(&row.body).map_err(damaged)?;
@@ -107,24 +63,12 @@ impl State {
             self.machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), body.standing);
             self.members = Arc::new(Members::new(body.members));
             ledger = Ledger::after(body.postings);
-            let last = store.rows(row.entry - 1, 1)?;
-            let last = last.first().ok_or(JournalError::BrokenChain(row.entry))?;
-            head = Head { number: last.number, hash: last.hash };
         } else {
             self.machine = beginning(&self.setup);
             self.members = Arc::default();
         }
         self.draft = Draft::new(head, ledger);
-        loop {
-            let rows = store.rows(self.draft.head().number, CHUNK)?;
-            if rows.is_empty() {
-                break;
-            }
-            for row in rows {
-                let entry = self.draft.follow(&row)?;
-                self.replay(row.number, entry, store)?;
-            }
-        }
+        self.replay_all(store)?;
         if self.draft.head() != end {
             return Err(JournalError::BrokenChain(end.number).into());
         }
@@ -143,7 +87,59 @@ impl State {
             self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
             self.take_in(member, key, certificate);
         }
-        self.vouch();
+        self.vouch(None);
+    }
+
+    /// The end of the journal at which the standing was taken: a signed checkpoint there has its hash.
+    fn check_standing(&self, row: &StandingRow, store: &mut dyn Store) -> Result<Head, EngineError> {
+        let rows = store.rows(row.entry.saturating_sub(2), 2)?;
+        let [before, last] = rows.as_slice() else { return Err(EngineError::Standing(row.entry)) };
+        let before = Head { number: before.number, hash: before.hash };
+        let mut head = before;
+        let entry = head.follow(last)?;
+        let hash = Some(Digest::of(row.body.as_bytes()));
+        match entry {
+            Entry::Checkpoint(it) if it.standing == hash && self.is_own(&it, before) && head.number == row.entry => {
+                Ok(head)
+            }
+            _ => Err(EngineError::Standing(row.entry)),
+        }
+    }
+
+    /// Whether this coordinator signed that the journal went as far as this.
+    fn is_own(&self, checkpoint: &Checkpoint, end: Head) -> bool {
+        let Setup { signer, federation, .. } = &self.setup;
+        checkpoint.covered() == end && checkpoint.is_signed_by(&signer.public(), *federation)
+    }
+
+    /// The committed steps after the standing, again.
+    fn replay_all(&mut self, store: &mut dyn Store) -> Result<(), EngineError> {
+        // The last checkpoint covers those before it: only its signature is checked.
+        let (mut unsigned, mut vouched) = (None, None);
+        loop {
+            let rows = store.rows(self.draft.head().number, CHUNK)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows {
+                let before = self.draft.head();
+                let entry = self.draft.follow(&row)?;
+                match &entry {
+                    Entry::Checkpoint(checkpoint) => (unsigned, vouched) = (None, Some((*checkpoint, before))),
+                    entry if entry.is_vouched_for() => unsigned = Some(row.number),
+                    _ => {}
+                }
+                self.replay(row.number, entry, store)?;
+            }
+        }
+        let forged = vouched.filter(|(checkpoint, before)| !self.is_own(checkpoint, *before));
+        match forged.map(|(_, before)| before.number + 1).or(unsigned) {
+            Some(entry) => {
+                let problem = "no signature of this coordinator covers it".to_owned();
+                Err(EngineError::Inconsistent { entry, problem })
+            }
+            None => Ok(()),
+        }
     }
 
     /// The store is of this federation and its terms, and not older than its checkpoint.
@@ -178,7 +174,7 @@ impl State {
         let inconsistent = |problem: &str| EngineError::Inconsistent { entry: number, problem: problem.to_owned() };
         match entry {
             Entry::Genesis { .. } if number == 1 => {}
-            Entry::Checkpoint { .. } => {}
+            Entry::Checkpoint(_) => {}
             Entry::Enrolled { member, key, certificate } => self.take_in(member, key, certificate),
             Entry::Revoked { member } => self.take_out(&member, Time(0)),
             Entry::Opened { round, nonce, asked_by } => {

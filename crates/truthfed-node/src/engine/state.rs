@@ -21,13 +21,12 @@ use super::draft::Draft;
 use super::intake::{Checked, Offered};
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
 use super::receipts;
-use super::recovery::StandingBody;
 use super::reply::Reply;
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, seal};
-use crate::ledger::{Checkpoint, aggregate_digest, sign_offers};
+use crate::ledger::{Checkpoint, StandingBody, aggregate_digest, sign_offers};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
     AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, Phase, Promise, RECEIPT_SCHEMA, ReceiptContent,
@@ -307,6 +306,7 @@ impl State {
             return Err(Refusal::new(Code::MemberExists, message));
         }
         self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
+        self.vouch(None);
         self.take_in(member, key, certificate);
         Ok("{}".to_owned())
     }
@@ -324,6 +324,7 @@ impl State {
         }
         self.members.check(member)?;
         self.draft.record(&Entry::Revoked { member: member.clone() });
+        self.vouch(None);
         self.take_out(member, self.moment);
         self.drain();
         Ok("{}".to_owned())
@@ -389,13 +390,14 @@ impl State {
             Ending::Refused(refusal) => self.aborted(round, refusal.to_string()),
         }
         self.open = None;
-        self.vouch();
         let body = StandingBody {
             standing: self.machine.standing(),
             members: self.members.by_name().clone(),
             postings: self.draft.ledger().postings(),
         };
-        self.draft.stand(json(&body));
+        let body = body.json();
+        self.vouch(Some(Digest::of(body.as_bytes())));
+        self.draft.stand(body);
     }
 
     fn aborted(&mut self, round: RoundId, reason: String) {
@@ -427,10 +429,10 @@ impl State {
         all
     }
 
-    pub(super) fn vouch(&mut self) {
-        let checkpoint = Checkpoint::sign(&self.setup.signer, self.setup.federation, self.draft.head());
-        let Checkpoint { entry, head, signature } = checkpoint;
-        self.draft.record(&Entry::Checkpoint { entry, head, signature });
+    /// Signs everything up to here, with the hash of the standing if there is a new one.
+    pub(super) fn vouch(&mut self, standing: Option<Digest>) {
+        let checkpoint = Checkpoint::sign(&self.setup.signer, self.setup.federation, self.draft.head(), standing);
+        self.draft.record(&Entry::Checkpoint(checkpoint));
         self.checkpoint = Some(checkpoint);
     }
 

@@ -373,3 +373,17 @@ async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_wi
     take(&handle, Step::Deliver(0)).await.unwrap();
     running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_backup_from_before_a_revocation_is_refused() {
+    let (folder, running, _) = new();
+    running.stop().await.unwrap();
+    let ledger = folder.path().join("ledger.db");
+    let backup = std::fs::read(&ledger).unwrap();
+    let running = begin(folder.path());
+    running.handle().revoke(member(2).0).await.unwrap();
+    running.stop().await.unwrap();
+    std::fs::write(&ledger, backup).unwrap();
+    let error = start(setup(folder.path()), &opener(folder.path())).err().expect("it lacks the revocation");
+    assert!(matches!(error, EngineError::CheckpointAhead { .. }), "{error}");
+}

@@ -19,8 +19,8 @@ use truthfed::protocol::RoundId;
 pub use self::book::{Ledger, LedgerError};
 pub use self::statement::{Line, LineState, Statement, StatementError, Totals};
 pub use self::verify::{Fault, Problem, Report, Trust, verify};
-pub(crate) use self::vouch::sign_offers;
 pub use self::vouch::{Checkpoint, aggregate_digest};
+pub(crate) use self::vouch::{StandingBody, sign_offers};
 
 /// Whose money.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,10 +1,14 @@
 //! What the coordinator vouches for in the journal, as the bytes that are signed or hashed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use truthfed::protocol::RoundId;
+use truthfed::auction::ClientId;
+use truthfed::protocol::{RoundId, Standing};
 use truthfed::statistics::Statistics;
 
 use crate::digest::{Digest, PublicKey, Signature};
+use crate::engine::MemberInfo;
 use crate::journal::Head;
 use crate::signature::{Signer, is_signed_by};
 
@@ -28,26 +32,62 @@ pub(super) fn are_signed_by(
     is_signed_by(key, SEAL_SCHEMA, format!("{federation} {round} {offers}").as_bytes(), signature)
 }
 
-/// The coordinator's word for everything up to an entry, kept beside the store.
+/// The coordinator's word for everything up to an entry, in the journal and kept beside the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
+    /// Number of the last entry it covers; in the journal, the one before it.
     pub entry: u64,
-    /// Its hash.
+    /// The hash of that entry.
     pub head: Digest,
-    /// The coordinator's, over both.
+    /// The hash of the standing, where a round ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Digest>,
+    /// The coordinator's, over all of it.
     pub signature: Signature,
 }
 
 impl Checkpoint {
-    pub(crate) fn sign(signer: &Signer, federation: Digest, Head { number, hash }: Head) -> Checkpoint {
-        let signature = signer.sign(CHECKPOINT_SCHEMA, format!("{federation} {number} {hash}").as_bytes());
-        Checkpoint { entry: number, head: hash, signature }
+    pub(crate) fn sign(signer: &Signer, federation: Digest, head: Head, standing: Option<Digest>) -> Checkpoint {
+        let signature = signer.sign(CHECKPOINT_SCHEMA, content(federation, head, standing).as_bytes());
+        Checkpoint { entry: head.number, head: head.hash, standing, signature }
     }
 
     pub fn is_signed_by(&self, key: &PublicKey, federation: Digest) -> bool {
-        let content = format!("{federation} {} {}", self.entry, self.head);
+        let content = content(federation, self.covered(), self.standing);
         is_signed_by(key, CHECKPOINT_SCHEMA, content.as_bytes(), &self.signature)
+    }
+
+    /// The end of the journal that it vouches for.
+    pub(crate) fn covered(&self) -> Head {
+        Head { number: self.entry, hash: self.head }
+    }
+}
+
+fn content(federation: Digest, Head { number, hash }: Head, standing: Option<Digest>) -> String {
+    match standing {
+        Some(standing) => format!("{federation} {number} {hash} {standing}"),
+        None => format!("{federation} {number} {hash}"),
+    }
+}
+
+/// All that a coordinator needs to go on after a round ended, as it is kept in the store.
+///
+/// The checkpoint after the round has the hash of its JSON. We could instead compare what is kept with the journal when
+/// a coordinator starts, but only the shared statistics have a hash there: the conduct of members follows from all
+/// rounds. One hash covers everything, costs one signature at the start, and the verifier recomputes it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StandingBody {
+    pub(crate) standing: Standing,
+    /// Present and past.
+    pub(crate) members: BTreeMap<ClientId, MemberInfo>,
+    pub(crate) postings: u64,
+}
+
+impl StandingBody {
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string(self).expect("a standing is JSON")
     }
 }
 

@@ -1,9 +1,11 @@
 //! What every store checks of a batch, and how values become columns.
 
+use std::collections::BTreeSet;
+
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-use super::{Batch, StoreError};
+use super::{Batch, Extent, StandingRow, StoreError};
 use crate::digest::{Digest, Hex};
 use crate::journal::Head;
 use crate::ledger::{Account, Posting};
@@ -39,6 +41,17 @@ impl Batch {
     }
 }
 
+/// That tables, indexes and triggers are those that the migrations make, each described by a line.
+pub(super) fn check_same(
+    made: impl IntoIterator<Item = String>,
+    found: impl IntoIterator<Item = String>,
+) -> Result<(), StoreError> {
+    let (made, found): (BTreeSet<String>, BTreeSet<String>) = (made.into_iter().collect(), found.into_iter().collect());
+    let missing = made.difference(&found).next().map(|line| format!("`{line}` is missing"));
+    let added = || found.difference(&made).next().map(|line| format!("`{line}` was added"));
+    missing.or_else(added).map_or(Ok(()), |what| Err(StoreError::Altered(what)))
+}
+
 /// A count as the databases keep it. What is beyond them is in no table: the tables refuse the largest number.
 pub(super) fn to_column(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
@@ -64,6 +77,23 @@ pub(super) fn digest(column: &[u8]) -> Result<Digest, StoreError> {
 
 pub(super) fn member(column: &str) -> Result<ClientId, StoreError> {
     column.parse().map_err(|error| StoreError::Damaged(format!("{error}")))
+}
+
+/// An extent from its columns: number and hash of the last row, entry and body of the standing, how many replies.
+pub(super) fn extent(
+    head: Option<(i64, &[u8])>,
+    standing: Option<(i64, String)>,
+    replies: i64,
+) -> Result<Extent, StoreError> {
+    let head = match head {
+        Some((number, hash)) => Head { number: count(number)?, hash: digest(hash)? },
+        None => Head::START,
+    };
+    let standing = match standing {
+        Some((entry, body)) => Some(StandingRow { entry: count(entry)?, body }),
+        None => None,
+    };
+    Ok(Extent { head, standing, replies: count(replies)? })
 }
 
 impl Account {

@@ -57,6 +57,9 @@ pub trait Store: Send {
     /// The end of the journal.
     fn head(&mut self) -> Result<Head, StoreError>;
 
+    /// How far everything that is kept reaches, at one moment.
+    fn extent(&mut self) -> Result<Extent, StoreError>;
+
     /// The last standing, if a round has ended.
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError>;
 
@@ -65,6 +68,11 @@ pub trait Store: Send {
 
     /// The reply that was given to a request, if it was taken.
     fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError>;
+
+    /// The replies to these requests, in any order, of those that were taken.
+    fn replies_to(&mut self, keys: &[RequestKey]) -> Result<Vec<StoredReply>, StoreError> {
+        keys.iter().filter_map(|key| self.reply(key).transpose()).collect()
+    }
 
     /// All replies of one kind to one member for rounds above `after`, by round: its receipts.
     fn replies(&mut self, member: &ClientId, kind: RequestKind, after: RoundId)
@@ -89,6 +97,15 @@ pub struct Batch {
     pub postings: Vec<Posting>,
     /// The standing after a round ended; replaces the one before.
     pub standing: Option<StandingRow>,
+}
+
+/// How far a store reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    pub head: Head,
+    pub standing: Option<StandingRow>,
+    /// How many there are.
+    pub replies: u64,
 }
 
 /// What a coordinator is after a round ended, as JSON.
@@ -165,6 +182,9 @@ pub enum StoreError {
     /// Operator: the file or a row is not what was written.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// Operator: somebody changed the tables, or the triggers that protect them.
+    #[error("the tables are not as this program made them: {0}: undo it, or restore a backup")]
+    Altered(String),
     /// Operator: take the version of truthfed that wrote it, or upgrade it.
     #[error("the store has schema version {found}, this program reads {expected}")]
     Version { found: i64, expected: i64 },

@@ -4,7 +4,7 @@ use truthfed::protocol::RoundId;
 
 use super::postgres::place::Database;
 use super::sqlite::place::File;
-use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
 use crate::ledger::{Account, Posting};
@@ -29,6 +29,7 @@ suite! { sqlite: File, postgres: Database => {
     a_batch_that_does_not_follow_the_journal_is_refused
     a_batch_must_chain_and_its_postings_must_follow
     rows_and_postings_come_in_order_and_in_pieces
+    the_extent_is_how_far_everything_reaches
     a_reply_is_kept_once_and_found_by_its_request
     receipts_come_by_round_for_one_member_and_kind
     requests_beyond_all_numbers_find_nothing
@@ -41,6 +42,7 @@ suite! { sqlite: File, postgres: Database => {
     others_read_while_one_writes
     another_schema_version_is_refused
     tables_of_an_unknown_version_are_refused
+    tables_and_triggers_that_were_changed_are_refused
     readers_make_nothing_and_cannot_write
     two_that_open_a_new_store_at_once_both_can
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
@@ -210,6 +212,20 @@ fn rows_and_postings_come_in_order_and_in_pieces(place: &dyn Place) {
     assert_eq!((store.rows(10, 4).unwrap(), store.rows(0, 0).unwrap()), (vec![], vec![]));
 }
 
+fn the_extent_is_how_far_everything_reaches(place: &dyn Place) {
+    let (mut store, lease) = open(place);
+    assert_eq!(store.extent().unwrap(), Extent { head: Head::START, standing: None, replies: 0 });
+    let mut head = Head::START;
+    store.commit(lease, &only_rows(rows(&mut head, 1))).unwrap();
+    assert_eq!(store.extent().unwrap(), Extent { head, standing: None, replies: 0 });
+    for replies in 1..=3 {
+        let mut batch = full_batch(&mut head);
+        batch.postings.clear();
+        store.commit(lease, &batch).unwrap();
+        assert_eq!(store.extent().unwrap(), Extent { head, standing: batch.standing, replies });
+    }
+}
+
 fn a_reply_is_kept_once_and_found_by_its_request(place: &dyn Place) {
     let (mut store, lease) = open(place);
     let mut head = Head::START;
@@ -244,6 +260,11 @@ fn receipts_come_by_round_for_one_member_and_kind(place: &dyn Place) {
         [2, 3, 10].iter().map(|&round| reply("a", round, RequestKind::Settlement)).collect();
     assert_eq!(store.replies(&id("a"), RequestKind::Settlement, RoundId(1)).unwrap(), expected);
     assert_eq!(store.replies(&id("c"), RequestKind::Settlement, RoundId(0)).unwrap(), []);
+    let asked = [reply("b", 3, RequestKind::Offer), reply("a", 10, RequestKind::Decision)];
+    let keys = [asked[0].key.clone(), reply("c", 1, RequestKind::Offer).key, asked[1].key.clone()];
+    let mut found = store.replies_to(&keys).unwrap();
+    found.sort_by_key(|reply| reply.key.round);
+    assert_eq!(found, asked);
 }
 
 fn requests_beyond_all_numbers_find_nothing(place: &dyn Place) {
@@ -372,6 +393,19 @@ fn tables_of_an_unknown_version_are_refused(place: &dyn Place) {
     for opened in [place.try_open(), place.try_open_existing()] {
         let error = opened.err().expect("refused");
         assert!(matches!(error, StoreError::Version { found: 0, .. } | StoreError::Unusable(_)), "{error:?}");
+    }
+}
+
+fn tables_and_triggers_that_were_changed_are_refused(place: &dyn Place) {
+    drop(place.open());
+    for (alter, undo) in place.dialect().alterations {
+        place.execute(alter).unwrap();
+        for opened in [place.try_open(), place.try_open_existing()] {
+            let error = opened.err().unwrap_or_else(|| panic!("not noticed: {alter}"));
+            assert!(matches!(error, StoreError::Altered(_)), "{alter}: {error:?}");
+        }
+        place.execute(undo).unwrap();
+        drop(place.open());
     }
 }
 

@@ -142,10 +142,8 @@ impl Federation {
                     *sealed = seal(offers.iter().map(|(member, offer)| (member, *offer)));
                     *signature = sign_offers(&self.coordinator, self.id, *round, *sealed);
                 }
-                Entry::Checkpoint { .. } => {
-                    let Checkpoint { entry: last, head, signature } =
-                        Checkpoint::sign(&self.coordinator, self.id, head);
-                    *entry = Entry::Checkpoint { entry: last, head, signature };
+                Entry::Checkpoint(checkpoint) => {
+                    *checkpoint = Checkpoint::sign(&self.coordinator, self.id, head, checkpoint.standing);
                 }
                 _ => {}
             }

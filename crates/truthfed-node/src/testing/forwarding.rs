@@ -7,7 +7,7 @@ use truthfed::protocol::RoundId;
 
 use crate::journal::{Head, Row};
 use crate::ledger::Posting;
-use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use crate::store::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 
 pub enum Step<'a> {
     Renew,
@@ -106,6 +106,10 @@ impl<S: Store> Store for Forwarding<S> {
         self.take(Step::Other, Store::head)
     }
 
+    fn extent(&mut self) -> Result<Extent, StoreError> {
+        self.take(Step::Other, Store::extent)
+    }
+
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
         self.take(Step::Other, Store::standing)
     }
@@ -120,6 +124,10 @@ impl<S: Store> Store for Forwarding<S> {
 
     fn reply(&mut self, key: &RequestKey) -> Result<Option<StoredReply>, StoreError> {
         self.take(Step::Other, |store| store.reply(key))
+    }
+
+    fn replies_to(&mut self, keys: &[RequestKey]) -> Result<Vec<StoredReply>, StoreError> {
+        self.take(Step::Other, |store| store.replies_to(keys))
     }
 
     fn replies(

@@ -5,7 +5,7 @@ use truthfed::protocol::RoundId;
 
 use crate::journal::{Entry, Head, Row};
 use crate::ledger::{Checkpoint, Ledger, Posting};
-use crate::store::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use crate::store::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 
 /// Most rows or postings read at once, so that readers read in pieces.
 const PIECE: usize = 5;
@@ -35,7 +35,7 @@ impl Memory {
     /// The last checkpoint in the journal, as it is kept beside the store.
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         self.entries().into_iter().rev().find_map(|entry| match entry {
-            Entry::Checkpoint { entry, head, signature } => Some(Checkpoint { entry, head, signature }),
+            Entry::Checkpoint(checkpoint) => Some(checkpoint),
             _ => None,
         })
     }
@@ -74,6 +74,10 @@ impl Store for Memory {
 
     fn head(&mut self) -> Result<Head, StoreError> {
         Ok(self.rows.last().map_or(Head::START, |row| Head { number: row.number, hash: row.hash }))
+    }
+
+    fn extent(&mut self) -> Result<Extent, StoreError> {
+        Ok(Extent { head: self.head()?, standing: self.standing.clone(), replies: self.replies.len() as u64 })
     }
 
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {

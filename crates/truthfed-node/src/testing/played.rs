@@ -17,6 +17,8 @@ use crate::wire::{Call, Context, DeliveryContent, Envelope, OfferContent, Receip
 pub struct Played {
     pub federation: Federation,
     pub entries: Vec<Entry>,
+    /// The store after each step.
+    pub history: Vec<Memory>,
     engine: Stepwise,
     round: RoundId,
     nonce: Nonce,
@@ -33,8 +35,8 @@ impl Played {
     pub fn under(terms: RawTerms, names: &[&str]) -> Played {
         let federation = Federation::new(terms, names);
         let engine = Stepwise::start(federation.setup(), Memory::default()).unwrap();
-        let (entries, nonce) = (engine.store().entries(), Nonce::random());
-        Played { federation, entries, engine, round: RoundId(0), nonce, offers: BTreeMap::new() }
+        let (entries, history, nonce) = (engine.store().entries(), vec![engine.store()], Nonce::random());
+        Played { federation, entries, history, engine, round: RoundId(0), nonce, offers: BTreeMap::new() }
     }
 
     /// Four rounds: all deliver; one declines and one does not deliver; one is revoked after its offer; nobody offers.
@@ -205,5 +207,6 @@ impl Played {
         let store = self.store();
         let new = store.rows.iter().skip(self.entries.len());
         self.entries.extend(new.map(|row| row.entry().unwrap()));
+        self.history.push(store);
     }
 }

@@ -61,7 +61,8 @@ impl Life {
         self.come_back();
         self.site.issue();
         self.operate("add");
-        self.recorded(1);
+        // Enrolled, a checkpoint.
+        self.recorded(2);
         self.join(FIRST);
         self.turn(FIRST, |life| life.synced(FIRST, 1));
     }
@@ -79,7 +80,8 @@ impl Life {
         self.last_offer();
         [0, 1].into_iter().for_each(|member| self.turn(member, |life| life.recorded(1)));
         self.operate("revoke");
-        self.recorded(3);
+        // Revoked, a checkpoint; settled, a checkpoint.
+        self.recorded(4);
         (0..FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 2)));
     }
 }

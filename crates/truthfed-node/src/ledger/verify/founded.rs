@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use truthfed::Amount;
+use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
     Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, SetAside, Time,
@@ -9,19 +11,27 @@ use truthfed::protocol::{
 
 use super::place::Place;
 use super::prepared::Readable;
+use super::replies::Reply;
 use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
+use crate::engine::MemberInfo;
 use crate::journal::{Award, Entry, Head, seal};
-use crate::ledger::vouch::{Checkpoint, aggregate_digest, are_signed_by};
+use crate::ledger::vouch::{Checkpoint, StandingBody, aggregate_digest, are_signed_by};
 use crate::signature::Verifier;
+use crate::store::{RequestKey, RequestKind};
 use crate::terms::{Agreement, Terms};
-use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, commitment};
+use crate::wire::{
+    Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, Promise, RECEIPT_SCHEMA, ReceiptContent,
+    ReceiptKind, commitment,
+};
 
 /// What began with the genesis.
 pub(super) struct Founded {
     federation: Digest,
     coordinator: PublicKey,
     terms: Digest,
+    /// Whether nobody is paid less than its ask.
+    is_rational: bool,
     machine: Coordinator,
     members: BTreeMap<ClientId, Member>,
     /// Of all members, present and past.
@@ -31,6 +41,8 @@ pub(super) struct Founded {
     due: VecDeque<Due>,
     /// Who is said to have signed the last step, if a member must.
     pub(super) signed: Option<Signed>,
+    /// What members were told at the last step.
+    pub(super) replies: Vec<Reply>,
 }
 
 /// Whose signature, and under which schema.
@@ -40,8 +52,8 @@ pub(super) struct Signed {
 }
 
 struct Member {
+    info: MemberInfo,
     key: Option<Verifier>,
-    is_revoked: bool,
 }
 
 /// The round that the journal has open. The machine may be ahead of it: what it decided is due to be recorded.
@@ -67,8 +79,31 @@ impl Founded {
     pub(super) fn new(federation: Digest, coordinator: PublicKey, agreement: &Agreement) -> Founded {
         let machine = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), []);
         let (members, keys, due) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        let terms = agreement.hash();
-        Founded { federation, coordinator, terms, machine, members, keys, open: None, due, signed: None }
+        let is_rational = agreement.claims().individually_rational == Claim::Yes;
+        let (terms, replies) = (agreement.hash(), Vec::new());
+        Founded {
+            federation,
+            coordinator,
+            terms,
+            is_rational,
+            machine,
+            members,
+            keys,
+            open: None,
+            due,
+            signed: None,
+            replies,
+        }
+    }
+
+    pub(super) fn coordinator(&self) -> Option<Verifier> {
+        Verifier::new(&self.coordinator)
+    }
+
+    /// What is kept when a round has ended, after so many postings.
+    pub(super) fn standing(&self, postings: u64) -> StandingBody {
+        let members = self.members.iter().map(|(name, member)| (name.clone(), member.info)).collect();
+        StandingBody { standing: self.machine.standing(), members, postings }
     }
 
     /// What must be recorded before the journal may end.
@@ -83,6 +118,8 @@ impl Founded {
             (Some(Due::Award(..)), Entry::Sealed { .. }) => !is_sealed,
             (Some(Due::Award(..)), Entry::Awarded { .. }) => is_sealed,
             (Some(Due::End(_)), Entry::Settled { .. } | Entry::Aborted { .. }) => true,
+            // A revocation is vouched for before what it decides is recorded.
+            (Some(_), Entry::Checkpoint(_)) => true,
             (Some(_), _) => false,
             (None, _) => true,
         };
@@ -99,21 +136,21 @@ impl Founded {
         }
     }
 
-    pub(super) fn enrol(&mut self, place: Place<'_>, member: &ClientId, key: PublicKey) -> Verdict {
+    pub(super) fn enrol(&mut self, place: Place<'_>, member: &ClientId, info: MemberInfo) -> Verdict {
         if self.members.contains_key(member) {
             return place.problem(Fault::Membership, "a new name", "one that is or was a member's");
         }
-        if !self.keys.insert(key) {
+        if !self.keys.insert(info.key) {
             return place.problem(Fault::Membership, "a new key", "one that is or was another member's");
         }
-        self.members.insert(member.clone(), Member { key: Verifier::new(&key), is_revoked: false });
+        self.members.insert(member.clone(), Member { info, key: Verifier::new(&info.key) });
         self.machine.enrol(member.clone());
         Ok(())
     }
 
     pub(super) fn revoke(&mut self, place: Place<'_>, member: &ClientId) -> Verdict {
         match self.members.get_mut(member) {
-            Some(known) if !known.is_revoked => known.is_revoked = true,
+            Some(known) if !known.info.is_revoked => known.info.is_revoked = true,
             _ => return place.problem(Fault::Membership, "a member", "nobody's name"),
         }
         if let Some(open) = self.open.as_mut().filter(|open| !open.is_sealed) {
@@ -154,6 +191,7 @@ impl Founded {
         let commitment = content.commitment;
         self.hand_in(place, member, content.into_request(round))?;
         self.opened(place, round, "an offer")?.offers.insert(member.clone(), Taken { digest, commitment });
+        self.tell(member, ReceiptKind::OfferTaken, digest, (None, None));
         self.drain();
         Ok(())
     }
@@ -163,6 +201,7 @@ impl Founded {
             return place.problem(Fault::AfterSealing, "no more answers", "a decline");
         }
         self.hand_in(place, member, Request::Decline(round))?;
+        self.replies.push(Reply::decline(round, member));
         self.drain();
         Ok(())
     }
@@ -208,6 +247,15 @@ impl Founded {
             return place.problem(Fault::Winners, format!("set aside: {set_aside:?}"), format!("set aside: {aside:?}"));
         }
         self.due.pop_front();
+        let asks: BTreeMap<&ClientId, Amount> = winners.iter().map(|it| (&it.member, it.ask_micros)).collect();
+        let offers = &self.opened(place, round, "an award")?.offers;
+        let offers: Vec<(ClientId, Digest)> = offers.iter().map(|(member, it)| (member.clone(), it.digest)).collect();
+        for (member, offer) in &offers {
+            let ask = asks.get(member).copied();
+            let kind = if ask.is_some() { ReceiptKind::Won } else { ReceiptKind::Lost };
+            let least = ask.map(|ask| if self.is_rational { ask } else { Amount::ZERO });
+            self.tell(member, kind, *offer, (least, None));
+        }
         Ok(())
     }
 
@@ -216,7 +264,7 @@ impl Founded {
         place: Place<'_>,
         round: RoundId,
         member: &ClientId,
-        content: Readable<DeliveryContent>,
+        (digest, content): (Digest, Readable<DeliveryContent>),
     ) -> Verdict {
         if !self.opened(place, round, "a delivery")?.is_sealed {
             return place.problem(Fault::OutOfTurn, "the award first", "a delivery");
@@ -229,6 +277,7 @@ impl Founded {
         place.check(Fault::OtherOffer, taken.digest, content.offer)?;
         place.check(Fault::Commitment, taken.commitment, commitment(content.salt, &content.moment))?;
         self.hand_in(place, member, Request::Deliver(round, content.moment))?;
+        self.tell(member, ReceiptKind::DeliveryTaken, digest, (None, None));
         self.drain();
         Ok(())
     }
@@ -245,7 +294,8 @@ impl Founded {
             return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
         }
         let record = self.ending();
-        let Some(Ending::Settled { paid: by_delivery, defaulted: without, .. }) = record.map(|record| record.ending)
+        let Some(Ending::Settled { outcome, paid: by_delivery, defaulted: without, .. }) =
+            record.map(|record| record.ending)
         else {
             return place.problem(Fault::Ending, "no settlement", "a settlement");
         };
@@ -262,7 +312,16 @@ impl Founded {
                 return place.problem(Fault::Settlement, names(expected), names(found));
             }
         }
-        place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)
+        place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)?;
+        for winner in outcome.winners() {
+            let is_paid = paid.contains(&winner.client);
+            let kind = if is_paid { ReceiptKind::Paid } else { ReceiptKind::Voided };
+            let offer = self.open.as_ref().and_then(|open| open.offers.get(&winner.client)).map(|taken| taken.digest);
+            let offer = offer.expect("whoever wins has offered");
+            self.tell(&winner.client, kind, offer, (None, is_paid.then_some(winner.payment)));
+        }
+        self.open = None;
+        Ok(())
     }
 
     pub(super) fn aborted(&mut self, place: Place<'_>, round: RoundId, reason: &str) -> Verdict {
@@ -270,20 +329,60 @@ impl Founded {
             return place.problem(Fault::Ending, "a settlement", format!("aborted: {reason}"));
         }
         match self.ending().map(|record| record.ending) {
-            Some(Ending::NoOffers | Ending::Invalid(_) | Ending::Refused(_)) => Ok(()),
+            Some(Ending::NoOffers | Ending::Invalid(_) | Ending::Refused(_)) => {
+                self.open = None;
+                Ok(())
+            }
             Some(Ending::Settled { .. }) | None => {
                 place.problem(Fault::Ending, "an auction among the offers", format!("aborted: {reason}"))
             }
         }
     }
 
-    pub(super) fn checkpoint(&mut self, place: Place<'_>, checkpoint: Checkpoint, before: Head) -> Verdict {
+    /// After a round ended it has the hash of the standing, which is expected to be this.
+    pub(super) fn checkpoint(
+        &self,
+        place: Place<'_>,
+        checkpoint: &Checkpoint,
+        before: Head,
+        standing: Option<Digest>,
+    ) -> Verdict {
         place.check(Fault::Checkpoint, before.number, checkpoint.entry)?;
         place.check(Fault::Checkpoint, before.hash, checkpoint.head)?;
+        let words = |hash: Option<Digest>| hash.map_or_else(|| "none".to_owned(), |hash| hash.to_string());
+        place.check(Fault::Standing, words(standing), words(checkpoint.standing))?;
         if !checkpoint.is_signed_by(&self.coordinator, self.federation) {
             return place.problem(Fault::Signature, "the coordinator's, over the checkpoint", checkpoint.signature);
         }
         Ok(())
+    }
+
+    /// That a member was told something about its offer in the open round, as the reply to a request of that hash: with
+    /// the least that it will be paid if it won, and with the payment if it is paid.
+    fn tell(
+        &mut self,
+        member: &ClientId,
+        said: ReceiptKind,
+        request: Digest,
+        (least, payment_micros): (Option<Amount>, Option<Amount>),
+    ) {
+        let Some((open, taken)) = self.open.as_ref().and_then(|open| Some((open, open.offers.get(member)?))) else {
+            unreachable!("an offer is open, or what is told of it does not get here");
+        };
+        let (round, nonce, federation, terms) = (open.round, open.nonce, self.federation, self.terms);
+        let context = Context { federation, round, nonce, terms, member: member.clone() };
+        let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), taken.digest);
+        // Salts are the coordinator's secret until it pays: see `replies`.
+        let promise = least.map(|least_micros| Promise { least_micros, commitment: Digest::of(b"") });
+        let receipt = ReceiptContent { schema, context, kind: said, offer, promise, payment_micros, salt: None };
+        let kind = match said {
+            ReceiptKind::OfferTaken => RequestKind::Offer,
+            ReceiptKind::Won | ReceiptKind::Lost => RequestKind::Decision,
+            ReceiptKind::DeliveryTaken => RequestKind::Delivery,
+            ReceiptKind::Paid | ReceiptKind::Voided => RequestKind::Settlement,
+        };
+        let key = RequestKey { member: member.clone(), round, kind };
+        self.replies.push(Reply { key, request, receipt: Some(receipt) });
     }
 
     /// The round that is open, which must be this one.
@@ -303,7 +402,7 @@ impl Founded {
         context: &Context,
         (found, schema): (&str, &'static str),
     ) -> Verdict {
-        let Some(known) = self.members.get(member).filter(|known| !known.is_revoked) else {
+        let Some(known) = self.members.get(member).filter(|known| !known.info.is_revoked) else {
             return place.problem(Fault::Membership, "a member", "somebody who is none");
         };
         let Some(open) = &self.open else { return place.problem(Fault::OutOfTurn, "an open round", "none") };
@@ -338,10 +437,7 @@ impl Founded {
     fn ending(&mut self) -> Option<RoundRecord> {
         self.pass_time();
         match self.due.pop_front() {
-            Some(Due::End(record)) => {
-                self.open = None;
-                Some(*record)
-            }
+            Some(Due::End(record)) => Some(*record),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Recomputes everything a journal says, and names the first thing that does not fit.
 //!
-//! Chain, signatures, contexts, seals, outcomes, payments, deliveries, aggregates, postings: each is derived again from the
-//! entries before it, by the same [`Coordinator`](truthfed::protocol::Coordinator) that decides when a federation runs.
+//! Chain, signatures, contexts, seals, outcomes, payments, deliveries, aggregates, and what is kept beside the journal
+//! (postings, replies, the standing): each is derived again from the entries before it, by the same [`Coordinator`](truthfed::protocol::Coordinator) that decides when a federation runs.
 //! What the coordinator alone can know (when time ran out, what never reached it) is taken as recorded. What it never
 //! recorded is for members to find, who hold receipts ([`super::receipts`]).
 //!
@@ -13,6 +13,7 @@ mod founded;
 mod place;
 mod prepared;
 mod replay;
+mod replies;
 mod report;
 
 #[cfg(test)]
@@ -22,11 +23,12 @@ use std::collections::VecDeque;
 
 use self::prepared::{Prepared, prepare};
 use self::replay::{Claimed, Replay};
+use self::replies::Expected;
 pub use self::report::{Fault, Problem, Report};
 use super::{Account, Checkpoint, Posting};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::{Head, Row};
-use crate::store::{Store, StoreError};
+use crate::store::{Extent, RequestKey, Store, StoreError};
 
 /// Rows and postings read at once.
 const CHUNK: usize = 8192;
@@ -41,19 +43,21 @@ pub struct Trust {
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// Reads the whole journal of a store, up to its end when this begins, and its postings. Fails when the store cannot be
-/// read. What can be read and is wrong is in the report.
+/// Reads everything in a store, up to the end of its journal when this begins. Fails when the store cannot be read. What
+/// can be read and is wrong is in the report.
 pub fn verify(store: &mut dyn Store, trust: &Trust) -> Result<Report, StoreError> {
-    let end = store.head()?.number;
-    let (stored, replay) = (VecDeque::new(), Replay::new(*trust));
-    let mut verifier = Verifier { replay, stored, last_posting: 0, end, unreadable: None };
-    let (tally, problem) = match verifier.run(store) {
+    let extent = store.extent()?;
+    let (end, stored, replay) = (extent.head.number, VecDeque::new(), Replay::new(*trust));
+    let (expected, signed_replies, wrong_reply) = (Vec::new(), Vec::new(), None);
+    let mut verifier =
+        Verifier { replay, stored, last_posting: 0, expected, signed_replies, wrong_reply, end, unreadable: None };
+    let (tally, problem) = match verifier.run(store, &extent) {
         Ok(()) => (verifier.replay.tally(), None),
         Err(Stop::Found(Found { tally, problem })) => (tally, Some(*problem)),
         Err(Stop::Store(error)) => return Err(error),
     };
     let Tally { entries, rounds, payments } = tally;
-    Ok(Report { entries, rounds, payments, problem })
+    Ok(Report { entries, rounds, payments, unsigned: verifier.replay.unsigned(), problem })
 }
 
 /// Whether a step fits; a problem is large, and rare.
@@ -88,28 +92,37 @@ struct Verifier {
     replay: Replay,
     stored: VecDeque<Posting>,
     last_posting: u64,
+    /// Replies that follow from the entries and were not looked up yet.
+    expected: Vec<Expected>,
+    /// Replies whose signatures were not checked yet.
+    signed_replies: Vec<Claimed>,
+    /// The first reply that is wrong; told if the journal itself is right, which matters more.
+    wrong_reply: Option<Found>,
     end: u64,
     /// Why no more rows can be read; told when all before are looked at.
     unreadable: Option<StoreError>,
 }
 
 impl Verifier {
-    fn run(&mut self, store: &mut dyn Store) -> Result<(), Stop> {
+    fn run(&mut self, store: &mut dyn Store, extent: &Extent) -> Result<(), Stop> {
         let mut before = Head::START;
         let mut read = self.read(before.number, store);
         let (mut prepared, mut claimed): (Vec<Prepared>, Vec<Claimed>) = Default::default();
-        while !(read.is_empty() && prepared.is_empty() && claimed.is_empty()) {
+        while !(read.is_empty() && prepared.is_empty() && claimed.is_empty() && self.signed_replies.is_empty()) {
             let (start, chunk) = (before.hash, std::mem::take(&mut read));
             if let Some(last) = chunk.last() {
                 before = Head { number: last.number, hash: last.hash };
             }
-            let (replayed, (next, forged)) = rayon::join(
+            let signed_replies = std::mem::take(&mut self.signed_replies);
+            let (replayed, (next, forged, forged_reply)) = rayon::join(
                 || self.replay_and_read(prepared, before.number, store),
-                || (prepare(start, chunk), Claimed::first_forged(&claimed)),
+                || (prepare(start, chunk), Claimed::first_forged(&claimed), Claimed::first_forged(&signed_replies)),
             );
             if let Some(forged) = forged {
                 return Err(Stop::Found(forged));
             }
+            // It was replied before all that were compared meanwhile.
+            self.wrong_reply = forged_reply.or(self.wrong_reply.take());
             claimed = self.replay.take_claimed();
             match replayed {
                 Ok(rows) => (read, prepared) = (rows, next),
@@ -121,8 +134,11 @@ impl Verifier {
         }
         // What was posted for entries that are not there, or more than follows from them.
         self.no_more_postings(store)?;
-        let finished = self.replay.finish(self.end);
-        finished.map_err(|problem| self.found(problem))
+        self.replay.finish(self.end).map_err(|problem| self.found(problem))?;
+        match self.wrong_reply.take() {
+            Some(found) => Err(Stop::Found(found)),
+            None => self.replay.check_kept(extent).map_err(|problem| self.found(problem)),
+        }
     }
 
     /// Follows a chunk, then reads the rows after `last`.
@@ -130,7 +146,22 @@ impl Verifier {
         for row in prepared {
             self.row(row, store)?;
         }
+        self.check_replies(store)?;
         Ok(self.read(last, store))
+    }
+
+    fn check_replies(&mut self, store: &mut dyn Store) -> Result<(), StoreError> {
+        let expected = std::mem::take(&mut self.expected);
+        if self.wrong_reply.is_some() {
+            return Ok(());
+        }
+        let keys: Vec<RequestKey> = expected.iter().flat_map(|expected| expected.reply.keys()).collect();
+        let kept = store.replies_to(&keys)?;
+        match replies::compare(expected, kept, self.replay.coordinator()) {
+            Ok(signed) => self.signed_replies = signed,
+            Err(found) => self.wrong_reply = Some(found),
+        }
+        Ok(())
     }
 
     /// The next rows after `last`, none beyond the end.
@@ -147,8 +178,10 @@ impl Verifier {
     }
 
     fn row(&mut self, row: Prepared, store: &mut dyn Store) -> Result<(), Stop> {
-        let number = row.number;
+        let (number, tally) = (row.number, self.replay.tally());
         let derived = self.replay.follow(row).map_err(|problem| self.found(problem))?;
+        let replies = self.replay.take_replies();
+        self.expected.extend(replies.into_iter().map(|reply| Expected { reply, tally }));
         for posting in derived {
             let found = self.next_posting(store)?;
             if found.as_ref() != Some(&posting) {

@@ -21,11 +21,15 @@ impl<'a> Place<'a> {
         Place { member: Some(member), ..self }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "words and numbers alike, as they come")]
     pub(super) fn problem<T>(self, fault: Fault, expected: impl ToString, found: impl ToString) -> Verdict<T> {
+        Err(self.fault(fault, expected, found))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "words and numbers alike, as they come")]
+    pub(super) fn fault(self, fault: Fault, expected: impl ToString, found: impl ToString) -> Box<Problem> {
         let Place { entry, round, member } = self;
         let (expected, found) = (expected.to_string(), found.to_string());
-        Err(Box::new(Problem { entry, round, member: member.cloned(), fault, expected, found }))
+        Box::new(Problem { entry, round, member: member.cloned(), fault, expected, found })
     }
 
     /// That two things are the same.

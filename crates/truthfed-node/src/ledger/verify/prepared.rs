@@ -15,11 +15,11 @@ pub(super) struct Prepared {
     pub(super) content: Content,
 }
 
-/// What a member signed, or why it cannot be read; of an offer also its hash.
+/// The hash of what a member signed, and the content, or why it cannot be read.
 pub(super) enum Content {
     None,
     Offer(Digest, Readable<OfferContent>),
-    Delivery(Readable<DeliveryContent>),
+    Delivery(Digest, Readable<DeliveryContent>),
 }
 
 pub(super) type Readable<T> = Result<Box<T>, String>;
@@ -35,7 +35,9 @@ impl Prepared {
         let entry = read(&row.body);
         let content = match &entry {
             Ok(Entry::Offered { offer, .. }) => Content::Offer(offer.digest(), read(offer.content.get()).map(Box::new)),
-            Ok(Entry::Delivered { delivery, .. }) => Content::Delivery(read(delivery.content.get()).map(Box::new)),
+            Ok(Entry::Delivered { delivery, .. }) => {
+                Content::Delivery(delivery.digest(), read(delivery.content.get()).map(Box::new))
+            }
             _ => Content::None,
         };
         Prepared { number: row.number, hash: row.hash, is_chained: row.is_chained_to(before), entry, content }

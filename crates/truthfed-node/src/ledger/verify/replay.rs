@@ -1,4 +1,4 @@
-//! Follows the rows of a journal: chain, money, genesis, and the checkpoint outside of the store.
+//! Follows the rows of a journal: chain, money, genesis, the standing, and the checkpoint outside of the store.
 
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
@@ -6,47 +6,93 @@ use truthfed::protocol::RoundId;
 use super::founded::{Founded, Signed};
 use super::place::Place;
 use super::prepared::{Content, Prepared};
+use super::replies::Reply;
 use super::{Fault, Found, Tally, Trust, Verdict};
 use crate::claims::{Claim, first_false};
 use crate::digest::{Digest, PublicKey};
+use crate::engine::MemberInfo;
 use crate::journal::{About, Entry, Head};
-use crate::ledger::{Checkpoint, Ledger, LedgerError, Posting};
+use crate::ledger::{Ledger, LedgerError, Posting};
+use crate::signature::Verifier;
+use crate::store::{Extent, StandingRow};
 use crate::terms::{Agreement, RawTerms};
 
 pub(super) struct Replay {
     pub(super) head: Head,
+    /// How many replies follow from the entries so far.
+    pub(super) replies: u64,
     pub(super) rounds: u64,
     pub(super) payments: u64,
     trust: Trust,
     ledger: Ledger,
     founded: Option<Founded>,
     claimed: Vec<Claimed>,
+    /// The standing that was taken last.
+    standing: Option<StandingRow>,
+    /// Whether the last entry ended a round.
+    has_ended: bool,
+    /// The last checkpoint, and the last entry that needs one.
+    vouched: u64,
+    unsigned: Option<u64>,
 }
 
-/// That a member signed what is recorded: to be checked after the replay went on.
+/// That a member signed what is recorded, or the coordinator what it replied: to be checked after the replay went on.
 pub(super) struct Claimed {
-    claim: Claim,
-    round: RoundId,
-    member: ClientId,
+    pub(super) claim: Claim,
+    pub(super) round: RoundId,
+    pub(super) member: ClientId,
+    /// If it is not true: a wrong reply is the coordinator's, anything else the member's.
+    pub(super) fault: Fault,
     /// What is right before its entry.
-    tally: Tally,
+    pub(super) tally: Tally,
 }
 
 impl Claimed {
     /// The first that is not true.
     pub(super) fn first_forged(claimed: &[Claimed]) -> Option<Found> {
         let claims: Vec<&Claim> = claimed.iter().map(|claimed| &claimed.claim).collect();
-        let Claimed { claim, round, member, tally } = &claimed[first_false(&claims)?];
+        let Claimed { claim, round, member, fault, tally } = &claimed[first_false(&claims)?];
         let place = Place { entry: tally.entries + 1, round: Some(*round), member: Some(member) };
-        let problem = place.problem::<()>(Fault::Signature, format!("{member}'s"), claim.signature).err()?;
-        Some(Found { tally: *tally, problem })
+        let expected = match fault {
+            Fault::Reply => "a signature of the coordinator".to_owned(),
+            _ => format!("{member}'s"),
+        };
+        Some(Found { tally: *tally, problem: place.fault(*fault, expected, claim.signature) })
     }
 }
 
 impl Replay {
     pub(super) fn new(trust: Trust) -> Replay {
-        let (head, ledger) = (Head::START, Ledger::default());
-        Replay { head, rounds: 0, payments: 0, trust, ledger, founded: None, claimed: Vec::new() }
+        Replay {
+            head: Head::START,
+            replies: 0,
+            rounds: 0,
+            payments: 0,
+            trust,
+            ledger: Ledger::default(),
+            founded: None,
+            claimed: Vec::new(),
+            standing: None,
+            has_ended: false,
+            vouched: 0,
+            unsigned: None,
+        }
+    }
+
+    /// Entries at the end that no checkpoint covers.
+    pub(super) fn unsigned(&self) -> u64 {
+        self.head.number - self.vouched
+    }
+
+    pub(super) fn coordinator(&self) -> Option<Verifier> {
+        self.founded.as_ref().and_then(Founded::coordinator)
+    }
+
+    /// What members were told by the last entry.
+    pub(super) fn take_replies(&mut self) -> Vec<Reply> {
+        let replies = self.founded.as_mut().map(|founded| std::mem::take(&mut founded.replies)).unwrap_or_default();
+        self.replies += replies.len() as u64;
+        replies
     }
 
     /// What is right so far, if all is true that members are said to have signed.
@@ -79,8 +125,14 @@ impl Replay {
             Ok(postings) => postings,
             Err(error) => return self.explain(number, entry, content, &error),
         };
+        let (is_checkpoint, needs_one) = (matches!(entry, Entry::Checkpoint(_)), entry.is_vouched_for());
         self.step(number, entry, content)?;
         self.head = Head { number, hash };
+        if is_checkpoint {
+            (self.vouched, self.unsigned) = (number, None);
+        } else if needs_one {
+            self.unsigned = Some(number);
+        }
         match self.trust.checkpoint {
             Some(checkpoint) if checkpoint.entry == number => {
                 place.check(Fault::Checkpoint, checkpoint.head, hash)?;
@@ -88,6 +140,18 @@ impl Replay {
             _ => {}
         }
         Ok(postings)
+    }
+
+    /// That the store keeps the standing, and as many replies, as follow from a journal that is right.
+    pub(super) fn check_kept(&self, Extent { head, standing, replies }: &Extent) -> Verdict {
+        let words = |row: Option<&StandingRow>| {
+            let hash = |row: &StandingRow| Digest::of(row.body.as_bytes());
+            row.map_or_else(|| "none".to_owned(), |row| format!("one of hash {} at entry {}", hash(row), row.entry))
+        };
+        let place = Place::entry(self.standing.as_ref().or(standing.as_ref()).map_or(head.number, |row| row.entry));
+        place.check(Fault::Standing, words(self.standing.as_ref()), words(standing.as_ref()))?;
+        let count = |replies: u64| format!("{replies} replies in all");
+        Place::entry(head.number).check(Fault::Reply, count(self.replies), count(*replies))
     }
 
     pub(super) fn finish(&self, end: u64) -> Verdict {
@@ -100,6 +164,9 @@ impl Replay {
         };
         if let Some(due) = founded.due() {
             return Place::entry(end + 1).problem(Fault::OutOfTurn, due, "the end of the journal");
+        }
+        if let Some(entry) = self.unsigned {
+            return Place::entry(entry).problem(Fault::Unsigned, "a checkpoint after it", "the end of the journal");
         }
         match self.trust.checkpoint {
             Some(checkpoint) if checkpoint.entry > end => {
@@ -124,7 +191,7 @@ impl Replay {
         | (Some(Signed { key, schema }), Entry::Delivered { round, member, delivery: envelope }) = (signed, entry)
         {
             let claim = Claim { key, schema, content: envelope.content.into(), signature: envelope.signature };
-            self.claimed.push(Claimed { claim, round, member, tally: self.tally() });
+            self.claimed.push(Claimed { claim, round, member, fault: Fault::Signature, tally: self.tally() });
         }
         stepped
     }
@@ -140,8 +207,13 @@ impl Replay {
             return place.problem(Fault::Genesis, "a genesis", name);
         };
         founded.check_due(number, entry)?;
+        let is_end = matches!(entry, Entry::Settled { .. } | Entry::Aborted { .. });
+        let has_ended = std::mem::replace(&mut self.has_ended, is_end);
         match (entry, content) {
-            (Entry::Enrolled { member, key, .. }, _) => founded.enrol(place.of(member), member, *key),
+            (Entry::Enrolled { member, key, certificate }, _) => {
+                let info = MemberInfo { key: *key, certificate: *certificate, is_revoked: false };
+                founded.enrol(place.of(member), member, info)
+            }
             (Entry::Revoked { member }, _) => founded.revoke(place.of(member), member),
             (Entry::Opened { round, nonce, asked_by }, _) => founded.open(place.of(asked_by), *round, *nonce, asked_by),
             (Entry::Offered { round, member, .. }, Content::Offer(digest, content)) => {
@@ -150,8 +222,8 @@ impl Replay {
             (Entry::Declined { round, member }, _) => founded.decline(place, *round, member),
             (Entry::Sealed { round, offers, signature }, _) => founded.sealed(place, *round, *offers, signature),
             (Entry::Awarded { round, winners, aside }, _) => founded.awarded(place, *round, winners, aside),
-            (Entry::Delivered { round, member, .. }, Content::Delivery(content)) => {
-                founded.deliver(place, *round, member, content)
+            (Entry::Delivered { round, member, .. }, Content::Delivery(digest, content)) => {
+                founded.deliver(place, *round, member, (digest, content))
             }
             (Entry::Settled { round, paid, defaulted, aggregate }, _) => {
                 founded.settled(place, *round, paid, defaulted, *aggregate)?;
@@ -163,9 +235,14 @@ impl Replay {
                 self.rounds += 1;
                 Ok(())
             }
-            (Entry::Checkpoint { entry, head: hash, signature }, _) => {
-                let checkpoint = Checkpoint { entry: *entry, head: *hash, signature: *signature };
-                founded.checkpoint(place, checkpoint, head)
+            (Entry::Checkpoint(checkpoint), _) => {
+                let body = has_ended.then(|| founded.standing(self.ledger.postings()).json());
+                let hash = body.as_ref().map(|body| Digest::of(body.as_bytes()));
+                founded.checkpoint(place, checkpoint, head, hash)?;
+                if let Some(body) = body {
+                    self.standing = Some(StandingRow { entry: number, body });
+                }
+                Ok(())
             }
             (Entry::Genesis { .. }, _) => unreachable!("handled above"),
             (Entry::Offered { .. } | Entry::Delivered { .. }, _) => unreachable!("prepared with their contents"),

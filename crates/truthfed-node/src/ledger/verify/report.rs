@@ -14,6 +14,8 @@ pub struct Report {
     /// Rounds that ended, settled or not.
     pub rounds: u64,
     pub payments: u64,
+    /// The last entries that no checkpoint covers: what an open round has so far.
+    pub unsigned: u64,
     pub problem: Option<Problem>,
 }
 
@@ -88,6 +90,15 @@ pub enum Fault {
     Ledger,
     #[error("the posting does not follow from the journal")]
     Posting,
+    /// What the coordinator would go on from is not what it was when the last round ended.
+    #[error("the standing does not follow from the journal")]
+    Standing,
+    /// What a member is told when it asks again, or a receipt, is not what was recorded.
+    #[error("the reply does not follow from the journal")]
+    Reply,
+    /// Members came or went, or a round ended, and no checkpoint was written with it.
+    #[error("no signature covers it")]
+    Unsigned,
     #[error("the checkpoint is not of this journal")]
     Checkpoint,
     /// The journal ends before an entry that the coordinator vouched for: it is an older copy.
@@ -103,9 +114,16 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { rounds, payments, entries, problem } = self;
+        let Report { rounds, payments, unsigned, entries, problem } = self;
         match problem {
-            None => write!(f, "ledger verified: {rounds} rounds, {payments} payments, 0 problems"),
+            None => {
+                write!(f, "ledger verified: {rounds} rounds, {payments} payments, 0 problems")?;
+                if *unsigned == 0 {
+                    Ok(())
+                } else {
+                    write!(f, "; no checkpoint covers the last {unsigned} entries yet")
+                }
+            }
             Some(problem) => write!(
                 f,
                 "ledger not verified: {problem} (right before it: {entries} entries, {rounds} rounds, {payments} payments)"

@@ -28,8 +28,8 @@ use truthfed::protocol::RoundId;
 use self::connect::Address;
 use self::error::Failure;
 use self::insert::insert;
-use super::batch::{count, digest, lease_column, posting, round, to_column};
-use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::batch::{count, digest, extent, lease_column, posting, round, to_column};
+use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::journal::{Head, Row};
 use crate::ledger::Posting;
 
@@ -141,6 +141,21 @@ impl Store for Postgres {
         self.attempt(head)
     }
 
+    fn extent(&mut self) -> Result<Extent, StoreError> {
+        // One statement sees one moment.
+        let sql = "SELECT number, hash, entry, standing.body, (SELECT count(*) FROM truthfed.replies) \
+                   FROM (SELECT 1) AS one \
+                   LEFT JOIN (SELECT number, hash FROM truthfed.journal ORDER BY number DESC LIMIT 1) AS last ON true \
+                   LEFT JOIN truthfed.standing ON true";
+        let rows = self.query(sql, &[])?;
+        let row = rows.first().ok_or_else(|| StoreError::Damaged("a query of one row has none".to_owned()))?;
+        let number: Option<i64> = get(row, 0)?;
+        let entry: Option<i64> = get(row, 2)?;
+        let head = number.map(|number| Ok::<_, StoreError>((number, get(row, 1)?))).transpose()?;
+        let standing = entry.map(|entry| Ok::<_, StoreError>((entry, get(row, 3)?))).transpose()?;
+        extent(head, standing, get(row, 4)?)
+    }
+
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {
         let rows = self.query("SELECT entry, body FROM truthfed.standing", &[])?;
         let standing = |row: &Columns| Ok(StandingRow { entry: count(get(row, 0)?)?, body: get(row, 1)? });
@@ -160,6 +175,23 @@ impl Store for Postgres {
         let rows = self.query(sql, &[(&member, Type::TEXT), (&kind, Type::TEXT), (&round, Type::INT8)])?;
         let reply = |row| Ok(StoredReply { key: key.clone(), request: digest(get(row, 0)?)?, body: get(row, 1)? });
         rows.first().map(reply).transpose()
+    }
+
+    fn replies_to(&mut self, keys: &[RequestKey]) -> Result<Vec<StoredReply>, StoreError> {
+        let sql = "SELECT place, request, body FROM truthfed.replies \
+                   JOIN unnest($1, $2, $3) WITH ORDINALITY AS asked (member, kind, round, place) \
+                   USING (member, kind, round)";
+        let members: Vec<&str> = keys.iter().map(|key| key.member.as_str()).collect();
+        let kinds: Vec<&str> = keys.iter().map(|key| key.kind.name()).collect();
+        let rounds: Vec<i64> = keys.iter().map(|key| to_column(key.round.0)).collect();
+        let (texts, numbers) = (Type::TEXT_ARRAY, Type::INT8_ARRAY);
+        let rows = self.query(sql, &[(&members, texts.clone()), (&kinds, texts), (&rounds, numbers)])?;
+        let reply = |row| {
+            let place: i64 = get(row, 0)?;
+            let key = keys[place as usize - 1].clone();
+            Ok(StoredReply { key, request: digest(get(row, 1)?)?, body: get(row, 2)? })
+        };
+        rows.iter().map(reply).collect()
     }
 
     fn replies(

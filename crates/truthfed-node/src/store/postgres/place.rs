@@ -40,6 +40,38 @@ impl Place for Database {
             set_version: "UPDATE truthfed.version SET version =",
             move_lease: "UPDATE truthfed.lease SET granted = granted + '1 year', expires = expires + '1 year'",
             unknown_tables: "CREATE SCHEMA truthfed; CREATE TABLE truthfed.journal (number BIGINT)",
+            alterations: &[
+                (
+                    "DROP TRIGGER journal_is_append_only ON truthfed.journal",
+                    "CREATE TRIGGER journal_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON truthfed.journal \
+                     FOR EACH STATEMENT EXECUTE FUNCTION truthfed.refuse_change()",
+                ),
+                ("ALTER TABLE truthfed.replies DISABLE TRIGGER ALL", "ALTER TABLE truthfed.replies ENABLE TRIGGER ALL"),
+                (
+                    "CREATE TRIGGER sly AFTER INSERT ON truthfed.lease FOR EACH STATEMENT \
+                     EXECUTE FUNCTION truthfed.refuse_change()",
+                    "DROP TRIGGER sly ON truthfed.lease",
+                ),
+                (
+                    "CREATE RULE sly AS ON DELETE TO truthfed.replies DO INSTEAD NOTHING",
+                    "DROP RULE sly ON truthfed.replies",
+                ),
+                (
+                    "DROP INDEX truthfed.postings_paid_once",
+                    "CREATE UNIQUE INDEX postings_paid_once ON truthfed.postings (round, member) \
+                     WHERE account = 'member'",
+                ),
+                (
+                    "ALTER TABLE truthfed.journal ENABLE ROW LEVEL SECURITY",
+                    "ALTER TABLE truthfed.journal DISABLE ROW LEVEL SECURITY",
+                ),
+                ("CREATE TABLE truthfed.theirs (a INT)", "DROP TABLE truthfed.theirs"),
+                (
+                    "CREATE OR REPLACE FUNCTION truthfed.refuse_change() RETURNS trigger LANGUAGE plpgsql AS \
+                     'BEGIN RETURN NULL; END'",
+                    "DROP SCHEMA truthfed CASCADE",
+                ),
+            ],
         }
     }
 }

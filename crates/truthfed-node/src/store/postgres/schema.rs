@@ -5,6 +5,7 @@ use ::postgres::{Client, GenericClient, IsolationLevel};
 use super::error::Failure;
 use super::get;
 use crate::store::StoreError;
+use crate::store::batch::check_same;
 
 /// What brings the schema from each version to the next, from an empty one on.
 const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_journal.sql")];
@@ -12,11 +13,20 @@ const CURRENT: i64 = MIGRATIONS.len() as i64;
 /// Held while tables are made, so that two coordinators do not make them at once: `tfed`.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(1953916260)";
 
-/// Makes the tables, or brings them up to date, whole or not at all.
+/// Lists what is in the schema.
+const DESCRIBE: &str = include_str!("describe.sql");
+/// What that is after all migrations, sorted. PostgreSQL makes it of them; readers cannot make tables to compare with.
+const DESCRIPTION: &str = include_str!("../../../migrations/postgres/schema.txt");
+
+/// Makes the tables, or brings them up to date, whole or not at all. Fails when they were changed.
 pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
-    if version(client)? == Some(CURRENT) {
-        return Ok(());
+    if version(client)? != Some(CURRENT) {
+        make(client)?;
     }
+    check_unaltered(client)
+}
+
+fn make(client: &mut Client) -> Result<(), Failure> {
     kill_point!(before(&"maintenance"));
     let mut transaction = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start()?;
     transaction.batch_execute(LOCK)?;
@@ -35,13 +45,21 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the tables are there, and of this version.
+/// Whether the tables are there, of this version, and as they were made.
 pub(super) fn check_current(client: &mut Client) -> Result<(), Failure> {
     match version(client)? {
-        Some(CURRENT) => Ok(()),
+        Some(CURRENT) => check_unaltered(client),
         Some(found) => Err(StoreError::Version { found, expected: CURRENT }.into()),
         None => Err(StoreError::Unusable("the database has no tables of truthfed".to_owned()).into()),
     }
+}
+
+fn check_unaltered(client: &mut Client) -> Result<(), Failure> {
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute("SET LOCAL search_path TO ''")?;
+    let rows = transaction.query_typed(DESCRIBE, &[])?;
+    let found: Vec<String> = rows.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
+    Ok(check_same(DESCRIPTION.lines().map(str::to_owned), found)?)
 }
 
 /// The version of the tables, if there are any.

@@ -23,8 +23,8 @@ use truthfed::protocol::RoundId;
 
 use self::error::{commit_error, store_error};
 use self::presence::Presence;
-use super::batch::{count, digest, lease_column, posting, round, to_column};
-use super::{Batch, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::batch::{count, digest, extent, lease_column, posting, round, to_column};
+use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::journal::{Head, Row};
 use crate::ledger::Posting;
 use crate::sqlite_file;
@@ -192,6 +192,19 @@ impl Store for Sqlite {
 
     fn head(&mut self) -> Result<Head, StoreError> {
         head(&self.connection)
+    }
+
+    fn extent(&mut self) -> Result<Extent, StoreError> {
+        // One statement sees one moment.
+        let sql = "SELECT number, hash, entry, standing.body, (SELECT count(*) FROM replies) FROM (SELECT 1) \
+                   LEFT JOIN (SELECT number, hash FROM journal ORDER BY number DESC LIMIT 1) LEFT JOIN standing";
+        let read = |row: &Columns<'_>| {
+            let (number, entry): (Option<i64>, Option<i64>) = (get(row, 0)?, get(row, 2)?);
+            let head = number.map(|number| Ok::<_, StoreError>((number, bytes(row, 1)?))).transpose()?;
+            let standing = entry.map(|entry| Ok::<_, StoreError>((entry, get(row, 3)?))).transpose()?;
+            extent(head, standing, get(row, 4)?)
+        };
+        self.query(sql, [], read)?.pop().ok_or_else(|| StoreError::Damaged("a query of one row has none".to_owned()))
     }
 
     fn standing(&mut self) -> Result<Option<StandingRow>, StoreError> {

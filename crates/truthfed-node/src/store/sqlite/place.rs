@@ -34,6 +34,28 @@ impl Place for File {
             set_version: "PRAGMA user_version =",
             move_lease: "UPDATE lease SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000",
             unknown_tables: "CREATE TABLE journal (number BIGINT)",
+            alterations: &[
+                (
+                    "DROP TRIGGER journal_keeps_rows",
+                    "CREATE TRIGGER journal_keeps_rows BEFORE UPDATE ON journal \
+                     BEGIN SELECT RAISE(ABORT, 'journal is append-only'); END",
+                ),
+                (
+                    "DROP TRIGGER replies_loses_none; \
+                     CREATE TRIGGER replies_loses_none BEFORE DELETE ON replies BEGIN SELECT 1; END",
+                    "DROP TRIGGER replies_loses_none; CREATE TRIGGER replies_loses_none BEFORE DELETE ON replies \
+                     BEGIN SELECT RAISE(ABORT, 'replies is append-only'); END",
+                ),
+                (
+                    "CREATE TRIGGER sly AFTER INSERT ON replies BEGIN UPDATE standing SET body = ''; END",
+                    "DROP TRIGGER sly",
+                ),
+                (
+                    "DROP INDEX postings_paid_once",
+                    "CREATE UNIQUE INDEX postings_paid_once ON postings (round, member) WHERE account = 'member'",
+                ),
+                ("CREATE TABLE theirs (a)", "DROP TABLE theirs"),
+            ],
         }
     }
 }

@@ -2,7 +2,7 @@
 //! journal as a whole: what was seen in it stays.
 
 use sha2::{Digest as _, Sha256};
-use truthfed_node::digest::{Digest, Hex, PublicKey, Signature};
+use truthfed_node::digest::{Digest, Hex, PublicKey};
 use truthfed_node::journal::Row;
 use truthfed_node::ledger::Checkpoint;
 use truthfed_node::store::Store;
@@ -69,9 +69,10 @@ impl Chain {
     }
 
     /// An entry vouches for the one before it.
-    pub(super) fn vouched(&self, number: u64, entry: u64, head: Digest, signature: Signature) -> Verdict {
+    pub(super) fn vouched(&self, number: u64, checkpoint: Checkpoint) -> Verdict {
+        let entry = checkpoint.entry;
         check(entry + 1 == number, "I10", || format!("entry {number} vouches for entry {entry}"))?;
-        self.check_checkpoint(Checkpoint { entry, head, signature })
+        self.check_checkpoint(checkpoint)
     }
 
     /// What is vouched for outside of the store is in the chain.

@@ -106,7 +106,7 @@ impl Observer {
     fn entry(&mut self, number: u64, entry: Entry, dice: &mut Stream) -> Verdict {
         match entry {
             Entry::Genesis { .. } => check(number == 1, "I14", || format!("a genesis at entry {number}")),
-            Entry::Checkpoint { entry, head, signature } => self.chain.vouched(number, entry, head, signature),
+            Entry::Checkpoint(checkpoint) => self.chain.vouched(number, checkpoint),
             Entry::Enrolled { member, key, .. } => {
                 let before = self.members.insert(member.clone(), Known { key, is_revoked: false });
                 check(before.is_none(), "I8", || format!("{member} is enrolled twice"))
@@ -182,6 +182,6 @@ fn name(entry: &Entry) -> String {
         Entry::Delivered { member, .. } => format!("delivered {member}"),
         Entry::Settled { round, defaulted, .. } => format!("settled {round} ({} did not deliver)", defaulted.len()),
         Entry::Aborted { round, .. } => format!("aborted {round}"),
-        Entry::Checkpoint { entry, .. } => format!("checkpoint {entry}"),
+        Entry::Checkpoint(checkpoint) => format!("checkpoint {}", checkpoint.entry),
     }
 }

@@ -34,8 +34,8 @@ fn wrong_signatures_are_found() {
     check(&find(&entries), Fault::Signature, 1, None);
     let mut entries = played.entries.clone();
     let checkpoint = position(&entries, 0, |entry| matches!(entry, Entry::Checkpoint { .. }));
-    let Entry::Checkpoint { signature, .. } = &mut entries[checkpoint] else { panic!("a checkpoint") };
-    *signature = Hex([1; 64]);
+    let Entry::Checkpoint(vouched) = &mut entries[checkpoint] else { panic!("a checkpoint") };
+    vouched.signature = Hex([1; 64]);
     check(&find(&entries), Fault::Signature, 0, None);
     // All of it signed by another coordinator than the one that is known.
     let trust = Trust { coordinator: Some(Signer::random().public()), ..Trust::default() };

@@ -188,8 +188,8 @@ fn terms_changed_afterwards_are_not_the_ones_that_were_signed() {
 fn an_older_backup_is_found_by_the_checkpoint_outside() {
     let played = Played::with_rounds();
     let trust = Trust { checkpoint: played.store().checkpoint(), ..Trust::default() };
-    let end = position(&played.entries, 1, |entry| matches!(entry, Entry::Checkpoint { .. })) + 1;
-    let mut older = Memory::of(&played.entries[..end]);
+    let older = played.history.iter().find(|store| store.standing.is_some()).unwrap();
+    let (end, mut older) = (older.rows.len(), older.clone());
     assert!(verify(&mut older, &Trust::default()).unwrap().is_right());
     let problem = problem_of(&mut older, &trust);
     check(&problem, Fault::CheckpointAhead, 0, None);

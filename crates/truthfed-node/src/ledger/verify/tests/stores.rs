@@ -34,41 +34,57 @@ fn a_store_that_cannot_be_read_to_its_end_tells_so_after_the_fraud_before() {
     }
 }
 
-fn written(place: &dyn Place, played: &Played) {
-    let Memory { rows, postings, .. } = played.store();
+/// Writes all that an engine wrote into a place.
+pub(super) fn write(place: &dyn Place, played: &Played) {
+    let Memory { rows, replies, postings, standing, .. } = played.store();
     let mut store = place.open();
     let lease = store.acquire(0).unwrap();
-    store.commit(lease, &Batch { rows, postings, ..Batch::default() }).unwrap();
+    store.commit(lease, &Batch { rows, replies, postings, standing }).unwrap();
 }
 
-fn check_tampered(place: &dyn Place, lift: &[&str], sql: &str, fault: Fault) {
+/// What is found after somebody lifted the guards of a table, changed it, and put the guards back.
+fn check_tampered(place: &dyn Place, (lift, back): (&str, &str), sql: &str, fault: Fault) {
     let played = Played::with_rounds();
-    written(place, &played);
+    write(place, &played);
     let report = |place: &dyn Place| verify(place.try_open_existing().unwrap().as_mut(), &Trust::default()).unwrap();
     assert!(report(place).is_right());
-    for guard in lift {
-        place.execute(guard).unwrap();
+    for sql in [lift, sql, back] {
+        place.execute(sql).unwrap();
     }
-    place.execute(sql).unwrap();
     assert_eq!(report(place).problem.map(|problem| problem.fault), Some(fault));
 }
 
 #[test]
 fn fraud_behind_the_back_of_a_file_is_found() {
-    let lift =
-        ["DROP TRIGGER postings_keeps_rows", "DROP TRIGGER journal_keeps_rows", "DROP TRIGGER journal_loses_none"];
+    // All triggers of a migration, one on each line.
+    let migration = include_str!("../../../../migrations/sqlite/0001_journal.sql");
+    let back: String = migration.lines().filter(|line| line.starts_with("CREATE TRIGGER")).collect();
+    let names = back.split("CREATE TRIGGER ").filter_map(|rest| rest.split(' ').next()).filter(|it| !it.is_empty());
+    let lift: String = names.map(|name| format!("DROP TRIGGER {name};")).collect();
+    let guards = (lift.as_str(), back.as_str());
     let sql = "UPDATE postings SET micros = micros * 2 WHERE account = 'member'";
-    check_tampered(&File::create(), &lift, sql, Fault::Posting);
+    check_tampered(&File::create(), guards, sql, Fault::Posting);
     let sql = "UPDATE journal SET body = replace(body, 'payment_micros\":', 'payment_micros\":1')";
-    check_tampered(&File::create(), &lift, sql, Fault::BrokenChain);
-    check_tampered(&File::create(), &lift, "DELETE FROM journal WHERE number = 9", Fault::MissingEntry);
+    check_tampered(&File::create(), guards, sql, Fault::BrokenChain);
+    check_tampered(&File::create(), guards, "DELETE FROM journal WHERE number = 9", Fault::MissingEntry);
+    let sql = "UPDATE replies SET body = replace(body, 'payment_micros\":', 'payment_micros\":1')";
+    check_tampered(&File::create(), guards, sql, Fault::Reply);
+    check_tampered(&File::create(), guards, "DELETE FROM replies WHERE round = 3", Fault::Reply);
 }
 
 #[test]
 fn fraud_behind_the_back_of_a_database_is_found() {
-    let lift =
-        ["ALTER TABLE truthfed.postings DISABLE TRIGGER ALL", "ALTER TABLE truthfed.journal DISABLE TRIGGER ALL"];
+    let guards = |change: &str| {
+        ["postings", "journal", "replies"]
+            .map(|table| format!("ALTER TABLE truthfed.{table} {change} TRIGGER ALL;"))
+            .concat()
+    };
+    let (lift, back) = (guards("DISABLE"), guards("ENABLE"));
+    let guards = (lift.as_str(), back.as_str());
     let sql = "UPDATE truthfed.postings SET micros = micros * 2 WHERE account = 'member'";
-    check_tampered(&Database::create(), &lift, sql, Fault::Posting);
-    check_tampered(&Database::create(), &lift, "DELETE FROM truthfed.journal WHERE number = 9", Fault::MissingEntry);
+    check_tampered(&Database::create(), guards, sql, Fault::Posting);
+    check_tampered(&Database::create(), guards, "DELETE FROM truthfed.journal WHERE number = 9", Fault::MissingEntry);
+    let sql = "UPDATE truthfed.replies SET body = replace(body, 'payment_micros\":', 'payment_micros\":1')";
+    check_tampered(&Database::create(), guards, sql, Fault::Reply);
+    check_tampered(&Database::create(), guards, "DELETE FROM truthfed.replies WHERE round = 3", Fault::Reply);
 }
