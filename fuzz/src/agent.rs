@@ -14,12 +14,12 @@ use truthfed::statistics::{Gram, Statistics};
 use truthfed_node::agent::{Agent, Speaker, Step, StepError};
 use truthfed_node::digest::{Digest, Hex, Nonce};
 use truthfed_node::wire::{
-    AskReply, Call, DeclineReply, DeliveryContent, Envelope, OfferContent, OpenRound, Phase, RECEIPT_SCHEMA,
+    AskReply, Call, DeclineReply, DeliveryContent, Envelope, OfferContent, OpenRound, Phase, Promise, RECEIPT_SCHEMA,
     ReceiptContent, ReceiptKind, ReceiptReply, Reply, SyncReply, View, commitment,
 };
 
 use crate::bytes::Bytes;
-use crate::federation::{DIMENSION, FEDERATION, id, signer};
+use crate::federation::{DIMENSION, FEDERATION, SALT, id, signer};
 use crate::text::json;
 
 const EVENTS: usize = 24;
@@ -176,7 +176,7 @@ impl Run {
         let offer = self.offers.get(&round);
         let offered = offer.and_then(|offer| serde_json::from_str::<OfferContent>(offer.content.get()).ok());
         let ask = offered.as_ref().map_or(Amount::ZERO, |offered| offered.ask_micros);
-        let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
+        let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid);
         let payment = match bytes.below(8) {
             0 => Some(Amount::ZERO),
             1 => None,
@@ -189,7 +189,9 @@ impl Run {
             context,
             kind,
             offer: offer.map_or(Digest::of(b"none"), Envelope::digest),
-            payment_micros: payment,
+            promise: payment.filter(|_| kind == ReceiptKind::Won).map(|payment| Promise::new(payment, payment, SALT)),
+            payment_micros: payment.filter(|_| kind != ReceiptKind::Won),
+            salt: payment.filter(|_| kind != ReceiptKind::Won).map(|_| SALT),
         };
         if let (ReceiptKind::Won, Some(payment)) = (kind, payment.filter(|payment| *payment >= ask)) {
             self.promised.entry(round).or_insert(payment);

@@ -9,7 +9,7 @@ use truthfed::protocol::RoundId;
 use truthfed_node::coordinator::operator::read_rounds;
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Award, Entry, Head};
-use truthfed_node::ledger::{Account, Ledger, Statement, Trust, verify};
+use truthfed_node::ledger::{Account, Fault, Ledger, Statement, Trust, verify};
 use truthfed_node::store::StandingRow;
 use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::Call;
@@ -42,7 +42,9 @@ pub fn journal(bytes: &[u8]) -> bool {
     let _ = read_rounds(&mut store);
     // With no standing, everything is replayed; a round that ended has one.
     let taken_up = Stepwise::start(FEDERATION.setup(), store);
-    let is_ours = report.is_right() && !entries.is_empty();
+    // Only the journal is here: what stands beside it, replies and a standing, is missing.
+    let is_right = report.problem.is_none_or(|it| matches!(it.fault, Fault::Reply | Fault::Standing));
+    let is_ours = is_right && !entries.is_empty();
     assert!(!is_ours || taken_up.is_ok() || has_ended(&entries) || is_foreign(&entries), "right, and not taken up");
     is_ours && statement.is_ok()
 }

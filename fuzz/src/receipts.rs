@@ -6,7 +6,7 @@ use truthfed::Amount;
 use truthfed::protocol::RoundId;
 use truthfed_node::digest::Digest;
 use truthfed_node::ledger::{Line, LineState, Statement, Totals, receipts as own};
-use truthfed_node::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
+use truthfed_node::wire::{Context, Envelope, Promise, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
 
 use crate::bytes::Bytes;
 use crate::federation::{FEDERATION, SALT, id, signer};
@@ -58,6 +58,9 @@ fn check_agree(contents: &[ReceiptContent]) {
                 (Won, Lost) | (Paid, Voided) | (Lost, Paid | Voided | DeliveryTaken) | (Voided, DeliveryTaken)
             );
             assert!(!contradicts, "{one:?} {other:?}");
+            if let (Some(promise), Some((payment, salt))) = (one.promise, other.payment_micros.zip(other.salt)) {
+                assert!(promise.is_kept_by(payment, salt), "{one:?} {other:?}");
+            }
             let is_same = one.payment_micros == other.payment_micros;
             assert!(is_same || one.payment_micros.is_none() || other.payment_micros.is_none(), "{one:?} {other:?}");
         }
@@ -66,18 +69,22 @@ fn check_agree(contents: &[ReceiptContent]) {
 
 fn content(bytes: &mut Bytes<'_>) -> ReceiptContent {
     let kind = bytes.pick(&KINDS);
-    let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid | ReceiptKind::Voided);
+    let is_about_money = matches!(kind, ReceiptKind::Won | ReceiptKind::Paid);
     let payment = if bytes.below(16) == 0 { !is_about_money } else { is_about_money };
     let round = RoundId(bytes.below(3) as u64);
     let terms = if bytes.below(16) == 0 { Digest::of(b"other") } else { FEDERATION.agreement.hash() };
     let member = id(if bytes.below(16) == 0 { "bob" } else { "ann" });
     let context = Context { terms, ..FEDERATION.context(&member, round, SALT) };
+    let payment = payment.then(|| amount(bytes));
+    let paid = payment.filter(|_| kind != ReceiptKind::Won);
     ReceiptContent {
         schema: RECEIPT_SCHEMA.to_owned(),
         context,
         kind,
         offer: Digest::of(if bytes.below(16) == 0 { b"other" } else { b"offer" }),
-        payment_micros: payment.then(|| amount(bytes)),
+        promise: payment.filter(|_| kind == ReceiptKind::Won).map(|payment| Promise::new(payment, payment, SALT)),
+        payment_micros: paid,
+        salt: paid.map(|_| SALT),
     }
 }
 
@@ -88,10 +95,10 @@ fn amount(bytes: &mut Bytes<'_>) -> Amount {
 fn statement(bytes: &mut Bytes<'_>) -> Statement {
     let line = |round| {
         let state = bytes.pick(&STATES);
-        let is_won = matches!(state, LineState::Pending | LineState::Posted | LineState::Voided);
-        let payment_micros = is_won.then(|| amount(bytes));
+        let payment_micros = (state == LineState::Posted).then(|| amount(bytes));
         Line { round: RoundId(round), offer: Digest::of(b"offer"), ask_micros: Amount::ZERO, state, payment_micros }
     };
     let lines = (0..3).map(line).collect();
-    Statement { member: id("ann"), federation: Some(FEDERATION.id), entry: 1, lines, totals: Totals::default() }
+    let (federation, totals) = (Some(FEDERATION.id), Totals::default());
+    Statement { member: id("ann"), federation, entry: 1, lines, totals, excluded: None }
 }
