@@ -5,8 +5,8 @@
 //! fails, nothing of it happened: the core takes up the state of the store again. It knows no threads and no waiting, so
 //! that a simulation drives the same core by hand.
 //!
-//! [`start`] runs a core where requests queue up, and takes what is there at once; beside it, `keeper` renews the lease. What needs no writing is read from
-//! [`Published`], which is renewed after every commit.
+//! [`start`] runs a core where requests queue up, and takes what is there at once; beside it, `keeper` renews the lease. What
+//! needs no writing is read from [`Published`], which is renewed after every commit.
 //!
 //! Not here: HTTP, TLS and limits ([`crate::net`], [`crate::coordinator`]).
 
