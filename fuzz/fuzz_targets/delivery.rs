@@ -1,4 +1,6 @@
 //! Fuzzes `truthfed_fuzz::delivery`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| _ = truthfed_fuzz::delivery(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    truthfed_fuzz::delivery(bytes);
+});
