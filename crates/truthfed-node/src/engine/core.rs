@@ -88,10 +88,19 @@ impl Core {
 
     /// Holds the lease for longer, when a third of it has passed. Fails when another coordinator has taken over.
     pub fn renew(&mut self) -> Result<(), EngineError> {
-        if self.health.age_ms() < self.health.lease_ms() / 3 {
+        self.renew_after(self.health.lease_ms() / 3)
+    }
+
+    /// As [`Core::renew`], if that long ago the lease was renewed last.
+    pub(super) fn renew_after(&mut self, age_ms: u64) -> Result<(), EngineError> {
+        if self.health.age_ms() < age_ms {
             return Ok(());
         }
         Ok(self.health.renew(self.store.as_mut(), self.lease)?)
+    }
+
+    pub(super) fn lease_ms(&self) -> u64 {
+        self.health.lease_ms()
     }
 
     /// Lets time pass, does what is asked, and commits all that follows in one transaction. The answers are in the order of

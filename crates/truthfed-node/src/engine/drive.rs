@@ -237,7 +237,11 @@ impl Engine {
     /// Fails when the lease is lost.
     fn hold_lease(&mut self) -> Result<(), EngineError> {
         match &mut self.keeper {
-            Some(keeper) => Ok(keeper.check()?),
+            Some(keeper) => {
+                keeper.check()?;
+                // A process that slept has a keeper that slept: nobody is answered under a lease that may have run out.
+                self.core.renew_after(self.core.lease_ms())
+            }
             None => self.core.renew(),
         }
     }
