@@ -102,7 +102,7 @@ impl Server {
 
 async fn plain(address: SocketAddr, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n").as_bytes()).await?;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes()).await?;
     let mut answer = String::new();
     timeout(PATIENCE, stream.read_to_string(&mut answer)).await??;
     Ok(answer)
