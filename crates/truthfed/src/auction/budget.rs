@@ -7,6 +7,7 @@
 //! All budgets share the walk without a budget (the trunk) up to the first purchase they cannot afford.
 
 use super::kernel::Kernel;
+use super::meter::Metered;
 use super::parameter::{Kind, Parameter};
 use super::path::Path;
 use super::ratio::highest_ask_to_beat;
@@ -60,7 +61,7 @@ pub(super) fn buy_within<'p>(
     trunk: &'p Path<'p>,
     budget: i128,
     without: Option<(Seat, Option<usize>)>,
-) -> Path<'p> {
+) -> Metered<Path<'p>> {
     let turn = without.and_then(|(_, turn)| turn).unwrap_or(usize::MAX);
     let step = trunk.affordable(budget).min(turn);
     let walk = trunk.resume(round, step, without.map(|(seat, _)| seat)).within(budget);
@@ -79,7 +80,7 @@ pub(super) fn critical_within(
     budget: i128,
     seat: Seat,
     known: i128,
-) -> i128 {
+) -> Metered<i128> {
     let mut best = known;
     let mut last_gain: Option<Information> = None;
     for step in bought.start..=bought.len() {
@@ -93,12 +94,12 @@ pub(super) fn critical_within(
             false => -1,
         };
         if last_gain.is_none_or(|gain| allowed(gain + round.noise()) > best) {
-            let gain = bought.gain_at(kernel, step, round.gram(seat));
+            let gain = bought.gain_at(kernel, step, round.gram(seat))?;
             best = best.max(allowed(gain));
             last_gain = Some(gain);
         }
     }
-    best
+    Ok(best)
 }
 
 #[cfg(test)]
@@ -123,7 +124,7 @@ mod tests {
     /// Calls `check` with the seed, the round, its trunk and each of nine budgets, from nothing to all asks together.
     fn for_budgets(rounds: u64, mut check: impl FnMut(u64, &Round, &Path<'_>, i128)) {
         for (seed, round) in random_rounds(rounds) {
-            let trunk = Path::new(&round, Information::UNREACHABLE);
+            let trunk = Path::new(&round, Information::UNREACHABLE).unwrap();
             let total: i128 = round.seats().map(|seat| i128::from(round.ask(seat).micros())).sum();
             (0..=8).for_each(|eighth| check(seed, &round, &trunk, total * eighth / 8));
         }
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn buying_from_the_trunk_equals_buying_from_scratch() {
         for_budgets(500, |seed, round, trunk, budget| {
-            let bought = buy_within(round, trunk, budget, None);
+            let bought = buy_within(round, trunk, budget, None).unwrap();
             let lazy: Vec<_> = bought.picks().map(|pick| (pick.ratio.seat, pick.ratio.gain)).collect();
             assert_eq!(lazy, naive_greedy(round, Information::UNREACHABLE, budget), "seed {seed}");
         });
@@ -142,7 +143,7 @@ mod tests {
     fn information_bought_never_falls_as_the_budget_grows() {
         let mut last = Information::ZERO;
         for_budgets(500, |seed, round, trunk, budget| {
-            let level = buy_within(round, trunk, budget, None).level;
+            let level = buy_within(round, trunk, budget, None).unwrap().level;
             assert!(budget == 0 || last <= level + round.noise(), "seed {seed}");
             last = level;
         });
@@ -151,9 +152,9 @@ mod tests {
     #[test]
     fn nothing_changes_below_the_next_change() {
         for_budgets(300, |seed, round, trunk, budget| {
-            let bought = buy_within(round, trunk, budget, None);
+            let bought = buy_within(round, trunk, budget, None).unwrap();
             if bought.next_change < i128::MAX {
-                let just_below = buy_within(round, trunk, bought.next_change - 1, None);
+                let just_below = buy_within(round, trunk, bought.next_change - 1, None).unwrap();
                 assert_eq!(bought.level, just_below.level, "seed {seed}");
             }
         });
@@ -166,10 +167,10 @@ mod tests {
             for seat in round.seats() {
                 let critical = naive_without(round, budget, seat).min(reserve);
                 let turn = trunk.picks().position(|pick| pick.ratio.seat == seat);
-                let bought = buy_within(round, trunk, budget, Some((seat, turn)));
+                let bought = buy_within(round, trunk, budget, Some((seat, turn))).unwrap();
                 // Steps before the branch matter only below the own ask.
                 let least = i128::from(round.ask(seat).micros()) - 1;
-                let found = critical_within(round, &mut round.kernel(), &bought, budget, seat, least);
+                let found = critical_within(round, &mut round.kernel(), &bought, budget, seat, least).unwrap();
                 assert_eq!(found.min(reserve).max(least), critical.max(least), "seed {seed}");
             }
         });

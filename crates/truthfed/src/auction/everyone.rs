@@ -4,6 +4,7 @@
 //! can learn, and the lower bound of what it pays.
 
 use super::catalog::{Claim, Claims, Entry};
+use super::meter::within_limit;
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round};
 use crate::Amount;
 
@@ -26,7 +27,9 @@ impl Mechanism for Everyone {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        let paid = round.seats().map(|seat| (seat, Amount::ZERO)).collect();
-        Ok(Outcome::new(round, self.name(), PaymentRule::Unpaid, round.coverage(), paid, Evaluations::default()))
+        within_limit(round, |round| {
+            let paid = round.seats().map(|seat| (seat, Amount::ZERO)).collect();
+            Ok(Outcome::new(round, self.name(), PaymentRule::Unpaid, round.coverage(), paid, Evaluations::default()))
+        })
     }
 }

@@ -8,6 +8,8 @@
 use rayon::prelude::*;
 
 use super::catalog::{Claims, Entry};
+use super::meter::{Metered, within_limit};
+use super::outcome::{Priced, tally};
 use super::path::Path;
 use super::ratio::highest_ask_to_beat;
 use super::{Coverage, Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
@@ -32,42 +34,44 @@ impl Mechanism for Greedy {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        Ok(run(round, self.name(), round.coverage()))
+        run(round, self.name(), round.coverage())
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(select(round, round.coverage()))
+        select(round, round.coverage())
     }
 }
 
-pub(super) fn run(round: &Round, name: &str, target: Coverage) -> Outcome {
-    let required = round.required(target);
-    let path = covering_path(round, required);
-    let priced = (0..path.len()).into_par_iter().map(|turn| price(round, &path, turn, required));
-    let (paid, work): (Vec<_>, Vec<u64>) = priced.unzip();
-    let evaluations = Evaluations { select: path.evaluations, price: work.iter().sum() };
-    Outcome::new(round, name, PaymentRule::Critical, target, paid, evaluations)
+pub(super) fn run(round: &Round, name: &str, target: Coverage) -> Result<Outcome, Refusal> {
+    within_limit(round, |round| {
+        let required = round.required(target);
+        let path = covering_path(round, required)?;
+        let priced = (0..path.len()).into_par_iter().map(|turn| price(round, &path, turn, required));
+        let (paid, price) = tally(priced.collect::<Result<_, _>>()?);
+        let evaluations = Evaluations { select: path.evaluations, price };
+        Ok(Outcome::new(round, name, PaymentRule::Critical, target, paid, evaluations))
+    })
 }
 
-pub(super) fn select(round: &Round, target: Coverage) -> Vec<Seat> {
-    let path = covering_path(round, round.required(target));
+pub(super) fn select(round: &Round, target: Coverage) -> Result<Vec<Seat>, Refusal> {
+    let path = covering_path(round, round.required(target))?;
     let mut winners: Vec<Seat> = path.picks().map(|pick| pick.ratio.seat).collect();
     winners.sort();
-    winners
+    Ok(winners)
 }
 
-fn covering_path(round: &Round, required: Information) -> Path<'static> {
-    let path = Path::new(round, required);
+fn covering_path(round: &Round, required: Information) -> Metered<Path<'static>> {
+    let path = Path::new(round, required)?;
     assert!(path.level >= required, "bug: everyone together misses a target relative to everyone");
-    path
+    Ok(path)
 }
 
 /// The client bought at `turn` with its critical value, and the log determinants it took.
-fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> ((Seat, Amount), u64) {
+fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> Metered<Priced> {
     let own = path.pick(turn).ratio;
     // Nobody else can meet the target: no need to walk to the end to find out.
     if round.is_essential(own.seat, required) {
-        return ((own.seat, round.reserve()), 1);
+        return Ok(((own.seat, round.reserve()), 1));
     }
     let reserve = i128::from(round.reserve().micros());
     let mut walk = path.resume(round, turn, Some(own.seat));
@@ -75,21 +79,21 @@ fn price(round: &Round, path: &Path<'_>, turn: usize, required: Information) -> 
     let (mut gain, mut exact) = (own.gain, true);
     while walk.level < required && best < reserve {
         // Essential but for rounding.
-        let Some(pick) = walk.choose() else {
+        let Some(pick) = walk.choose()? else {
             best = reserve;
             break;
         };
         let bound = if exact { gain } else { gain + round.noise() };
         if highest_ask_to_beat(&pick.ratio, own.seat, bound) > best {
             if !exact {
-                gain = walk.gain_of(own.seat);
+                gain = walk.gain_of(own.seat)?;
             }
             best = best.max(highest_ask_to_beat(&pick.ratio, own.seat, gain));
         }
         exact = false;
         walk.take(&pick);
     }
-    ((own.seat, Amount::saturating(best.min(reserve))), walk.kernel.evaluations)
+    Ok(((own.seat, Amount::saturating(best.min(reserve))), walk.kernel.evaluations))
 }
 
 #[cfg(test)]
@@ -107,7 +111,7 @@ mod tests {
     fn lazy_equals_naive_evaluation_exactly() {
         for (seed, round) in random_rounds(1000) {
             let required = round.required(round.coverage());
-            let path = Path::new(&round, required);
+            let path = Path::new(&round, required).unwrap();
             let lazy: Vec<_> = path.picks().map(|pick| (pick.ratio.seat, pick.ratio.gain)).collect();
             assert_eq!(lazy, naive_greedy(&round, required, i128::MAX), "seed {seed}");
         }

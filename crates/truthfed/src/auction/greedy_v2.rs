@@ -30,11 +30,11 @@ impl Mechanism for GreedyV2 {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        Ok(greedy::run(round, self.name(), round.coverage().pow(Coverage::STRICT)))
+        greedy::run(round, self.name(), round.coverage().pow(Coverage::STRICT))
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(greedy::select(round, round.coverage().pow(Coverage::STRICT)))
+        greedy::select(round, round.coverage().pow(Coverage::STRICT))
     }
 }
 

@@ -11,6 +11,8 @@
 use std::collections::BTreeMap;
 
 use super::catalog::{Claim, Claims, Entry};
+use super::kernel::Kernel;
+use super::meter::{Metered, within_limit};
 use super::parameter::{Kind, Parameter, Value};
 use super::{Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
@@ -54,92 +56,100 @@ impl Mechanism for IncFedUcb {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        let mut search = Search { round, data_incentive: self.data_incentive, evaluations: 0 };
-        let winners = search.winners();
-        let select = search.evaluations;
-        let paid = search.payments(&winners);
-        let evaluations = Evaluations { select, price: search.evaluations - select };
-        Ok(Outcome::new(round, self.name(), PaymentRule::Asked, round.coverage(), paid, evaluations))
+        within_limit(round, |round| {
+            let mut search = Search { round, data_incentive: self.data_incentive, kernel: round.kernel() };
+            let winners = search.winners()?;
+            let select = search.kernel.evaluations;
+            let paid = search.payments(&winners)?;
+            let evaluations = Evaluations { select, price: search.kernel.evaluations - select };
+            Ok(Outcome::new(round, self.name(), PaymentRule::Asked, round.coverage(), paid, evaluations))
+        })
     }
 }
 
 struct Search<'r> {
     round: &'r Round,
     data_incentive: bool,
-    evaluations: u64,
+    kernel: Kernel,
 }
 
 impl Search<'_> {
-    fn winners(&mut self) -> Vec<Seat> {
+    fn winners(&mut self) -> Metered<Vec<Seat>> {
         let required = self.round.required(self.round.coverage());
-        let willing = self.willing();
-        if self.level(&willing) >= required {
-            return willing;
+        let willing = self.willing()?;
+        if self.level(&willing)? >= required {
+            return Ok(willing);
         }
-        let ranked = self.ranked(&willing);
+        let ranked = self.ranked(&willing)?;
         let singles: Vec<Vec<Seat>> =
             ranked.iter().filter(|(level, _)| *level >= required).map(|&(_, seat)| with(&willing, seat)).collect();
         let mut prefix = willing;
         for (_, seat) in ranked {
-            if self.level(&prefix) >= required {
+            if self.level(&prefix)? >= required {
                 break;
             }
             prefix = with(&prefix, seat);
         }
-        let mut best = (self.cost(&prefix), prefix);
+        let mut best = (self.cost(&prefix)?, prefix);
         for single in singles {
-            let cost = self.cost(&single);
+            let cost = self.cost(&single)?;
             if cost < best.0 {
                 best = (cost, single);
             }
         }
-        best.1
+        Ok(best.1)
     }
 
     /// The largest set in which everyone is paid enough by the data of the others.
-    fn willing(&mut self) -> Vec<Seat> {
+    fn willing(&mut self) -> Metered<Vec<Seat>> {
         let mut set: Vec<Seat> = self.round.seats().collect();
         loop {
-            let stay: Vec<Seat> =
-                set.iter().copied().filter(|&seat| self.worth(seat, &set) >= self.round.ask(seat)).collect();
+            let mut stay = Vec::with_capacity(set.len());
+            for &seat in &set {
+                if self.worth(seat, &set)? >= self.round.ask(seat) {
+                    stay.push(seat);
+                }
+            }
             if stay.len() == set.len() {
-                return set;
+                return Ok(set);
             }
             set = stay;
         }
     }
 
     /// Those not in `set`, by falling level of the set with them; ties to the smaller seat.
-    fn ranked(&mut self, set: &[Seat]) -> Vec<(Information, Seat)> {
+    fn ranked(&mut self, set: &[Seat]) -> Metered<Vec<(Information, Seat)>> {
         let rest: Vec<Seat> = self.round.seats().filter(|seat| set.binary_search(seat).is_err()).collect();
-        let mut ranked: Vec<_> = rest.into_iter().map(|seat| (self.level(&with(set, seat)), seat)).collect();
+        let ranked = rest.into_iter().map(|seat| Ok((self.level(&with(set, seat))?, seat)));
+        let mut ranked = ranked.collect::<Metered<Vec<_>>>()?;
         ranked.sort_by_key(|&(level, seat)| (std::cmp::Reverse(level), seat));
-        ranked
+        Ok(ranked)
     }
 
-    fn payments(&mut self, winners: &[Seat]) -> Vec<(Seat, Amount)> {
-        let mut due = |seat: Seat| i128::from(self.round.ask(seat).micros() - self.worth(seat, winners).micros());
-        let pay = |&seat: &Seat| (seat, Amount::saturating(due(seat)));
+    fn payments(&mut self, winners: &[Seat]) -> Metered<Vec<(Seat, Amount)>> {
+        let pay = |&seat: &Seat| {
+            let due = self.round.ask(seat).micros() - self.worth(seat, winners)?.micros();
+            Ok((seat, Amount::saturating(i128::from(due))))
+        };
         winners.iter().map(pay).collect()
     }
 
-    fn cost(&mut self, set: &[Seat]) -> i128 {
-        self.payments(set).iter().map(|(_, payment)| i128::from(payment.micros())).sum()
+    fn cost(&mut self, set: &[Seat]) -> Metered<i128> {
+        Ok(self.payments(set)?.iter().map(|(_, payment)| i128::from(payment.micros())).sum())
     }
 
     /// What a client's share of the others' data is worth to it, in a set that has it.
-    fn worth(&mut self, seat: Seat, set: &[Seat]) -> Amount {
+    fn worth(&mut self, seat: Seat, set: &[Seat]) -> Metered<Amount> {
         if !self.data_incentive {
-            return Amount::ZERO;
+            return Ok(Amount::ZERO);
         }
-        let ratio = (self.level(set) - self.level(&[seat])).to_ratio() - 1.0;
+        let ratio = (self.level(set)? - self.level(&[seat])?).to_ratio() - 1.0;
         // In micro-units, rounded down; 1e30 fits into 128 bits and is above every amount.
-        Amount::saturating((ratio.max(0.0) * 1e6).min(1e30) as i128)
+        Ok(Amount::saturating((ratio.max(0.0) * 1e6).min(1e30) as i128))
     }
 
-    fn level(&mut self, set: &[Seat]) -> Information {
-        self.evaluations += 1;
-        self.round.level(set)
+    fn level(&mut self, set: &[Seat]) -> Metered<Information> {
+        self.kernel.level(&self.round.sum(set))
     }
 }
 

@@ -25,6 +25,7 @@ mod greedy_v2;
 mod inc_feducb;
 mod information;
 mod kernel;
+mod meter;
 mod outcome;
 mod parameter;
 mod path;
@@ -109,6 +110,12 @@ pub enum Refusal {
          does not search, such as clock"
     )]
     TooManyClients { clients: usize, limit: usize },
+    /// Caller: allow more work, or have less: members that are alike take most.
+    #[error(
+        "the auction takes more than its limit of {limit} multiplications: raise the limit (`work` in the terms of a \
+         federation), have fewer offers in a round, or take a mechanism that needs less, such as clock"
+    )]
+    TooMuchWork { limit: u64 },
     /// Whatever reason a mechanism of your own has.
     #[error("{0}")]
     Other(String),

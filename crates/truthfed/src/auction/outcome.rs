@@ -45,6 +45,15 @@ pub struct Evaluations {
     pub price: u64,
 }
 
+/// A winner with its payment, and the log determinants that took.
+pub(super) type Priced = ((Seat, Amount), u64);
+
+/// All winners with their payments, and the log determinants of all.
+pub(super) fn tally(priced: Vec<Priced>) -> (Vec<(Seat, Amount)>, u64) {
+    let evaluations = priced.iter().map(|(_, evaluations)| evaluations).sum();
+    (priced.into_iter().map(|(paid, _)| paid).collect(), evaluations)
+}
+
 /// Winners, payments and what they cover.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {

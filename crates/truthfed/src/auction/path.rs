@@ -5,6 +5,7 @@
 //! is remembered itself keeps only what is its own and refers to its parent for the rest.
 
 use super::kernel::Kernel;
+use super::meter::Metered;
 use super::walk::{Pick, Seen, Walk};
 use super::{Information, Round, Seat};
 
@@ -30,20 +31,20 @@ pub(super) struct Path<'p> {
 
 impl<'p> Path<'p> {
     /// Walks until `required` is met or nobody is left to buy.
-    pub(super) fn new(round: &Round, required: Information) -> Path<'static> {
-        Path::record(None, Walk::new(round), required)
+    pub(super) fn new(round: &Round, required: Information) -> Metered<Path<'static>> {
+        Path::record(None, Walk::new(round)?, required)
     }
 
     /// Walks on from `walk`, which was resumed from this path.
-    pub(super) fn branch(&'p self, walk: Walk<'_>, required: Information) -> Path<'p> {
+    pub(super) fn branch(&'p self, walk: Walk<'_>, required: Information) -> Metered<Path<'p>> {
         Path::record(Some(self), walk, required)
     }
 
-    fn record(parent: Option<&'p Path<'p>>, mut walk: Walk<'_>, required: Information) -> Path<'p> {
+    fn record(parent: Option<&'p Path<'p>>, mut walk: Walk<'_>, required: Information) -> Metered<Path<'p>> {
         let (start, size) = (walk.step, walk.matrix.len());
         let (mut picks, mut matrices) = (Vec::new(), Vec::new());
         while walk.level < required {
-            let Some(pick) = walk.choose() else { break };
+            let Some(pick) = walk.choose()? else { break };
             picks.push(pick);
             matrices.extend_from_slice(&walk.matrix);
             walk.take(&pick);
@@ -51,7 +52,7 @@ impl<'p> Path<'p> {
         matrices.extend_from_slice(&walk.matrix);
         let Walk { level, spent, next_change, trace, kernel, .. } = walk;
         let evaluations = kernel.evaluations;
-        Path { parent, start, picks, matrices, trace, size, level, spent, next_change, evaluations }
+        Ok(Path { parent, start, picks, matrices, trace, size, level, spent, next_change, evaluations })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -70,8 +71,8 @@ impl<'p> Path<'p> {
     }
 
     /// What a client would have added before a step, or at the end.
-    pub(super) fn gain_at(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Information {
-        kernel.level_with(self.matrix(step), gram) - self.level_at(step)
+    pub(super) fn gain_at(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Metered<Information> {
+        Ok(kernel.level_with(self.matrix(step), gram)? - self.level_at(step))
     }
 
     /// How many purchases from the beginning are within a budget.

@@ -15,6 +15,8 @@ use rayon::prelude::*;
 use super::budget::{EPSILON, Grid, buy_within, critical_within};
 use super::catalog::{Claims, Entry};
 use super::kernel::Kernel;
+use super::meter::{Metered, within_limit};
+use super::outcome::{Priced, tally};
 use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
 use super::round::add;
@@ -77,15 +79,17 @@ impl Mechanism for Ratchet {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        let search = Search::new(round, self.grid());
-        let winners = search.winners();
-        let (paid, work): (Vec<_>, Vec<u64>) = winners.par_iter().map(|&seat| search.price(seat)).unzip();
-        let evaluations = Evaluations { select: search.evaluations, price: work.iter().sum() };
-        Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        within_limit(round, |round| {
+            let search = Search::new(round, self.grid())?;
+            let priced = search.winners().into_par_iter().map(|seat| search.price(seat));
+            let (paid, price) = tally(priced.collect::<Result<_, _>>()?);
+            let evaluations = Evaluations { select: search.evaluations, price };
+            Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        })
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(Search::new(round, self.grid()).winners())
+        Ok(Search::new(round, self.grid())?.winners())
     }
 }
 
@@ -107,14 +111,14 @@ struct Stage {
 }
 
 impl<'r> Search<'r> {
-    fn new(round: &'r Round, grid: Grid) -> Search<'r> {
+    fn new(round: &'r Round, grid: Grid) -> Metered<Search<'r>> {
         let required = round.required(round.coverage());
         #[cfg(feature = "planted-faults")]
         let grid = match crate::planted::is(crate::planted::Fault::BudgetFromSmallestAsk) {
             true => Grid::new(round.seats().map(|seat| round.ask(seat).micros()).min().unwrap_or(1).max(1), 1.0),
             false => grid,
         };
-        let trunk = Path::new(round, Information::UNREACHABLE);
+        let trunk = Path::new(round, Information::UNREACHABLE)?;
         let turns = turns(&trunk, round.admitted());
         let evaluations = trunk.evaluations;
         let mut search = Search { round, grid, required, trunk, turns, stages: Vec::new(), evaluations };
@@ -122,9 +126,9 @@ impl<'r> Search<'r> {
         let mut kernel = round.kernel();
         let mut m = 0;
         while kept.level < required {
-            let bought = buy_within(round, &search.trunk, grid.budget(m), None);
+            let bought = buy_within(round, &search.trunk, grid.budget(m), None)?;
             search.evaluations += bought.evaluations;
-            let chosen = kept.add_all(round, &mut kernel, bought.picks().map(|pick| pick.ratio.seat));
+            let chosen = kept.add_all(round, &mut kernel, bought.picks().map(|pick| pick.ratio.seat))?;
             search.stages.push(Stage { m, chosen });
             if kept.level < required {
                 let next = bought.next_change;
@@ -133,7 +137,7 @@ impl<'r> Search<'r> {
             }
         }
         search.evaluations += kernel.evaluations;
-        search
+        Ok(search)
     }
 
     fn winners(&self) -> Vec<Seat> {
@@ -145,7 +149,7 @@ impl<'r> Search<'r> {
     /// A winner with its critical value, and the log determinants it took.
     ///
     /// Before the budget at which it was first chosen, it would have had to ask less than it did.
-    fn price(&self, seat: Seat) -> ((Seat, Amount), u64) {
+    fn price(&self, seat: Seat) -> Metered<Priced> {
         let (round, grid) = (self.round, self.grid);
         let reserve = i128::from(round.reserve().micros());
         let mut kernel = round.kernel();
@@ -153,18 +157,18 @@ impl<'r> Search<'r> {
         let first = first.expect("a winner was chosen at some budget");
         let mut kept = Kept::new(round);
         for stage in &self.stages[..first] {
-            kept.add_all(round, &mut kernel, stage.chosen.iter().copied());
+            kept.add_all(round, &mut kernel, stage.chosen.iter().copied())?;
         }
         let mut runs: Vec<(Path<'_>, i128)> = Vec::new();
         let mut m = self.stages[first].m;
         while kept.level < self.required {
-            let bought = buy_within(round, &self.trunk, grid.budget(m), Some((seat, self.turns[seat.0])));
-            kept.add_all(round, &mut kernel, bought.picks().map(|pick| pick.ratio.seat));
+            let bought = buy_within(round, &self.trunk, grid.budget(m), Some((seat, self.turns[seat.0])))?;
+            kept.add_all(round, &mut kernel, bought.picks().map(|pick| pick.ratio.seat))?;
             let next = bought.next_change;
             let covered = kept.level >= self.required;
             if next == i128::MAX && !covered {
                 let evaluations = kernel.evaluations + total_evaluations(&runs) + bought.evaluations;
-                return ((seat, round.reserve()), evaluations);
+                return Ok(((seat, round.reserve()), evaluations));
             }
             // The same purchases are made with every budget below the next change; the largest allows most.
             let next_m = if covered { m + 1 } else { grid.reaching(next) };
@@ -173,9 +177,9 @@ impl<'r> Search<'r> {
         }
         let mut best = i128::from(round.ask(seat).micros());
         for (bought, budget) in runs.iter().rev() {
-            best = critical_within(round, &mut kernel, bought, *budget, seat, best);
+            best = critical_within(round, &mut kernel, bought, *budget, seat, best)?;
         }
-        ((seat, Amount::saturating(best.min(reserve))), kernel.evaluations + total_evaluations(&runs))
+        Ok(((seat, Amount::saturating(best.min(reserve))), kernel.evaluations + total_evaluations(&runs)))
     }
 }
 
@@ -195,15 +199,15 @@ impl Kept {
     }
 
     /// Adds clients in order, and returns those that were new.
-    fn add_all(&mut self, round: &Round, kernel: &mut Kernel, seats: impl Iterator<Item = Seat>) -> Vec<Seat> {
+    fn add_all(&mut self, round: &Round, kernel: &mut Kernel, seats: impl Iterator<Item = Seat>) -> Metered<Vec<Seat>> {
         let new: Vec<Seat> = seats.filter(|seat| !std::mem::replace(&mut self.here[seat.0], true)).collect();
         for &seat in &new {
             add(&mut self.matrix, round.gram(seat));
         }
         if !new.is_empty() {
-            self.level = kernel.level(&self.matrix);
+            self.level = kernel.level(&self.matrix)?;
         }
-        new
+        Ok(new)
     }
 }
 
@@ -219,7 +223,7 @@ mod tests {
         let mut m = 0;
         while kept.level < required {
             let bought = naive_greedy(round, Information::UNREACHABLE, grid.budget(m));
-            kept.add_all(round, &mut kernel, bought.into_iter().map(|(seat, _)| seat));
+            kept.add_all(round, &mut kernel, bought.into_iter().map(|(seat, _)| seat)).unwrap();
             m += 1;
         }
         round.seats().filter(|seat| kept.here[seat.0]).collect()

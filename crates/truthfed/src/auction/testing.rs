@@ -44,7 +44,7 @@ pub(crate) fn naive_greedy(round: &Round, required: Information, budget: i128) -
     while level < required {
         rest.retain(|&seat| i128::from(round.ask(seat).micros()) <= left);
         let mut ratio = |&seat: &Seat| {
-            let gain = kernel.level_with(&matrix, round.gram(seat)) - level;
+            let gain = kernel.level_with(&matrix, round.gram(seat)).unwrap() - level;
             Ratio { seat, gain, ask: round.ask(seat) }
         };
         let useful = rest.iter().map(&mut ratio).filter(|ratio| ratio.gain > Information::ZERO);

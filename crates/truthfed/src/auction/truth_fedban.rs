@@ -17,6 +17,8 @@ use rayon::prelude::*;
 
 use super::budget::{EPSILON, Grid};
 use super::catalog::{Claims, Entry};
+use super::meter::{Metered, within_limit};
+use super::outcome::{Priced, tally};
 use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
 use super::{
@@ -60,39 +62,39 @@ impl TruthFedBan {
     }
 
     /// A winner with its payment by bisection (Algorithm 7), and the log determinants it took.
-    fn price(&self, search: &Search<'_>, turns: &[Option<usize>], seat: Seat) -> ((Seat, Amount), u64) {
+    fn price(&self, search: &Search<'_>, turns: &[Option<usize>], seat: Seat) -> Metered<Priced> {
         let round = search.round;
         let turn = turns[seat.0];
-        let without = Search::without(search, seat, turn);
+        let without = Search::without(search, seat, turn)?;
         let mut evaluations = without.path.evaluations;
         if without.path.level < search.required {
-            return ((seat, round.reserve()), evaluations);
+            return Ok(((seat, round.reserve()), evaluations));
         }
-        let (stop, work) = without.stopping_budget();
+        let (stop, work) = without.stopping_budget()?;
         evaluations += work;
         let (mut low, mut high) = (0, stop);
         let mut middle = high / 2;
         while high - low >= 2 * i128::from(self.gamma.micros()) {
             middle = i128::midpoint(low, high);
             let (wins, work) = match middle <= i128::from(round.reserve().micros()) {
-                true => self.wins_at(search, seat, turn, Amount::saturating(middle)),
+                true => self.wins_at(search, seat, turn, Amount::saturating(middle))?,
                 false => (false, 0),
             };
             evaluations += work;
             if wins { low = middle } else { high = middle }
         }
-        ((seat, Amount::saturating(middle).min(round.reserve())), evaluations)
+        Ok(((seat, Amount::saturating(middle).min(round.reserve())), evaluations))
     }
 
-    fn wins_at(&self, search: &Search<'_>, seat: Seat, turn: Option<usize>, ask: Amount) -> (bool, u64) {
+    fn wins_at(&self, search: &Search<'_>, seat: Seat, turn: Option<usize>, ask: Amount) -> Metered<(bool, u64)> {
         let round = search.round.with_seat_ask(seat, ask);
         // A higher ask leaves everything before the client's turn as it is; a lower one may come earlier.
         let same = if ask >= search.round.ask(seat) { turn.unwrap_or(search.path.len()) } else { 0 };
         let walk = search.path.resume(&round, same, None);
-        let path = search.path.branch(walk, search.required);
+        let path = search.path.branch(walk, search.required)?;
         let probe = Search { round: &round, epsilon: self.epsilon, required: search.required, without: None, path };
-        let (winners, work) = probe.winners();
-        (winners.contains(&seat), work + probe.path.evaluations)
+        let (winners, work) = probe.winners()?;
+        Ok((winners.contains(&seat), work + probe.path.evaluations))
     }
 }
 
@@ -112,18 +114,20 @@ impl Mechanism for TruthFedBan {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        let target = round.coverage().pow(Coverage::STRICT);
-        let search = Search::new(round, self.epsilon);
-        let (winners, work) = search.winners();
-        let turns = turns(&search.path, round.admitted());
-        let priced = winners.par_iter().map(|&seat| self.price(&search, &turns, seat));
-        let (paid, pricing): (Vec<_>, Vec<u64>) = priced.unzip();
-        let evaluations = Evaluations { select: search.path.evaluations + work, price: pricing.iter().sum() };
-        Ok(Outcome::new(round, self.name(), PaymentRule::Bisected, target, paid, evaluations))
+        within_limit(round, |round| {
+            let target = round.coverage().pow(Coverage::STRICT);
+            let search = Search::new(round, self.epsilon)?;
+            let (winners, work) = search.winners()?;
+            let turns = turns(&search.path, round.admitted());
+            let priced = winners.par_iter().map(|&seat| self.price(&search, &turns, seat));
+            let (paid, price) = tally(priced.collect::<Result<_, _>>()?);
+            let evaluations = Evaluations { select: search.path.evaluations + work, price };
+            Ok(Outcome::new(round, self.name(), PaymentRule::Bisected, target, paid, evaluations))
+        })
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(Search::new(round, self.epsilon).winners().0)
+        Ok(Search::new(round, self.epsilon)?.winners()?.0)
     }
 }
 
@@ -137,39 +141,39 @@ struct Search<'p> {
 }
 
 impl<'p> Search<'p> {
-    fn new(round: &'p Round, epsilon: f64) -> Search<'p> {
+    fn new(round: &'p Round, epsilon: f64) -> Metered<Search<'p>> {
         let required = round.required(round.coverage().pow(Coverage::STRICT));
-        Search { round, epsilon, required, without: None, path: Path::new(round, required) }
+        Ok(Search { round, epsilon, required, without: None, path: Path::new(round, required)? })
     }
 
     /// The same search if `seat`, whose turn was `turn`, were not there.
-    fn without(search: &'p Search<'p>, seat: Seat, turn: Option<usize>) -> Search<'p> {
+    fn without(search: &'p Search<'p>, seat: Seat, turn: Option<usize>) -> Metered<Search<'p>> {
         let walk = search.path.resume(search.round, turn.unwrap_or(search.path.len()), Some(seat));
-        let path = search.path.branch(walk, search.required);
-        Search { path, without: Some(seat), ..*search }
+        let path = search.path.branch(walk, search.required)?;
+        Ok(Search { path, without: Some(seat), ..*search })
     }
 
     /// The winners, by seat, and the log determinants it took.
-    fn winners(&self) -> (Vec<Seat>, u64) {
+    fn winners(&self) -> Metered<(Vec<Seat>, u64)> {
         if self.round.base_level() >= self.required {
-            return (Vec::new(), 0);
+            return Ok((Vec::new(), 0));
         }
-        let (budget, work) = self.stopping_budget();
+        let (budget, work) = self.stopping_budget()?;
         let step = self.path.affordable(budget);
         let walk = self.path.resume(self.round, step, self.without).within(budget);
-        let bought = self.path.branch(walk, Information::UNREACHABLE);
+        let bought = self.path.branch(walk, Information::UNREACHABLE)?;
         let mut winners: Vec<Seat> = bought.picks().map(|pick| pick.ratio.seat).collect();
         winners.sort();
-        (winners, work + bought.evaluations)
+        Ok((winners, work + bought.evaluations))
     }
 
     /// The first budget that meets the target, and the log determinants it took.
     ///
     /// More budget never buys less information, so the first of the grid is found by halving.
-    fn stopping_budget(&self) -> (i128, u64) {
+    fn stopping_budget(&self) -> Metered<(i128, u64)> {
         let others = self.round.seats().filter(|&seat| Some(seat) != self.without);
         let positive = others.map(|seat| self.round.ask(seat).micros()).filter(|&micros| micros > 0);
-        let Some(smallest) = positive.min() else { return (0, 0) };
+        let Some(smallest) = positive.min() else { return Ok((0, 0)) };
         let grid = Grid::new(smallest, self.epsilon);
         // The path itself is affordable from here on. The printed loop multiplies before it buys.
         let (mut low, mut high) = (1, grid.reaching(self.path.spent).max(1));
@@ -177,18 +181,18 @@ impl<'p> Search<'p> {
         // Most often the budget before is too small: ask there first.
         let mut probe = high.saturating_sub(1);
         while low < high {
-            let (enough, work) = self.is_enough(grid.budget(probe));
+            let (enough, work) = self.is_enough(grid.budget(probe))?;
             evaluations += work;
             (low, high) = if enough { (low, probe) } else { (probe + 1, high) };
             probe = u64::midpoint(low, high);
         }
-        (grid.budget(high), evaluations)
+        Ok((grid.budget(high), evaluations))
     }
 
-    fn is_enough(&self, budget: i128) -> (bool, u64) {
+    fn is_enough(&self, budget: i128) -> Metered<(bool, u64)> {
         let step = self.path.affordable(budget);
         if step == self.path.len() {
-            return (true, 0);
+            return Ok((true, 0));
         }
         let missed = self.path.pick(step);
         let ask = missed.ratio.ask.micros() as f64;
@@ -198,14 +202,14 @@ impl<'p> Search<'p> {
         let at_best = missed.ratio.gain.to_nats() / ask * rest * (1.0 + 1e-9);
         let needed = (self.required - missed.level - self.round.noise()).to_nats();
         if at_best < needed {
-            return (false, 0);
+            return Ok((false, 0));
         }
         let mut walk = self.path.resume(self.round, step, self.without).within(budget);
         while walk.level < self.required {
-            let Some(pick) = walk.choose() else { return (false, walk.kernel.evaluations) };
+            let Some(pick) = walk.choose()? else { return Ok((false, walk.kernel.evaluations)) };
             walk.take(&pick);
         }
-        (true, walk.kernel.evaluations)
+        Ok((true, walk.kernel.evaluations))
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 
 use super::bound::{Bound, WIDER};
 use super::kernel::Kernel;
+use super::meter::Metered;
 use super::ratio::Ratio;
 use super::round::add;
 use super::{Information, Round, Seat};
@@ -56,14 +57,14 @@ pub(super) struct Walk<'r> {
 
 impl<'r> Walk<'r> {
     /// A walk from nothing bought, which may spend without end.
-    pub(super) fn new(round: &'r Round) -> Walk<'r> {
+    pub(super) fn new(round: &'r Round) -> Metered<Walk<'r>> {
         let mut walk = Walk::at(round, 0, round.base_matrix().to_vec(), round.base_level(), 0);
         for seat in round.seats() {
-            let gain = walk.gain_of(seat);
+            let gain = walk.gain_of(seat)?;
             walk.note(seat, gain);
         }
         walk.queue = round.seats().map(|seat| walk.candidate(seat)).collect();
-        walk
+        Ok(walk)
     }
 
     /// A walk that goes on after `step` purchases: `seen` are the gains evaluated so far, `gone` the clients
@@ -111,12 +112,12 @@ impl<'r> Walk<'r> {
     }
 
     /// What a client would add now, whether or not it takes part in the walk.
-    pub(super) fn gain_of(&mut self, seat: Seat) -> Information {
-        self.kernel.level_with(&self.matrix, self.round.gram(seat)) - self.level
+    pub(super) fn gain_of(&mut self, seat: Seat) -> Metered<Information> {
+        Ok(self.kernel.level_with(&self.matrix, self.round.gram(seat))? - self.level)
     }
 
     /// The best value that adds anything and can be afforded.
-    pub(super) fn choose(&mut self) -> Option<Pick> {
+    pub(super) fn choose(&mut self) -> Metered<Option<Pick>> {
         let mut best: Option<Ratio> = None;
         let mut evaluated = Vec::new();
         while let Some(&(Bound(bound), Reverse(seat))) = self.queue.peek() {
@@ -130,7 +131,7 @@ impl<'r> Walk<'r> {
                 self.next_change = self.next_change.min(needed);
                 continue;
             }
-            let gain = self.current_gain(seat);
+            let gain = self.current_gain(seat)?;
             evaluated.push(seat);
             let ratio = Ratio { seat, gain, ask };
             if gain > Information::ZERO && best.is_none_or(|best| ratio.beats(&best)) {
@@ -142,7 +143,7 @@ impl<'r> Walk<'r> {
                 self.queue.push(self.candidate(seat));
             }
         }
-        best.map(|ratio| Pick { ratio, level: self.level, spent: self.spent })
+        Ok(best.map(|ratio| Pick { ratio, level: self.level, spent: self.spent }))
     }
 
     pub(super) fn take(&mut self, pick: &Pick) {
@@ -154,12 +155,12 @@ impl<'r> Walk<'r> {
     }
 
     /// The gain at this step, evaluated unless it is known.
-    fn current_gain(&mut self, seat: Seat) -> Information {
+    fn current_gain(&mut self, seat: Seat) -> Metered<Information> {
         if self.seen_at[seat.0] != self.step {
-            let gain = self.gain_of(seat);
+            let gain = self.gain_of(seat)?;
             self.note(seat, gain);
         }
-        self.gains[seat.0]
+        Ok(self.gains[seat.0])
     }
 
     fn note(&mut self, seat: Seat, gain: Information) {

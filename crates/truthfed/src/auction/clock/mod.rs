@@ -18,6 +18,8 @@ use rayon::prelude::*;
 
 use self::rejection::History;
 use super::catalog::{Claim, Claims, Entry};
+use super::meter::{Metered, within_limit};
+use super::outcome::tally;
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,23 +40,24 @@ impl Mechanism for Clock {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        let history = History::new(round, round.required(round.coverage()));
-        let winners = history.winners();
-        let priced = winners.par_iter().map(|&seat| prices::price(round, &history, seat));
-        let (paid, work): (Vec<_>, Vec<u64>) = priced.unzip();
-        let evaluations = Evaluations { select: history.evaluations, price: work.iter().sum() };
-        Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        within_limit(round, |round| {
+            let history = History::new(round, round.required(round.coverage()))?;
+            let priced = history.winners().into_par_iter().map(|seat| prices::price(round, &history, seat));
+            let (paid, price) = tally(priced.collect::<Result<_, _>>()?);
+            let evaluations = Evaluations { select: history.evaluations, price };
+            Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        })
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(select(round).0)
+        Ok(select(round)?.0)
     }
 }
 
 /// The winners, and the log determinants it took.
-pub(super) fn select(round: &Round) -> (Vec<Seat>, u64) {
-    let history = History::new(round, round.required(round.coverage()));
-    (history.winners(), history.evaluations)
+pub(super) fn select(round: &Round) -> Metered<(Vec<Seat>, u64)> {
+    let history = History::new(round, round.required(round.coverage()))?;
+    Ok((history.winners(), history.evaluations))
 }
 
 #[cfg(test)]
@@ -75,10 +78,10 @@ mod tests {
         let mut active: Vec<Seat> = round.seats().collect();
         let mut frozen = vec![false; round.admitted()];
         loop {
-            let level = kernel.level(&tree.root);
+            let level = kernel.level(&tree.root).unwrap();
             let mut clients: Vec<Ratio> = Vec::new();
             for &seat in active.iter() {
-                let without = kernel.level_without(&tree.root, round.gram(seat));
+                let without = kernel.level_without(&tree.root, round.gram(seat)).unwrap();
                 frozen[seat.0] |= without < required;
                 if !frozen[seat.0] {
                     clients.push(Ratio { seat, gain: level - without, ask: round.ask(seat) });
@@ -119,11 +122,11 @@ mod tests {
     #[test]
     fn losses_grow_and_scores_fall_along_the_rejections() {
         for (seed, round) in random_rounds(300) {
-            let history = History::new(&round, round.required(round.coverage()));
+            let history = History::new(&round, round.required(round.coverage())).unwrap();
             let noise = round.noise();
             for seat in history.winners() {
                 let losses: Vec<Information> = (0..history.rejected.len())
-                    .map(|step| history.loss(&mut round.kernel(), step, round.gram(seat)))
+                    .map(|step| history.loss(&mut round.kernel(), step, round.gram(seat)).unwrap())
                     .collect();
                 assert!(losses.windows(2).all(|pair| pair[0] <= pair[1] + noise), "seed {seed}");
             }

@@ -12,11 +12,13 @@ use super::rejection::History;
 use crate::Amount;
 use crate::auction::bound::Bound;
 use crate::auction::kernel::Kernel;
+use crate::auction::meter::Metered;
+use crate::auction::outcome::Priced;
 use crate::auction::ratio::highest_ask_to_beat;
 use crate::auction::{Information, Round, Seat};
 
 /// A winner with its price, and the log determinants it took.
-pub(super) fn price(round: &Round, history: &History, seat: Seat) -> ((Seat, Amount), u64) {
+pub(super) fn price(round: &Round, history: &History, seat: Seat) -> Metered<Priced> {
     let mut search = Search {
         round,
         history,
@@ -25,8 +27,8 @@ pub(super) fn price(round: &Round, history: &History, seat: Seat) -> ((Seat, Amo
         best: i128::from(round.reserve().micros()),
         open: BinaryHeap::new(),
     };
-    search.run();
-    ((seat, Amount::saturating(search.best)), search.kernel.evaluations)
+    search.run()?;
+    Ok(((seat, Amount::saturating(search.best)), search.kernel.evaluations))
 }
 
 struct Search<'a> {
@@ -49,31 +51,32 @@ struct Interval {
 }
 
 impl Search<'_> {
-    fn run(&mut self) {
+    fn run(&mut self) -> Metered<()> {
         let sighting = self.history.sightings[self.seat.0];
         // Essential from the start: its price never falls.
-        let Some(last_free) = sighting.free else { return };
+        let Some(last_free) = sighting.free else { return Ok(()) };
         self.consider(0, sighting.first);
         if last_free.0 > 0 {
             self.consider(last_free.0, last_free.1);
             self.add(1, last_free.0, sighting.first);
         }
-        self.find_freezing(last_free, sighting.frozen);
+        self.find_freezing(last_free, sighting.frozen)?;
         while let Some(Reverse(interval)) = self.open.pop() {
             // Prices are whole micro-units below the real bound.
             if interval.bound.0 - 2.0 >= self.best as f64 {
-                return;
+                break;
             }
-            self.split(interval);
+            self.split(interval)?;
         }
+        Ok(())
     }
 
     /// Narrows down when the client froze, and opens what is left to search until that time.
-    fn find_freezing(&mut self, mut free: (usize, Information), frozen: usize) {
+    fn find_freezing(&mut self, mut free: (usize, Information), frozen: usize) -> Metered<()> {
         let mut frozen = frozen.min(self.history.rejected.len());
         while free.0 + 1 < frozen {
             let middle = usize::midpoint(free.0, frozen);
-            let loss = self.loss(middle);
+            let loss = self.loss(middle)?;
             if self.history.is_frozen(middle, loss) {
                 frozen = middle;
             } else {
@@ -83,14 +86,16 @@ impl Search<'_> {
             }
         }
         self.add(free.0 + 1, frozen, free.1);
+        Ok(())
     }
 
-    fn split(&mut self, Interval { from, to, loss, .. }: Interval) {
+    fn split(&mut self, Interval { from, to, loss, .. }: Interval) -> Metered<()> {
         let middle = usize::midpoint(from, to);
-        let middle_loss = self.loss(middle);
+        let middle_loss = self.loss(middle)?;
         self.consider(middle, middle_loss);
         self.add(from, middle, loss);
         self.add(middle + 1, to, middle_loss);
+        Ok(())
     }
 
     fn consider(&mut self, step: usize, loss: Information) {
@@ -107,7 +112,7 @@ impl Search<'_> {
         }
     }
 
-    fn loss(&mut self, step: usize) -> Information {
+    fn loss(&mut self, step: usize) -> Metered<Information> {
         self.history.loss(&mut self.kernel, step, self.round.gram(self.seat))
     }
 }

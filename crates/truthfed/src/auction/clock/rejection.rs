@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use crate::auction::bound::{Bound, WIDER};
 use crate::auction::kernel::Kernel;
+use crate::auction::meter::Metered;
 use crate::auction::ratio::Ratio;
 use crate::auction::{Information, Round, Seat};
 
@@ -38,30 +39,30 @@ pub(super) struct Sighting {
 }
 
 impl History {
-    pub(super) fn new(round: &Round, required: Information) -> History {
+    pub(super) fn new(round: &Round, required: Information) -> Metered<History> {
         let mut history = History { required, size: round.base_matrix().len(), ..History::default() };
         let mut kernel = round.kernel();
         let mut tree = round.tree().clone();
         let mut level = round.total_level();
-        let mut queue = history.first_pass(round, &mut kernel);
+        let mut queue = history.first_pass(round, &mut kernel)?;
         loop {
-            let worst = history.worst(round, &mut kernel, &tree.root, level, &mut queue);
+            let worst = history.worst(round, &mut kernel, &tree.root, level, &mut queue)?;
             history.matrices.extend_from_slice(&tree.root);
             history.levels.push(level);
             let Some(worst) = worst else { break };
             history.reject(worst);
             tree.remove(worst.seat, round.grams());
-            level = kernel.level(&tree.root);
+            level = kernel.level(&tree.root)?;
         }
         history.evaluations = kernel.evaluations;
-        history
+        Ok(history)
     }
 
     /// Everyone's loss while all are active; the essential are frozen at once.
-    fn first_pass(&mut self, round: &Round, kernel: &mut Kernel) -> BinaryHeap<Candidate> {
+    fn first_pass(&mut self, round: &Round, kernel: &mut Kernel) -> Metered<BinaryHeap<Candidate>> {
         let mut candidates = Vec::with_capacity(round.admitted());
         for seat in round.seats() {
-            let without = kernel.level_without(&round.tree().root, round.gram(seat));
+            let without = kernel.level_without(&round.tree().root, round.gram(seat))?;
             let first = round.total_level() - without;
             let free = (without >= self.required).then_some((0, first));
             if free.is_some() {
@@ -69,7 +70,7 @@ impl History {
             }
             self.sightings.push(Sighting { first, free, frozen: 0 });
         }
-        candidates.into()
+        Ok(candidates.into())
     }
 
     /// The worst value among those the target can do without.
@@ -80,7 +81,7 @@ impl History {
         matrix: &[f64],
         level: Information,
         queue: &mut BinaryHeap<Candidate>,
-    ) -> Option<Ratio> {
+    ) -> Metered<Option<Ratio>> {
         let step = self.rejected.len();
         let mut worst: Option<Ratio> = None;
         let mut free: Vec<Ratio> = Vec::new();
@@ -93,7 +94,7 @@ impl History {
             let gain = match sighting.free {
                 Some((seen, loss)) if seen == step => loss,
                 _ => {
-                    let without = kernel.level_without(matrix, round.gram(seat));
+                    let without = kernel.level_without(matrix, round.gram(seat))?;
                     if without < self.required {
                         sighting.frozen = step;
                         continue;
@@ -110,7 +111,7 @@ impl History {
         }
         let others = free.into_iter().filter(|ratio| worst.is_none_or(|worst| worst.seat != ratio.seat));
         queue.extend(others.map(|ratio| candidate(round, ratio.seat, ratio.gain)));
-        worst
+        Ok(worst)
     }
 
     fn reject(&mut self, worst: Ratio) {
@@ -126,9 +127,9 @@ impl History {
         (0..stays.len()).filter(|&seat| stays[seat]).map(Seat).collect()
     }
 
-    pub(super) fn loss(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Information {
+    pub(super) fn loss(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Metered<Information> {
         let matrix = &self.matrices[step * self.size..][..self.size];
-        self.levels[step] - kernel.level_without(matrix, gram)
+        Ok(self.levels[step] - kernel.level_without(matrix, gram)?)
     }
 
     pub(super) fn is_frozen(&self, step: usize, loss: Information) -> bool {

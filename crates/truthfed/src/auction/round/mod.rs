@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub use self::spec::{Offer, RoundError, RoundSpec};
 use self::spec::{check, perturbation};
 use super::kernel::Kernel;
+use super::meter::Meter;
 use super::sum_tree::SumTree;
 use super::{ClientId, Coverage, Information};
 use crate::Amount;
@@ -43,6 +44,9 @@ pub struct Round {
     lambda: f64,
     coverage: Coverage,
     reserve: Amount,
+    work: Option<u64>,
+    /// Where kernels of this round count what they evaluate, while a mechanism runs within a limit.
+    meter: Option<Arc<Meter>>,
 }
 
 /// What does not depend on the asks of the admitted.
@@ -67,12 +71,12 @@ impl Round {
     }
 
     fn seat(spec: RoundSpec) -> Round {
-        let RoundSpec { lambda, coverage, reserve, base, mut offers } = spec;
+        let RoundSpec { lambda, coverage, reserve, work, base, mut offers } = spec;
         offers.sort_by(|a, b| a.client.cmp(&b.client));
         let (admitted, turned_away): (Vec<_>, Vec<_>) = offers.into_iter().partition(|offer| offer.ask <= reserve);
         let asks = admitted.iter().map(|offer| offer.ask).collect();
         let field = Arc::new(Field::new(base, lambda, admitted));
-        Round { field, asks, turned_away: turned_away.into(), lambda, coverage, reserve }
+        Round { field, asks, turned_away: turned_away.into(), lambda, coverage, reserve, work, meter: None }
     }
 
     /// The same round in which `client` asks `ask`: what it would have been like.
@@ -106,13 +110,23 @@ impl Round {
         let mut offers: Vec<Offer> = self.seats().map(|seat| self.offer(seat)).collect();
         offers.extend(self.turned_away.iter().cloned());
         offers.sort_by(|a, b| a.client.cmp(&b.client));
-        let (lambda, coverage, reserve) = (self.lambda, self.coverage, self.reserve);
-        RoundSpec { lambda, coverage, reserve, base: self.field.base.clone(), offers }
+        let Round { lambda, coverage, reserve, work, .. } = *self;
+        RoundSpec { lambda, coverage, reserve, work, base: self.field.base.clone(), offers }
     }
 
     #[must_use]
     pub fn with_coverage(&self, coverage: Coverage) -> Round {
         Round { coverage, ..self.clone() }
+    }
+
+    /// The same round, whatever work it takes.
+    pub(super) fn without_limit(&self) -> Round {
+        Round { work: None, ..self.clone() }
+    }
+
+    /// The same round, whose kernels count for `meter`.
+    pub(super) fn metered(&self, meter: Arc<Meter>) -> Round {
+        Round { meter: Some(meter), ..self.clone() }
     }
 
     /// The seats of the admitted, in the order of client ids.
@@ -170,13 +184,24 @@ impl Round {
         self.reserve
     }
 
+    /// Most multiplications that running a mechanism may take. Those of the catalog keep to it; one of your own has to see to
+    /// that itself.
+    pub fn work(&self) -> Option<u64> {
+        self.work
+    }
+
     /// log det V(S) of a set of clients, given by ascending seats.
     pub fn level(&self, seats: &[Seat]) -> Information {
+        self.kernel().sure_level(&self.sum(seats))
+    }
+
+    /// V(S) of a set of clients, given by ascending seats.
+    pub(super) fn sum(&self, seats: &[Seat]) -> Vec<f64> {
         let mut matrix = self.field.ridge_base.clone();
         for &seat in seats {
             add(&mut matrix, self.gram(seat));
         }
-        self.kernel().level(&matrix)
+        matrix
     }
 
     /// log det V with everyone admitted.
@@ -194,11 +219,11 @@ impl Round {
 
     /// Whether `required` cannot be met without this client.
     pub fn is_essential(&self, seat: Seat, required: Information) -> bool {
-        self.kernel().level_without(&self.field.tree.root, self.gram(seat)) < required
+        self.kernel().sure_level_without(&self.field.tree.root, self.gram(seat)) < required
     }
 
     pub(super) fn kernel(&self) -> Kernel {
-        Kernel::new(self.field.dimension)
+        Kernel::new(self.field.dimension, self.meter.clone())
     }
 
     /// V with nobody's data.
@@ -237,9 +262,9 @@ impl Field {
         }
         let ridge_base = base.ridge(lambda).lower().to_vec();
         let tree = SumTree::new(&ridge_base, &grams);
-        let mut kernel = Kernel::new(dimension);
-        let base_level = kernel.level(&ridge_base);
-        let total_level = kernel.level(&tree.root);
+        let mut kernel = Kernel::new(dimension, None);
+        let base_level = kernel.sure_level(&ridge_base);
+        let total_level = kernel.sure_level(&tree.root);
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
         // Two roundings for each of the two levels of a gain.
         let each = UNIT_NATS + 4.0 * rounding;

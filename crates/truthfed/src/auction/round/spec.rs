@@ -34,6 +34,9 @@ pub struct RoundSpec {
     pub coverage: Coverage,
     /// Highest ask that is admitted, and the payment of an essential client.
     pub reserve: Amount,
+    /// Most multiplications that running a mechanism may take, where a log determinant counts for (d + 12)^3 of them; `None`:
+    /// no limit.
+    pub work: Option<u64>,
     /// Gram matrix of what is settled already, without the ridge.
     pub base: Gram,
     /// At least one offer, each client once.
@@ -41,10 +44,10 @@ pub struct RoundSpec {
 }
 
 impl RoundSpec {
-    /// A round of these offers with the usual limits: lambda 0.1, coverage 0.5, reserve 10,000.
+    /// A round of these offers with the usual limits: lambda 0.1, coverage 0.5, reserve 10,000, any amount of work.
     pub fn new(base: Gram, offers: Vec<Offer>) -> RoundSpec {
         let coverage = Coverage::ratio(0.5).expect("a half lies in (0, 1]");
-        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10_000), base, offers }
+        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10_000), work: None, base, offers }
     }
 }
 

@@ -19,6 +19,8 @@ use rayon::prelude::*;
 
 use self::search::{Search, Solution};
 use super::catalog::{Claim, Claims, Entry};
+use super::meter::within_limit;
+use super::outcome::{Priced, tally};
 use super::parameter::{Kind, Parameter, Value};
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
@@ -67,14 +69,15 @@ impl Mechanism for Vcg {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        let (optimum, select) = self.optimum(round)?;
-        let winners = optimum.winners();
-        let priced: Vec<_> =
-            winners.par_iter().map(|&seat| self.price(round, &optimum, seat)).collect::<Result<_, _>>()?;
-        let price = priced.iter().map(|(_, evaluations)| evaluations).sum();
-        let paid = winners.into_iter().zip(priced).map(|(seat, (payment, _))| (seat, payment)).collect();
-        let evaluations = Evaluations { select, price };
-        Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        within_limit(round, |round| {
+            let (optimum, select) = self.optimum(round)?;
+            // All are priced, also when one search gives up: the work of the run must not depend on threads.
+            let priced = optimum.winners().into_par_iter().map(|seat| self.price(round, &optimum, seat));
+            let priced: Vec<Result<Priced, Refusal>> = priced.collect();
+            let (paid, price) = tally(priced.into_iter().collect::<Result<_, _>>()?);
+            let evaluations = Evaluations { select, price };
+            Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        })
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
@@ -99,18 +102,18 @@ impl Vcg {
 
     /// The optimum without a winner, less what the others of the optimum ask; one micro-unit less where
     /// that is a tie the winner would lose.
-    fn price(&self, round: &Round, optimum: &Solution, seat: Seat) -> Result<(Amount, u64), Refusal> {
+    fn price(&self, round: &Round, optimum: &Solution, seat: Seat) -> Result<Priced, Refusal> {
         let (without, evaluations) = self.solve(round, Some(seat))?;
-        let Some(without) = without else { return Ok((round.reserve(), evaluations)) };
+        let Some(without) = without else { return Ok(((seat, round.reserve()), evaluations)) };
         let others = optimum.cost - i128::from(round.ask(seat).micros());
         let clarke = without.cost - others;
         if clarke > i128::from(round.reserve().micros()) {
-            return Ok((round.reserve(), evaluations));
+            return Ok(((seat, round.reserve()), evaluations));
         }
         let at_tie = round.with_seat_ask(seat, Amount::saturating(clarke));
         let (tied, more) = self.optimum(&at_tie)?;
         let lost = i128::from(!tied.includes(seat));
-        Ok((Amount::saturating(clarke - lost), evaluations + more))
+        Ok(((seat, Amount::saturating(clarke - lost)), evaluations + more))
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::bounds::{Item, cost_after_savings, cost_of_missing};
 use crate::auction::kernel::Kernel;
+use crate::auction::meter::Metered;
 use crate::auction::path::Path;
 use crate::auction::round::add;
 use crate::auction::{Information, Refusal, Round, Seat, clock};
@@ -62,7 +63,7 @@ impl<'r> Search<'r> {
 
     /// The cheapest set, or `None` when no set meets the target; and the log determinants it took.
     pub(super) fn run(mut self) -> Result<(Option<Solution>, u64), Refusal> {
-        self.limit_by_good_set();
+        self.limit_by_good_set()?;
         let root = self.root();
         self.visit(root)?;
         Ok((self.best, self.evaluations + self.kernel.evaluations))
@@ -70,39 +71,40 @@ impl<'r> Search<'r> {
 
     /// Starts from one more than the cost of a good set, so that a set of that cost is still found by the search
     /// itself. The clock's set is the better one, but cannot be had without a client that is admitted.
-    fn limit_by_good_set(&mut self) {
+    fn limit_by_good_set(&mut self) -> Metered<()> {
         if self.without.is_none() {
-            let (winners, evaluations) = clock::select(self.round);
+            let (winners, evaluations) = clock::select(self.round)?;
             self.evaluations = evaluations;
             if self.round.level(&winners) >= self.required {
                 self.limit = winners.iter().map(|&seat| i128::from(self.round.ask(seat).micros())).sum::<i128>() + 1;
             }
-            return;
+            return Ok(());
         }
-        let start = Path::new(self.round, self.round.base_level());
+        let start = Path::new(self.round, self.round.base_level())?;
         let walk = start.resume(self.round, 0, self.without);
-        let bought = start.branch(walk, self.required);
+        let bought = start.branch(walk, self.required)?;
         self.evaluations = start.evaluations + bought.evaluations;
         if bought.level >= self.required + self.round.noise() {
-            self.limit = self.thinned(bought.picks().map(|pick| pick.ratio.seat).collect()) + 1;
+            self.limit = self.thinned(bought.picks().map(|pick| pick.ratio.seat).collect())? + 1;
         }
+        Ok(())
     }
 
     /// The cost of a covering set after leaving out, the dearest first, whom it can do without.
-    fn thinned(&mut self, mut seats: Vec<Seat>) -> i128 {
+    fn thinned(&mut self, mut seats: Vec<Seat>) -> Metered<i128> {
         let round = self.round;
         let mut matrix = round.base_matrix().to_vec();
         seats.iter().for_each(|&seat| add(&mut matrix, round.gram(seat)));
         seats.sort_by_key(|&seat| std::cmp::Reverse(round.ask(seat)));
         let mut cost = 0;
         for seat in seats {
-            if self.kernel.level_without(&matrix, round.gram(seat)) >= self.required + round.noise() {
+            if self.kernel.level_without(&matrix, round.gram(seat))? >= self.required + round.noise() {
                 matrix.iter_mut().zip(round.gram(seat)).for_each(|(entry, x)| *entry -= x);
             } else {
                 cost += i128::from(round.ask(seat).micros());
             }
         }
-        cost
+        Ok(cost)
     }
 
     fn root(&self) -> Node {
@@ -124,83 +126,85 @@ impl<'r> Search<'r> {
             let (clients, limit) = (self.round.admitted(), self.node_limit);
             return Err(Refusal::TooManyNodes { clients, limit });
         }
-        if !self.settle_forced(&mut node) || node.cost >= self.limit {
+        if !self.settle_forced(&mut node)? || node.cost >= self.limit {
             return Ok(());
         }
-        if self.is_met(&node) {
+        if self.is_met(&node)? {
             self.limit = node.cost;
             self.best = Some(Solution { cost: node.cost, set: node.set });
             return Ok(());
         }
-        if self.bound(&node) >= self.limit {
+        if self.bound(&node)? >= self.limit {
             return Ok(());
         }
         let Some(&seat) = node.free.first() else { return Ok(()) };
         let mut with = node.clone();
         with.free.remove(0);
         if self.without != Some(seat) {
-            self.include(&mut with, seat);
+            self.include(&mut with, seat)?;
             self.visit(with)?;
         }
         node.free.remove(0);
-        self.exclude(&mut node, seat);
+        self.exclude(&mut node, seat)?;
         self.visit(node)
     }
 
     /// Leaves out who adds nothing and puts in whom the target cannot do without; false when that is the client that
     /// must not be there. Nobody else is left out before this has been asked: the available always meet the target.
-    fn settle_forced(&mut self, node: &mut Node) -> bool {
+    fn settle_forced(&mut self, node: &mut Node) -> Metered<bool> {
         let noise = self.round.noise();
         let mut index = 0;
-        while index < node.free.len() && !self.is_met(node) {
+        while index < node.free.len() && !self.is_met(node)? {
             let seat = node.free[index];
             let gram = self.round.gram(seat);
-            if self.kernel.level_without(&node.available, gram) + noise < self.required {
+            if self.kernel.level_without(&node.available, gram)? + noise < self.required {
                 if self.without == Some(seat) {
-                    return false;
+                    return Ok(false);
                 }
                 node.free.remove(index);
-                self.include(node, seat);
+                self.include(node, seat)?;
             } else if gram.iter().all(|entry| *entry == 0.0) {
                 node.free.remove(index);
             } else {
                 index += 1;
             }
         }
-        true
+        Ok(true)
     }
 
-    fn is_met(&mut self, node: &Node) -> bool {
+    fn is_met(&mut self, node: &Node) -> Metered<bool> {
         let spare = node.included_level - self.required;
         if spare.units().abs() > self.round.noise().units() {
-            return spare > Information::ZERO;
+            return Ok(spare > Information::ZERO);
         }
-        self.evaluations += 1;
-        self.round.level(&Solution { cost: node.cost, set: node.set }.winners()) >= self.required
+        let members = Solution { cost: node.cost, set: node.set }.winners();
+        Ok(self.kernel.level(&self.round.sum(&members))? >= self.required)
     }
 
-    fn include(&mut self, node: &mut Node, seat: Seat) {
+    fn include(&mut self, node: &mut Node, seat: Seat) -> Metered<()> {
         add(&mut node.included, self.round.gram(seat));
-        node.included_level = self.kernel.level(&node.included);
+        node.included_level = self.kernel.level(&node.included)?;
         node.cost += i128::from(self.round.ask(seat).micros());
         node.set |= 1 << seat.0;
+        Ok(())
     }
 
-    fn exclude(&mut self, node: &mut Node, seat: Seat) {
+    fn exclude(&mut self, node: &mut Node, seat: Seat) -> Metered<()> {
         for (entry, x) in node.available.iter_mut().zip(self.round.gram(seat)) {
             *entry -= x;
         }
-        node.available_level = self.kernel.level(&node.available);
+        node.available_level = self.kernel.level(&node.available)?;
+        Ok(())
     }
 
     /// A lower bound of the cost of every covering set below a node.
-    fn bound(&mut self, node: &Node) -> i128 {
+    fn bound(&mut self, node: &Node) -> Metered<i128> {
         let noise = self.round.noise();
         let mut items = Vec::with_capacity(node.free.len());
         for &seat in &node.free {
             let gram = self.round.gram(seat);
-            let gain = self.kernel.level_with(&node.included, gram) - node.included_level + noise;
-            let loss = node.available_level - self.kernel.level_without(&node.available, gram) - noise;
+            let gain = self.kernel.level_with(&node.included, gram)? - node.included_level + noise;
+            let loss = node.available_level - self.kernel.level_without(&node.available, gram)? - noise;
             let ask = self.round.ask(seat).micros() as f64;
             items.push(Item { ask, gain: gain.units() as f64, loss: loss.units().max(0) as f64 });
         }
@@ -211,6 +215,6 @@ impl<'r> Search<'r> {
         let more = cost_of_missing(&mut items, missing).max(cost_after_savings(&mut items, spare));
         // Asks are whole micro-units: rounding up is safe, once a thousandth is taken off for the rounding of the sums. 1e37
         // fits into 128 bits, and stands for a set that cannot be completed.
-        node.cost + (more - 1e-3).ceil().clamp(0.0, 1e37) as i128
+        Ok(node.cost + (more - 1e-3).ceil().clamp(0.0, 1e37) as i128)
     }
 }
