@@ -128,6 +128,8 @@ impl TryFrom<RawConfig> for Config {
             deliveries_ms: DEADLINE_MS,
             // The paper knows neither.
             gap_ms: 0,
+            // A run may take its time.
+            work: Terms::MAX_WORK,
             strikes: Strikes { rounds: 0, ..Strikes::default() },
             mechanism: mechanism(rounds)?.into(),
         };

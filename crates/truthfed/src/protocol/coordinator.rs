@@ -437,6 +437,7 @@ impl Coordinator {
             lambda: self.terms.bandit().lambda(),
             coverage: self.terms.target(&self.standing.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.raw().reserve,
+            work: Some(self.terms.raw().work),
             ..RoundSpec::new(self.standing.settled.gram().clone(), taking_part)
         };
         (spec, aside)

@@ -46,6 +46,10 @@ pub struct RawTerms {
     pub deliveries_ms: u64,
     /// Least time between the end of a round and the opening of the next, up to a day; default 1000.
     pub gap_ms: u64,
+    /// Most multiplications that deciding a round may take, `1..=10^15`, default 2 * 10^12: two to four minutes of one core. A
+    /// log determinant counts for (d + 12)^3 of them, so the default allows 23 million at d = 32, and 13,900 at d = 512. A
+    /// round that takes more is aborted.
+    pub work: u64,
     /// When members that win and do not deliver are excluded.
     pub strikes: Strikes,
     /// Who wins, and what they are paid.
@@ -66,6 +70,7 @@ impl Default for RawTerms {
             offers_ms: 5000,
             deliveries_ms: 5000,
             gap_ms: 1000,
+            work: 2_000_000_000_000,
             strikes: Strikes::default(),
             mechanism: MechanismSetting::default().into(),
         }
@@ -141,6 +146,8 @@ pub enum TermsError {
     Phase { what: &'static str, value: u64 },
     #[error("gap_ms is {0}: it must lie in 0..=86400000")]
     Gap(u64),
+    #[error("work is {0}: it must lie in 1..=1000000000000000")]
+    Work(u64),
     #[error("strikes.{what} is {value}: it must lie in {least}..={most}")]
     Strikes { what: &'static str, value: u64, least: u64, most: u64 },
     #[error("mechanism.{0}")]
@@ -161,6 +168,7 @@ impl TermsError {
             TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
             TermsError::Threshold(_) => "trigger.threshold",
             TermsError::Gap(_) => "gap_ms",
+            TermsError::Work(_) => "work",
             TermsError::Strikes { what, .. } => return format!("strikes.{what}"),
             TermsError::Mechanism(error) => return format!("mechanism.{}", error.key()),
         };
@@ -194,6 +202,9 @@ impl TryFrom<RawTerms> for Terms {
         }
         if raw.gap_ms > MAX_PHASE_MS {
             return Err(TermsError::Gap(raw.gap_ms));
+        }
+        if !(1..=Terms::MAX_WORK).contains(&raw.work) {
+            return Err(TermsError::Work(raw.work));
         }
         let Strikes { defaults, within, rounds } = raw.strikes;
         for (what, value, least, most) in
@@ -235,6 +246,9 @@ impl TryFrom<RawTerms> for Terms {
 }
 
 impl Terms {
+    /// Most work that terms can allow: about a day of one core. Every reader of JSON keeps the number exact.
+    pub const MAX_WORK: u64 = 1_000_000_000_000_000;
+
     /// As they are written down.
     pub fn raw(&self) -> &RawTerms {
         &self.raw

@@ -38,6 +38,7 @@ impl Observer {
             lambda: terms.bandit().lambda(),
             coverage,
             reserve: terms.raw().reserve,
+            work: Some(terms.raw().work),
             ..RoundSpec::new(settled.gram(), offers.map(offer).collect())
         }
     }

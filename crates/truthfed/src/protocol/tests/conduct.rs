@@ -98,7 +98,7 @@ fn rounds_keep_their_distance() {
 }
 
 #[test]
-fn strikes_and_gaps_out_of_bounds_are_refused_by_name() {
+fn strikes_gaps_and_work_out_of_bounds_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut RawTerms)| {
         let mut raw = raw_terms(1);
         change(&mut raw);
@@ -122,4 +122,8 @@ fn strikes_and_gaps_out_of_bounds_are_refused_by_name() {
         refused(&|raw| raw.gap_ms = 86_400_001),
         expected("gap_ms", "gap_ms is 86400001: it must lie in 0..=86400000")
     );
+    for work in [0, Terms::MAX_WORK + 1] {
+        let message = format!("work is {work}: it must lie in 1..=1000000000000000");
+        assert_eq!(refused(&|raw| raw.work = work), expected("work", &message));
+    }
 }

@@ -11,7 +11,7 @@ mod schedule;
 
 use super::*;
 use crate::Amount;
-use crate::auction::{ClientId, Clock, Coverage, Everyone, Mechanism, Offer};
+use crate::auction::{ClientId, Clock, Coverage, Everyone, Mechanism, Offer, Refusal};
 use crate::bandit::{Config, RawConfig};
 use crate::statistics::{Gram, Statistics};
 

@@ -36,6 +36,35 @@ fn a_round_without_offers_ends_at_its_deadline_with_nothing_settled() {
     assert!(matches!(endings(&mut coordinator)[0].ending, Ending::NoOffers));
 }
 
+/// It kept the coordinator busy for as long as it took: an hour at d = 512, with 400 members that were alike.
+#[test]
+fn a_round_that_takes_more_work_than_the_terms_allow_is_aborted_and_the_next_one_is_held() {
+    // In one dimension a log determinant counts for 13^3. This is enough for two members that all win, and not for three.
+    let terms = Terms::try_from(RawTerms { work: 3 * 13 * 13 * 13, ..raw_terms(1) }).unwrap();
+    let mut coordinator = Coordinator::new(terms, Box::new(Everyone), ["a", "b", "c"].map(id));
+    let mut member = Member::new(id("a"), config(1), Trigger { since: Since::Round, threshold: 1e9 });
+    member.learn(&[0.5], 1.0).unwrap();
+    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
+    member.handle(Notice::Opened(R1), &mut Fixed(Amount::from_units(5))).unwrap();
+    send(&mut coordinator, 1, "a", member.poll().unwrap()).unwrap();
+    send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 1, "c", offer("c", 1.0, 1, 5)).unwrap();
+    let ending = &endings(&mut coordinator)[0].ending;
+    assert!(matches!(ending, Ending::Refused(Refusal::TooMuchWork { limit: 6591 })), "{ending:?}");
+    for notice in coordinator.notices(&id("a"), None) {
+        member.handle(notice, &mut Fixed(Amount::ZERO)).unwrap();
+    }
+    assert_eq!((member.unshared().samples(), member.in_flight().is_none()), (1, true), "it has its data back");
+    let r2 = RoundId(2);
+    send(&mut coordinator, 2, "b", Request::Ask).unwrap();
+    send(&mut coordinator, 2, "a", Request::Decline(r2)).unwrap();
+    send(&mut coordinator, 2, "b", offer_to(r2, "b", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 2, "c", offer_to(r2, "c", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 3, "b", Request::Deliver(r2, vec![1.0])).unwrap();
+    send(&mut coordinator, 3, "c", Request::Deliver(r2, vec![1.0])).unwrap();
+    assert!(matches!(endings(&mut coordinator)[0].ending, Ending::Settled { .. }));
+}
+
 #[test]
 fn repeated_messages_change_nothing_and_changed_ones_are_refused() {
     let mut coordinator = opened(Everyone);

@@ -10,7 +10,8 @@ use truthfed::protocol::RoundId;
 
 use super::*;
 use crate::journal::Entry;
-use crate::testing::{Memory, Played, id};
+use crate::terms::RawTerms;
+use crate::testing::{Memory, Played, id, terms};
 use crate::wire::Envelope;
 
 fn check_right(store: &mut dyn Store, trust: &Trust, expected: &str) {
@@ -96,6 +97,25 @@ fn a_journal_is_right_at_every_committed_end() {
         let report = verify(&mut store, &Trust::default()).unwrap();
         assert!(report.is_right(), "{report}");
     }
+}
+
+#[test]
+fn a_round_that_was_aborted_for_its_work_is_replayed_to_the_same_end() {
+    // In two dimensions a log determinant counts for 14^3. This is enough for a member alone.
+    let mut played = Played::under(RawTerms { work: 6 * 14 * 14 * 14, ..terms(2) }, &["a", "b", "c"]);
+    played.ask("a");
+    played.offers(&[("a", 3), ("b", 4), ("c", 5)]);
+    let end = played.entries.iter().find_map(|entry| match entry {
+        Entry::Aborted { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    });
+    assert!(end.is_some_and(|reason| reason.contains("more than its limit of 16464 multiplications")), "{end:?}");
+    played.ask("a");
+    played.offer("a", 3);
+    ["b", "c"].iter().for_each(|name| played.decline(name));
+    let winners = played.winners();
+    played.deliver_all(&winners);
+    check_right(&mut played.store(), &Trust::default(), "ledger verified: 2 rounds, 1 payments, 0 problems");
 }
 
 #[test]
