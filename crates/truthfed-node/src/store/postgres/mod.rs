@@ -1,7 +1,8 @@
 //! PostgreSQL, 13 or later: for those who have one, and for a standby coordinator.
 //!
 //! Every commit is one transaction that locks the row of the lease first: writers come one after another, and one that
-//! was fenced finds out before it writes. A lost connection is made again at the next call. When it is lost at the commit
+//! was fenced finds out before it writes. Each commit renews the lease, too: a large one may take longer than the lease
+//! lasts, and the lock keeps out whoever would renew it. A lost connection is made again at the next call. When it is lost at the commit
 //! itself, the next connection waits for that same lock, and so for the fate of the transaction, before it looks whether
 //! the row is there. The lease runs on the clock of the database.
 //!
@@ -241,6 +242,10 @@ fn write(client: &mut Client, lease: Lease, batch: &Batch, in_doubt: &mut Option
     }
     batch.check(head(&mut transaction)?, last_posting(&mut transaction)?)?;
     insert(&mut transaction, batch)?;
+    // Nobody could renew the lease meanwhile. If it ran out, whoever waited for the lock would take it.
+    let sql = "UPDATE truthfed.lease SET granted = now, expires = now + (expires - granted) \
+               FROM (SELECT clock_timestamp() AS now) AS clock";
+    transaction.execute_typed(sql, &[])?;
     transaction.commit().map_err(|error| {
         let failure = Failure::from(error);
         if matches!(failure, Failure::Lost(_)) {
