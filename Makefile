@@ -52,8 +52,8 @@ bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
 	cargo build --release --locked
 	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
 
-load: ## Measure a coordinator under load and attack (a quarter of an hour; exit code 1 if a bound is missed)
-	cargo run --release --locked -p truthfed-proof -- load
+load: ## Measure a coordinator under load and attack (half an hour; exit code 1 if a bound is missed)
+	bash scripts/postgres.sh run cargo run --release --locked -p truthfed-proof -- load
 
 clean: ## Remove everything that was built
 	cargo clean

@@ -70,11 +70,15 @@ pub(crate) struct SoakArgs {
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
-  truthfed-proof load                                    everything, in a quarter of an hour
+  truthfed-proof load                                    everything, in half an hour
   truthfed-proof load --only burst --agents 2000         2,000 agents offer at once
   truthfed-proof load --only attack --attacked 60        rounds under attack for one minute each
+  truthfed-proof load --only wide --wide 20              hostile members in 512 dimensions, for 20 seconds
   truthfed-proof load --only ledger --rows 100000        restart and verify a journal of 100,000 entries
+  scripts/postgres.sh run truthfed-proof load --only takeover,outage --outage 10
+                                                         a standby takes over; the database is away for 10 seconds
 
+Takeover and outage need a PostgreSQL: `make load` and scripts/postgres.sh start one. Without it they are left out.
 Exit codes: 0 all bounds hold, 1 one is missed, 2 something could not be measured.";
 
 #[derive(Debug, Args)]
@@ -106,6 +110,12 @@ pub(crate) enum Part {
     Burst,
     /// Rounds among slow connections and floods
     Attack,
+    /// Rounds in 512 dimensions beside stalled connections and hostile members
+    Wide,
+    /// A standby takes over in the middle of an auction (PostgreSQL)
+    Takeover,
+    /// The database is away for a minute (PostgreSQL)
+    Outage,
     /// A long journal: restart and verification
     Ledger,
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`disk`]: a disk in memory for SQLite that can fail, fill up and lose power.
 //! - [`chaos`]: coordinator, members, disks and network in one deterministic simulation, under faults.
+//! - [`forwarder`]: a proxy that can be cut.
 //! - [`load`]: load and attacks on a real coordinator over loopback, and the figures they give.
 //!
 //! `tests/killed` kills real processes at every durable step. Tests build this crate, and everything it depends on, with
@@ -9,4 +10,5 @@
 
 pub mod chaos;
 pub mod disk;
+pub mod forwarder;
 pub mod load;

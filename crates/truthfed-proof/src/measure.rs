@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use anyhow::ensure;
 use clap::ValueEnum;
 use truthfed_cli::progress::say;
 use truthfed_cli::report::{Report, json};
+use truthfed_node::testing::{Database, Place};
 use truthfed_proof::load::figures::{Figure, Figures};
 use truthfed_proof::load::plan::Plan;
-use truthfed_proof::load::world::World;
-use truthfed_proof::load::{attack, burst, ledger, machine};
+use truthfed_proof::load::world::{Shape, World};
+use truthfed_proof::load::{attack, burst, ledger, machine, outage, takeover, wide};
 
 use crate::args::{LoadArgs, Part};
+
+const NO_DATABASE: &str = "there is no PostgreSQL to measure with: `make load` and scripts/postgres.sh start one";
 
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<Report> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -24,6 +28,11 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<Report> {
     let mut figures = Figures { figures: machine::describe(&run.place)? };
     let parts = if args.only.is_empty() { Part::value_variants() } else { &args.only };
     for part in parts {
+        if matches!(part, Part::Takeover | Part::Outage) && !Database::is_there() {
+            ensure!(args.only.is_empty(), NO_DATABASE);
+            say(&format!("{part:?} is left out: {NO_DATABASE}"));
+            continue;
+        }
         figures.figures.extend(run.part(*part)?);
     }
     let text = if args.json { json(&figures) } else { figures.table() };
@@ -47,12 +56,15 @@ impl Run {
                 Ok(bursts?.concat())
             }
             Part::Attack => self.attack(),
+            Part::Wide => self.wide(),
+            Part::Takeover => self.takeover(),
+            Part::Outage => self.outage(),
             Part::Ledger => self.ledger(),
         }
     }
 
     fn burst(&self, agents: usize) -> anyhow::Result<Vec<Figure>> {
-        let world = self.world(&format!("burst-{agents}"), agents, 2 * agents, burst::COVERAGE)?;
+        let world = self.world(&format!("burst-{agents}"), &Shape::new(agents, 2 * agents, burst::COVERAGE))?;
         self.runtime.block_on(burst::burst(&world, &self.program))
     }
 
@@ -60,13 +72,35 @@ impl Run {
         let members = attack::members(&self.plan);
         // Strangers have half of the seats; newcomers open two more each.
         let connections = 2 * (self.plan.hostile + members + self.plan.honest);
-        let world = self.world("attack", members, connections, attack::COVERAGE)?;
+        let world = self.world("attack", &Shape::new(members, connections, attack::COVERAGE))?;
         self.runtime.block_on(attack::attack(&world, &self.program, &self.plan))
+    }
+
+    fn wide(&self) -> anyhow::Result<Vec<Figure>> {
+        let world = self.world("wide", &wide::shape(&self.plan))?;
+        self.runtime.block_on(wide::wide(&world, &self.program, &self.plan))
+    }
+
+    fn takeover(&self) -> anyhow::Result<Vec<Figure>> {
+        let database = Database::create();
+        let world = self.world("takeover", &takeover::shape(&self.plan, database.address()))?;
+        let figures = self.runtime.block_on(takeover::takeover(&world, &self.program, &self.plan))?;
+        world.check_ledger()?;
+        Ok(figures)
+    }
+
+    fn outage(&self) -> anyhow::Result<Vec<Figure>> {
+        let database = Database::create();
+        let (gate, address) = outage::Gate::to(database.address())?;
+        let world = self.world("outage", &outage::shape(&address))?;
+        let figures = self.runtime.block_on(outage::outage(&world, &self.program, &gate, &self.plan))?;
+        world.check_ledger()?;
+        Ok(figures)
     }
 
     fn ledger(&self) -> anyhow::Result<Vec<Figure>> {
         let Plan { members, rows, .. } = self.plan;
-        let world = self.world("ledger", members, 2 * members, ledger::COVERAGE)?;
+        let world = self.world("ledger", &Shape::new(members, 2 * members, ledger::COVERAGE))?;
         let started = Instant::now();
         let entries = ledger::fill(&world, rows)?;
         say(&format!("made a journal of {entries} entries in {:.0} s", started.elapsed().as_secs_f64()));
@@ -75,11 +109,12 @@ impl Run {
         Ok(figures)
     }
 
-    fn world(&self, name: &str, members: usize, connections: usize, coverage: f64) -> anyhow::Result<World> {
-        machine::allow_connections(connections as u64)?;
+    fn world(&self, name: &str, shape: &Shape) -> anyhow::Result<World> {
+        machine::allow_connections(shape.connections as u64)?;
         let started = Instant::now();
-        let world = World::make(&self.place.join(name), members, connections, coverage)?;
-        say(&format!("made a federation of {members} members in {:.0} s", started.elapsed().as_secs_f64()));
+        let world = World::make(&self.place.join(name), shape)?;
+        let (members, took) = (shape.members, started.elapsed().as_secs_f64());
+        say(&format!("{name}: made a federation of {members} members in {took:.0} s"));
         Ok(world)
     }
 }

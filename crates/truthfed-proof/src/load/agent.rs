@@ -12,20 +12,20 @@ use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
 use truthfed::protocol::RoundId;
-use truthfed::statistics::Statistics;
-use truthfed_node::agent::{Conversation, Link, LinkError, Output, Speaker, Step, StepError};
+use truthfed::statistics::{Gram, Statistics};
+use truthfed_node::agent::{Conversation, ExchangeError, Link, LinkError, Output, Speaker, Step, StepError};
 use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::federation::Bundle;
 use truthfed_node::ledger::receipts;
 use truthfed_node::net::{Client, ClientLimits, Connect, client_tls};
 use truthfed_node::testing::Data;
 use truthfed_node::wire::{
-    Call, Context, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, Phase, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind,
-    ReceiptReply, Reply, Seen, StatementReply, View,
+    Call, Context, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, OfferContent, Phase, RECEIPT_SCHEMA, ReceiptContent,
+    ReceiptKind, ReceiptReply, Reply, Seen, StatementReply, View,
 };
 
 /// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// A little less than the coordinator lets a connection be idle.
 const IDLE: Duration = Duration::from_secs(28);
 /// Observations in an offer.
@@ -87,14 +87,37 @@ impl Party {
         (data, ask)
     }
 
+    fn context(&self, round: RoundId, nonce: Nonce) -> Context {
+        let Bundle { federation, agreement, member, .. } = &self.bundle;
+        Context { federation: *federation, round, nonce, terms: agreement.hash(), member: member.clone() }
+    }
+
+    /// What opens a round.
+    pub fn opening(&self) -> Call {
+        Call::Ask
+    }
+
     pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
         let (statistics, ask) = self.data(round);
         let data = Data { statistics, salt: Nonce::random() };
-        let Bundle { federation, agreement, member, identity, .. } = &self.bundle;
-        let (federation, terms, member) = (*federation, agreement.hash(), member.clone());
-        let context = Context { federation, round, nonce, terms, member };
-        let envelope = identity.signer().seal(OFFER_SCHEMA, &data.offer(context.clone(), ask));
+        let context = self.context(round, nonce);
+        let envelope = self.seal_offer(&data.offer(context.clone(), ask));
         Offer { digest: envelope.digest(), envelope, context, data }
+    }
+
+    /// An offer that is refused by the last check, the longest: its matrix is positive definite, and so of a rank that is
+    /// one more than its samples can give. Numbers are short: little to send, and as much to check as in any offer.
+    pub fn refused_offer(&self, round: RoundId, nonce: Nonce) -> Envelope {
+        let dimension = self.bundle.agreement.dimension();
+        let row = |row: usize| std::iter::repeat_n(0.01, row).chain([0.5]);
+        let gram = Gram::from_lower(dimension, (0..dimension).flat_map(row).collect()).expect("it is a whole triangle");
+        let offer =
+            Data { statistics: self.data(round).0, salt: nonce }.offer(self.context(round, nonce), Amount::ZERO);
+        self.seal_offer(&OfferContent { gram, samples: dimension as u64 - 1, ..offer })
+    }
+
+    fn seal_offer(&self, content: &OfferContent) -> Envelope {
+        self.bundle.identity.signer().seal(OFFER_SCHEMA, content)
     }
 
     pub fn delivery(&self, offer: &Offer) -> Envelope {
@@ -154,16 +177,20 @@ impl Agent {
 
     /// Opens both connections.
     pub async fn connect(&self) -> anyhow::Result<View> {
-        let call = Call::View(Seen::default());
-        send(&self.speaking, &call).await?;
-        match self.say(call).await? {
+        send(&self.speaking, &Call::View(Seen::default())).await?;
+        self.look(Seen::default()).await
+    }
+
+    /// What is to be seen, over the connection that waits for it.
+    pub async fn look(&self, seen: Seen) -> anyhow::Result<View> {
+        match self.say(Call::View(seen)).await? {
             Reply::View(view) => Ok(view),
             other => bail!("a view is {other:?}"),
         }
     }
 
-    pub async fn ask(&self) -> anyhow::Result<RoundId> {
-        match self.say(Call::Ask).await? {
+    pub async fn open_round(&self) -> anyhow::Result<RoundId> {
+        match self.say(self.party.opening()).await? {
             Reply::Ask(reply) => Ok(reply.round),
             other => bail!("the reply to a request for a round is {other:?}"),
         }
@@ -209,20 +236,38 @@ pub enum Role {
 pub struct Member {
     pub part: Part,
     pub conversation: Conversation,
+    /// Whether it tries again, after the pauses of an agent, when the coordinator is away or cannot serve. If not, that is an
+    /// error.
+    pub is_patient: bool,
 }
 
 impl Member {
     /// Takes part in rounds after this one.
     pub fn new(agent: Arc<Agent>, role: Role, after: RoundId) -> Member {
         let conversation = Conversation::new(agent.party.name());
-        Member { part: Part { agent, role, after, offer: None, receipts: Vec::new() }, conversation }
+        let part = Part { agent, role, after, offer: None, receipts: Vec::new() };
+        Member { part, conversation, is_patient: false }
+    }
+
+    /// The same member in the same round, with another coordinator.
+    pub fn moved(self, agent: Arc<Agent>) -> Member {
+        let conversation = Conversation::new(agent.party.name());
+        Member { part: Part { agent, ..self.part }, conversation, ..self }
+    }
+
+    pub async fn until_offered(&mut self) -> anyhow::Result<()> {
+        self.until(|part, _, _| part.receipts.len() == 1).await.map(drop)
     }
 
     /// Talks until there is an output to stop at, and returns it without carrying it out.
     pub async fn until(&mut self, is_it: impl Fn(&Part, Option<&View>, &Output) -> bool) -> anyhow::Result<Output> {
         let talk = async {
             loop {
-                let Some(output) = self.conversation.next(&mut self.part)? else { continue };
+                let output = match self.conversation.next(&mut self.part) {
+                    Err(ExchangeError::Link(_)) if self.is_patient => continue,
+                    next => next?,
+                };
+                let Some(output) = output else { continue };
                 if is_it(&self.part, self.conversation.view(), &output) {
                     return Ok(output);
                 }
@@ -247,6 +292,7 @@ impl Member {
         match output {
             Output::Send(call) | Output::Poll(call) => self.conversation.reply(self.part.agent.call(call).await),
             Output::Price { round, .. } => self.conversation.priced(Some(self.part.agent.party.data(round).1)),
+            Output::Wait(pause) if self.is_patient => tokio::time::sleep(pause).await,
             Output::Wait(_) => bail!("{} has nothing to wait for", self.part.agent.party.name()),
         }
         Ok(())
@@ -266,6 +312,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// The round before it.
+    pub fn after(&self) -> RoundId {
+        self.after
+    }
+
     /// Whether all went well. Looked at last, so that checking signatures is not in any measured time.
     pub fn check(&self) -> anyhow::Result<()> {
         let name = self.agent.party.name();

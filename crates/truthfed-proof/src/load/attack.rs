@@ -7,15 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use tokio::task::JoinSet;
 use truthfed::protocol::RoundId;
-use truthfed_node::error::Code;
 use truthfed_node::federation::Bundle;
-use truthfed_node::net::{Client, client_tls};
 use truthfed_node::wire::Call;
 
-use crate::load::agent::{Agent, From, Role};
+use crate::load::agent::{Agent, Role};
 use crate::load::figures::{Figure, Spread, ms};
+use crate::load::flood::{Flood, Says};
 use crate::load::hostile::{Attack, Attacker, Kind};
 use crate::load::plan::Plan;
 use crate::load::rounds::timed;
@@ -25,15 +23,15 @@ use crate::load::world::{World, honest_address, hostile_address};
 /// Nearly all win, for thousands of rounds.
 pub const COVERAGE: f64 = 0.999;
 /// Connections of one member that the coordinator takes.
-const PER_MEMBER: usize = 8;
+pub const PER_MEMBER: usize = 8;
 /// Of these, connections of a slow member that attack: one speaks and one waits, as an agent's.
 const SLOW_PER_MEMBER: usize = PER_MEMBER - 2;
 /// Connections of one address that are not authenticated.
-const PER_ADDRESS: usize = 32;
+pub const PER_ADDRESS: usize = 32;
 /// Addresses of honest members from which attackers come too, each twice as many as are heard.
 const SHARED: usize = 4;
 /// How many times as long a round may take under attack.
-const BOUND: f64 = 2.0;
+pub const BOUND: f64 = 2.0;
 
 /// Honest members, hostile ones that decline every round as is their right, and who floods.
 struct Cast {
@@ -61,8 +59,7 @@ pub async fn attack(world: &World, program: &Path, plan: &Plan) -> anyhow::Resul
     figures.extend(slow(world, server.address(), &cast, plan, quiet).await?);
     figures.extend(flooded(server.address(), &mut cast, plan, quiet).await?);
     server.stop().await?;
-    let report = world.verify()?;
-    ensure!(report.is_right(), "{report}");
+    world.check_ledger()?;
     Ok(figures)
 }
 
@@ -101,12 +98,10 @@ async fn flooded(
     let (flooder, _) = cast.members.pop().context("who floods is the last")?;
     let last = flooder.connect().await?.closed;
     drop(flooder);
-    let ((flood, tasks), started) = (Flood::begin(coordinator, &cast.flooder, last)?, Instant::now());
+    let declines = Arc::new(Declines(AtomicU64::new(last.0 + 1)));
+    let flood = Flood::begin(&declines, coordinator, &cast.flooder, PER_MEMBER)?;
     let rounds = Spread::of(timed(&cast.members, Duration::from_secs(plan.attacked_s)).await?);
-    drop(tasks);
-    let seconds = started.elapsed().as_secs_f64();
-    let [heard, turned_away] =
-        [&flood.heard, &flood.turned_away].map(|count| count.load(Ordering::Relaxed) as f64 / seconds);
+    let [heard, turned_away] = flood.rates()?;
     ensure!(turned_away > 0.0, "nobody told the flood that it is one");
     Ok(vec![
         Figure::told("round beside a flood, median", ms(rounds.median()), "ms"),
@@ -116,7 +111,7 @@ async fn flooded(
     ])
 }
 
-fn ratio(rounds: &Spread, quiet: Duration) -> f64 {
+pub fn ratio(rounds: &Spread, quiet: Duration) -> f64 {
     rounds.median().as_secs_f64() / quiet.as_secs_f64()
 }
 
@@ -148,43 +143,17 @@ fn attackers(to: SocketAddr, plan: &Plan, hostile: &[Bundle]) -> anyhow::Result<
         .collect()
 }
 
-/// A member that sends as fast as it is answered, on as many connections as it may. What it sends is that it declines the next
-/// round: once in each it is taken, so that the round need not wait for it.
-#[derive(Default)]
-struct Flood {
-    next: AtomicU64,
-    heard: AtomicU64,
-    turned_away: AtomicU64,
-}
+/// What a flood says: that it declines the next round. Once in each it is taken, so that the round need not wait for it.
+struct Declines(AtomicU64);
 
-impl Flood {
-    /// Goes on until the tasks are dropped.
-    fn begin(to: SocketAddr, bundle: &Bundle, last: RoundId) -> anyhow::Result<(Arc<Flood>, JoinSet<()>)> {
-        let flood = Arc::new(Flood { next: AtomicU64::new(last.0 + 1), ..Flood::default() });
-        let (tls, mut tasks) = (client_tls(&bundle.identity, &bundle.authority)?, JoinSet::new());
-        for number in 0..PER_MEMBER {
-            let from = From(hostile_address(number));
-            let client = Client::over(from, &to.to_string(), &bundle.server_name, tls.clone())?;
-            tasks.spawn(flood.clone().send(client));
-        }
-        Ok((flood, tasks))
+impl Says for Declines {
+    fn next(&self) -> Call {
+        Call::Decline(RoundId(self.0.load(Ordering::Relaxed)))
     }
 
-    async fn send(self: Arc<Flood>, client: Client<From>) {
-        loop {
-            let round = self.next.load(Ordering::Relaxed);
-            let Ok(reply) = client.send(Call::Decline(RoundId(round)).message(), None).await else {
-                tokio::task::yield_now().await;
-                continue;
-            };
-            let count = match reply.refusal().map(|refusal| refusal.code) {
-                Some(Code::RateLimited) => &self.turned_away,
-                _ => &self.heard,
-            };
-            count.fetch_add(1, Ordering::Relaxed);
-            if reply.status.is_success() {
-                self.next.fetch_max(round + 1, Ordering::Relaxed);
-            }
+    fn taken(&self, call: &Call) {
+        if let Call::Decline(round) = call {
+            self.0.fetch_max(round.0 + 1, Ordering::Relaxed);
         }
     }
 }

@@ -17,6 +17,8 @@ use truthfed_node::net::client_tls;
 
 use crate::load::agent::From;
 
+/// Bytes of a slow body that come one by one.
+const LAST: usize = 4000;
 /// Between two bytes of a slow connection.
 const PACE: Duration = Duration::from_secs(1);
 /// Before a connection that was closed is opened again.
@@ -32,8 +34,8 @@ pub enum Kind {
     HalfHandshake,
     /// Authenticated: the headers of a request, a byte a second.
     SlowHead,
-    /// Authenticated: the body of an offer, a byte a second.
-    SlowBody,
+    /// Authenticated: the body of an offer, of which so many bytes are announced, the last of them a byte a second.
+    SlowBody(usize),
     /// Authenticated: one whole request after the other, each a byte a second.
     SlowRequests,
 }
@@ -45,13 +47,13 @@ impl Kind {
             0..=5 => Kind::Silent,
             6..=11 => Kind::HalfHandshake,
             12 => Kind::SlowHead,
-            13 => Kind::SlowBody,
+            13 => Kind::SlowBody(LAST),
             _ => Kind::SlowRequests,
         }
     }
 
     pub fn is_authenticated(self) -> bool {
-        matches!(self, Kind::SlowHead | Kind::SlowBody | Kind::SlowRequests)
+        matches!(self, Kind::SlowHead | Kind::SlowBody(_) | Kind::SlowRequests)
     }
 }
 
@@ -98,10 +100,11 @@ impl Attacker {
                 let head = "GET /v1/view HTTP/1.1\r\nhost: coordinator\r\nx-endless: ";
                 trickle(authenticated(stream).await?, head, b'x').await
             }
-            Kind::SlowBody => {
+            Kind::SlowBody(bytes) => {
                 let mut stream = authenticated(stream).await?;
-                let head = "POST /v1/rounds/1/offer HTTP/1.1\r\nhost: coordinator\r\ncontent-length: 4000\r\n\r\n";
-                stream.write_all(head.as_bytes()).await?;
+                let head = "POST /v1/rounds/1/offer HTTP/1.1\r\nhost: coordinator\r\ncontent-length: ";
+                stream.write_all(format!("{head}{bytes}\r\n\r\n").as_bytes()).await?;
+                stream.write_all(&vec![b' '; bytes.saturating_sub(LAST)]).await?;
                 trickle(stream, "", b' ').await
             }
             Kind::SlowRequests => {
@@ -173,7 +176,7 @@ mod tests {
         let count = |is_it: fn(Kind) -> bool| (0..2000).map(Kind::of).filter(|&kind| is_it(kind)).count();
         assert_eq!(count(|kind| kind == Kind::Silent) + count(|kind| kind == Kind::HalfHandshake), 1601);
         assert_eq!(count(Kind::is_authenticated), 399);
-        for kind in [Kind::SlowHead, Kind::SlowBody, Kind::SlowRequests] {
+        for kind in [Kind::SlowHead, Kind::SlowBody(LAST), Kind::SlowRequests] {
             assert_eq!((0..2000).map(Kind::of).filter(|&other| other == kind).count(), 133);
         }
     }

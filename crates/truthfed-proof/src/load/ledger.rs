@@ -11,9 +11,9 @@ use truthfed_node::coordinator::Config;
 use truthfed_node::engine::{Command, Core};
 use truthfed_node::wire::{Call, ReceiptKind, View};
 
-use crate::load::agent::{Agent, Member, Offer, Party, Role};
+use crate::load::agent::{Agent, Offer, Party};
 use crate::load::figures::Figure;
-use crate::load::rounds::connect;
+use crate::load::rounds::offer;
 use crate::load::server::Server;
 use crate::load::world::{World, honest_address};
 
@@ -45,8 +45,8 @@ pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
 
 /// One round in which everyone offers and every winner delivers.
 fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
-    let ask = Command::of(&core.published(), parties[0].name(), Call::Ask)?;
-    work(core, vec![ask])?;
+    let opening = Command::of(&core.published(), parties[0].name(), parties[0].opening())?;
+    work(core, vec![opening])?;
     let open = core.published().view(parties[0].name()).open.context("the round is open")?;
     let (round, nonce) = (open.round, open.nonce);
     let published = core.published();
@@ -85,7 +85,7 @@ pub async fn restart(world: &World, program: &Path) -> anyhow::Result<Figure> {
 
     let started = Instant::now();
     let server = Server::start(program, &world.folder).await?;
-    server.until_ready().await?;
+    server.admin().until_role("active").await?;
     let again = Agent::new(&world.bundles[0], server.address(), honest_address(0), 0)?;
     let view = again.connect().await?;
     let took = started.elapsed().as_secs_f64();
@@ -98,16 +98,7 @@ pub async fn restart(world: &World, program: &Path) -> anyhow::Result<Figure> {
 
 /// Everyone offers, and one of the winners delivers.
 async fn half_a_round(agents: &[Arc<Agent>]) -> anyhow::Result<Vec<Offer>> {
-    let views = connect(agents).await?;
-    agents[0].ask().await?;
-    let offering = agents.iter().zip(views).map(|(agent, view)| {
-        let mut member = Member::new(agent.clone(), Role::Offers, view.closed);
-        tokio::spawn(async move { member.until(|part, _, _| part.receipts.len() == 1).await.map(|_| member) })
-    });
-    let (mut members, offering): (Vec<Member>, Vec<_>) = (Vec::new(), offering.collect());
-    for offered in offering {
-        members.push(offered.await??);
-    }
+    let mut members = offer(agents).await?;
     for member in &mut members {
         let is_decided = |view: &View| view.open.as_ref().is_some_and(|open| open.decision.is_some());
         let decided = member.until(|_, view, _| view.is_some_and(is_decided)).await?;
@@ -123,9 +114,8 @@ async fn half_a_round(agents: &[Arc<Agent>]) -> anyhow::Result<Vec<Offer>> {
 /// Verifies the ledger as `truthfed ledger verify` does, and measures it.
 pub fn verify(world: &World) -> anyhow::Result<Vec<Figure>> {
     let started = Instant::now();
-    let report = world.verify()?;
+    let report = world.check_ledger()?;
     let took = started.elapsed().as_secs_f64();
-    ensure!(report.is_right(), "{report}");
     let million = 1e6 * took / report.entries as f64;
     Ok(vec![
         Figure::told(format!("ledger verify, {} entries, {} payments", report.entries, report.payments), took, "s"),

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::load::server::LEASE;
+
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Plan {
     /// Agents of each burst
@@ -20,6 +22,34 @@ pub struct Plan {
     #[arg(long = "attacked", value_name = "SECONDS", default_value_t = Plan::default().attacked_s)]
     pub attacked_s: u64,
 
+    /// Dimension of the rounds with hostile members, and of the auction in which a standby takes over
+    #[arg(long, value_name = "N", default_value_t = Plan::default().dimension, value_parser = wide)]
+    pub dimension: usize,
+
+    // Honest agents of the rounds with hostile members.
+    #[arg(skip = Plan::default().wide_honest)]
+    pub wide_honest: usize,
+
+    /// How long rounds with hostile members go on, and as long without them
+    #[arg(long = "wide", value_name = "SECONDS", default_value_t = Plan::default().wide_s)]
+    pub wide_s: u64,
+
+    /// Stalled connections beside hostile members
+    #[arg(long, value_name = "N", default_value_t = Plan::default().strangers)]
+    pub strangers: usize,
+
+    /// Members of the auction in which a standby takes over: enough to make it longer than the lease
+    #[arg(long, value_name = "N", default_value_t = Plan::default().bidders, value_parser = at_least_two)]
+    pub bidders: usize,
+
+    // Lease of the coordinators of which one takes over.
+    #[arg(skip = Plan::default().lease_ms)]
+    pub lease_ms: u64,
+
+    /// How long the database is away
+    #[arg(long = "outage", value_name = "SECONDS", default_value_t = Plan::default().outage_s, value_parser = clap::value_parser!(u64).range(4..=120))]
+    pub outage_s: u64,
+
     /// Entries of the long journal
     #[arg(long, value_name = "N", default_value_t = Plan::default().rows)]
     pub rows: u64,
@@ -37,6 +67,13 @@ impl Default for Plan {
             hostile: 2000,
             // Longer than a handshake may take, so that attackers are thrown out and come again meanwhile.
             attacked_s: 15,
+            dimension: 512,
+            wide_honest: 8,
+            wide_s: 60,
+            strangers: 1000,
+            bidders: 40,
+            lease_ms: LEASE.as_millis() as u64,
+            outage_s: 60,
             rows: 1_000_000,
             members: 1000,
         }
@@ -47,6 +84,13 @@ fn at_least_two(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 2..=10_000) => Ok(count),
         _ => Err("it must be a number from 2 to 10000".to_owned()),
+    }
+}
+
+fn wide(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 2..=512) => Ok(count),
+        _ => Err("it must be a number from 2 to 512".to_owned()),
     }
 }
 

@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(2);
 const LOG: &str = "server.log";
 
+/// The lease that `truthfed serve` takes by itself.
+pub const LEASE: Duration = Duration::from_secs(5);
+
 /// Where a coordinator listens: the line `listening` of its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 struct Listens {
@@ -36,13 +39,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `program truthfed serve FOLDER`, and waits until it listens.
     pub async fn start(program: &Path, folder: &Path) -> anyhow::Result<Server> {
+        Server::leasing(program, folder, LEASE).await
+    }
+
+    /// Starts `program truthfed serve FOLDER`, and waits until it listens.
+    pub async fn leasing(program: &Path, folder: &Path, lease: Duration) -> anyhow::Result<Server> {
         let path = folder.join(LOG);
         let log = File::options().create(true).append(true).open(&path)?;
         let earlier = log.metadata()?.len() as usize;
         let mut command = Command::new(program);
         command.args(["truthfed", "serve"]).arg(folder).args(["--log", "json"]);
+        command.arg("--lease-ms").arg(lease.as_millis().to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).kill_on_drop(true);
         let mut process = command.spawn().with_context(|| program.display().to_string())?;
         let started = Instant::now();
@@ -68,23 +76,8 @@ impl Server {
         resident_bytes(self.process.id().context("the coordinator has ended")?)
     }
 
-    pub async fn until_ready(&self) -> anyhow::Result<()> {
-        self.until("/healthz", |answer| answer.starts_with("HTTP/1.1 200")).await
-    }
-
-    pub async fn until_idle(&self) -> anyhow::Result<()> {
-        self.until("/metrics", |answer| metric(answer, "truthfed_requests_in_flight") == Some(0.0)).await
-    }
-
-    async fn until(&self, path: &str, is_so: impl Fn(&str) -> bool) -> anyhow::Result<()> {
-        let started = Instant::now();
-        while started.elapsed() < PATIENCE {
-            if is_so(&plain(self.listens.admin, path).await?) {
-                return Ok(());
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        bail!("{path} of the coordinator does not show what is expected")
+    pub fn admin(&self) -> Admin {
+        Admin(self.listens.admin)
     }
 
     pub async fn kill(mut self) -> anyhow::Result<()> {
@@ -98,6 +91,45 @@ impl Server {
         ensure!(ended.success(), "the coordinator ended with {ended}");
         Ok(())
     }
+}
+
+/// The plain port of a coordinator, for those who watch it.
+#[derive(Debug, Clone, Copy)]
+pub struct Admin(SocketAddr);
+
+impl Admin {
+    /// The role that `/healthz` names: whoever is `active` answers with 200, everyone else does not.
+    pub async fn role(self) -> anyhow::Result<String> {
+        #[derive(Deserialize)]
+        struct Health {
+            role: String,
+        }
+        let answer = plain(self.0, "/healthz").await?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a body")?;
+        let Health { role } = serde_json::from_str(body)?;
+        ensure!(head.starts_with("HTTP/1.1 200") == (role == "active"), "{role}, but {head}");
+        Ok(role)
+    }
+
+    pub async fn until_role(self, role: &str) -> anyhow::Result<()> {
+        until(async || Ok(self.role().await? == role), role).await
+    }
+
+    pub async fn until_idle(self) -> anyhow::Result<()> {
+        let is_idle = |metrics: &str| metric(metrics, "truthfed_requests_in_flight") == Some(0.0);
+        until(async || Ok(is_idle(&plain(self.0, "/metrics").await?)), "idle").await
+    }
+}
+
+async fn until(is_so: impl AsyncFn() -> anyhow::Result<bool>, what: &str) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        if is_so().await? {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    bail!("the coordinator does not become {what}")
 }
 
 async fn plain(address: SocketAddr, path: &str) -> anyhow::Result<String> {

@@ -1,10 +1,12 @@
 //! A federation made for a measurement.
 
+use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::engine::read_checkpoint;
@@ -14,11 +16,39 @@ use truthfed_node::store::Store;
 
 use crate::load::agent::Agent;
 
-pub const DIMENSION: usize = 8;
+/// That of most measurements.
+const DIMENSION: usize = 8;
 /// Longer than any round takes: rounds end because all have answered.
 const PHASE_MS: u64 = 120_000;
 /// Connections beside those that are counted.
 const SPARE: usize = 64;
+
+/// What a federation is made of. All else is as `truthfed init` has it, or as suits a measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    pub members: usize,
+    /// Connections that its coordinator takes.
+    pub connections: usize,
+    /// What is settled grows from round to round, and what is new weighs less and less beside it: where there are many
+    /// rounds, they buy nothing any more unless this is close to 1.
+    pub coverage: f64,
+    pub dimension: usize,
+    pub mechanism: &'static str,
+    /// The address of a database, if its store is not a file.
+    pub database: Option<String>,
+}
+
+impl Shape {
+    /// Of 8 dimensions, with `clock` and its store in a file.
+    pub fn new(members: usize, connections: usize, coverage: f64) -> Shape {
+        Shape { members, connections, coverage, dimension: DIMENSION, mechanism: "clock", database: None }
+    }
+
+    #[must_use]
+    pub fn with_database(self, address: &str) -> Shape {
+        Shape { database: Some(address.to_owned()), ..self }
+    }
+}
 
 /// A federation in a folder, with the bundles of its members.
 pub struct World {
@@ -27,28 +57,35 @@ pub struct World {
 }
 
 impl World {
-    /// Makes a federation of so many members, whose coordinator takes so many connections. All other limits are the defaults.
-    ///
-    /// What is settled grows from round to round, and what is new weighs less and less beside it: where there are many rounds,
-    /// they buy nothing any more unless the coverage is close to 1.
-    pub fn make(folder: &Path, members: usize, connections: usize, coverage: f64) -> anyhow::Result<World> {
-        let mut options = InitOptions::with_members(members);
+    pub fn make(folder: &Path, shape: &Shape) -> anyhow::Result<World> {
+        let Shape { members, connections, coverage, dimension, mechanism, database } = shape;
+        let mut options = InitOptions::with_members(*members);
         options.name = Some("load".to_owned());
         options.changes = vec![
             "listen=127.0.0.1:0".to_owned(),
             "address=127.0.0.1:0".to_owned(),
             "admin=127.0.0.1:0".to_owned(),
-            format!("terms.bandit.dimension={DIMENSION}"),
+            format!("terms.bandit.dimension={dimension}"),
             format!("terms.coverage={coverage}"),
+            format!("terms.mechanism.name={mechanism}"),
             format!("terms.offers_ms={PHASE_MS}"),
             format!("terms.deliveries_ms={PHASE_MS}"),
             "terms.gap_ms=0".to_owned(),
+            "terms.trigger.threshold=0".to_owned(),
             format!("limits.connections={}", connections + SPARE),
         ];
+        options.changes.extend(database.iter().map(|address| format!("store={address}")));
         let created = init(folder, &options)?;
         let bundle = |member: &Enrolment| open_bundle(&folder.join("members").join(member.member.as_str()));
         let bundles: Result<Vec<Bundle>, _> = created.members.par_iter().map(bundle).collect();
         Ok(World { folder: folder.to_owned(), bundles: bundles? })
+    }
+
+    /// A copy of its folder, for a second coordinator on the same database.
+    pub fn second(&self) -> anyhow::Result<PathBuf> {
+        let second = self.folder.with_extension("second");
+        copy(&self.folder, &second)?;
+        Ok(second)
     }
 
     pub fn federation(&self) -> anyhow::Result<Federation> {
@@ -68,7 +105,7 @@ impl World {
     }
 
     /// Verifies the ledger as `truthfed ledger verify` does.
-    pub fn verify(&self) -> anyhow::Result<Report> {
+    fn verify(&self) -> anyhow::Result<Report> {
         let federation = self.federation()?;
         let trust = Trust {
             federation: Some(federation.id()),
@@ -77,6 +114,28 @@ impl World {
         };
         verify(self.store()?.as_mut(), &trust).context("the ledger")
     }
+
+    /// Fails if the ledger is not right. A database is not for use inside an asynchronous runtime.
+    pub fn check_ledger(&self) -> anyhow::Result<Report> {
+        let report = self.verify()?;
+        ensure!(report.is_right(), "{report}");
+        Ok(report)
+    }
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy(&entry.path(), &to)?,
+            false => drop(fs::copy(entry.path(), to)?),
+        }
+    }
+    Ok(())
 }
 
 pub fn honest_address(number: usize) -> Ipv4Addr {

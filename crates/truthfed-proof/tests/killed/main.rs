@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
-mod forwarder;
 mod life;
 mod plan;
 mod process;
@@ -16,12 +15,11 @@ use std::sync::Mutex;
 
 use truthfed_node::kill::{AGENT, COORDINATOR, MOMENTS};
 
-use self::forwarder::Forwarder;
 use self::life::{Life, serve};
 use self::plan::{Plan, again_and_again, of_a_coordinator, of_other_agents, of_the_first_agent, where_time_is_up};
 use self::process::{End, Process, await_end, done, http, verb};
 use self::script::{Script, deadlines, live, two_rounds};
-use self::site::{FIRST, Kind, MEMBERS, Site, Template, copy, port, set};
+use self::site::{FIRST, Kind, MEMBERS, Site, Template, port, set};
 use self::trace::Trace;
 
 /// Lives at the same time: most of a life is waiting.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use truthfed_node::store::Location;
 use truthfed_node::testing::{Database, Place};
+use truthfed_proof::load::world::copy;
 
 use super::process::{done, http};
 
@@ -76,7 +77,7 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new(template: &Template, kind: Kind) -> Site {
         let place = tempfile::tempdir().unwrap();
-        copy(&template.0.path().join("fed"), &place.path().join("fed"));
+        copy(&template.0.path().join("fed"), &place.path().join("fed")).unwrap();
         let database = (kind == Kind::Postgres).then(Database::create);
         let late = template.0.path().join("late");
         let (listen, admin, agents) = (port(), port(), [(); 4].map(|()| port()));
@@ -107,7 +108,7 @@ impl Site {
 
     /// Puts the bundle of the one who joins later in its place, as if it was issued just now.
     pub(crate) fn issue(&self) {
-        copy(&self.late.join("zoe"), &self.path("fed/members/zoe"));
+        copy(&self.late.join("zoe"), &self.path("fed/members/zoe")).unwrap();
         std::fs::copy(self.late.join("zoe.pem"), self.path("fed/roster/zoe.pem")).unwrap();
         self.address_bundle("zoe");
     }
@@ -140,18 +141,6 @@ impl Site {
     /// How an agent stands, if it answers.
     pub(crate) fn status(&self, member: usize) -> Option<Value> {
         serde_json::from_str(&http(self.agents[member], "GET", "/status", "")?).ok()
-    }
-}
-
-pub(crate) fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    std::fs::set_permissions(to, std::fs::metadata(from).unwrap().permissions()).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), to).unwrap()),
-        }
     }
 }
 

@@ -3,8 +3,10 @@
 use truthfed_node::agent::{Https, Link};
 use truthfed_node::federation::{Bundle, open_bundle};
 use truthfed_node::wire::Call;
+use truthfed_proof::forwarder::{Forwarder, Target};
+use truthfed_proof::load::world::copy;
 
-use super::{End, Forwarder, Kind, Life, Plan, Process, Site, Template, Trace, await_end, copy, port, serve, set};
+use super::{End, Kind, Life, Plan, Process, Site, Template, Trace, await_end, port, serve, set};
 
 /// The second coordinator: the same folder with other addresses.
 struct Standby {
@@ -17,7 +19,7 @@ impl Standby {
     /// Starts it, and waits until it stands by.
     fn start(life: &mut Life) -> Standby {
         let (folder, listen, admin) = (life.site.path("second"), port(), port());
-        copy(&life.site.path("fed"), &folder);
+        copy(&life.site.path("fed"), &folder).unwrap();
         set(&folder.join("federation.toml"), "listen", &format!("127.0.0.1:{listen}"));
         set(&folder.join("federation.toml"), "admin", &format!("127.0.0.1:{admin}"));
         let process = serve(&life.site, "second", None);
@@ -29,7 +31,7 @@ impl Standby {
     fn take_over(self, life: &mut Life, forwarder: &Forwarder) -> Process {
         life.site.admin = self.admin;
         life.until("the second takes over", Site::entries);
-        forwarder.point_to(self.listen);
+        forwarder.point_to(Target::Port(self.listen));
         std::mem::replace(&mut life.coordinator, self.process)
     }
 }
@@ -40,7 +42,7 @@ pub(crate) fn live(template: &Template, stop_at: Option<&str>) -> Trace {
     // A busy machine must not make the first one look gone.
     site.lease_ms = 2000;
     let first = site.listen;
-    let forwarder = Forwarder::new(port(), first);
+    let forwarder = Forwarder::new(port(), Target::Port(first)).unwrap();
     site.reach(forwarder.port);
     let coordinator = serve(&site, "fed", stop_at);
     let mut life = Life::with(site, coordinator, Plan::default());

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use truthfed_node::testing::{Database, Place};
 use truthfed_proof::load::figures::Figure;
 use truthfed_proof::load::plan::Plan;
-use truthfed_proof::load::world::World;
-use truthfed_proof::load::{attack, burst, ledger};
+use truthfed_proof::load::world::{Shape, World};
+use truthfed_proof::load::{attack, burst, ledger, outage, takeover, wide};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_truthfed-proof"))
@@ -20,7 +21,7 @@ fn check_measured(figures: &[Figure], expected: usize) {
 #[tokio::test]
 async fn twenty_agents_offer_at_once_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let world = World::make(&folder.path().join("fed"), 20, 40, burst::COVERAGE).unwrap();
+    let world = World::make(&folder.path().join("fed"), &Shape::new(20, 40, burst::COVERAGE)).unwrap();
     check_measured(&burst::burst(&world, program()).await.unwrap(), 5);
 }
 
@@ -30,14 +31,43 @@ async fn rounds_go_on_among_slow_connections_and_beside_a_flood() {
     let plan = Plan { honest: 6, hostile: 20, attacked_s: 0, ..Plan::default() };
     let members = attack::members(&plan);
     let connections = plan.hostile + 2 * members;
-    let world = World::make(&folder.path().join("fed"), members, connections, attack::COVERAGE).unwrap();
+    let world = World::make(&folder.path().join("fed"), &Shape::new(members, connections, attack::COVERAGE)).unwrap();
     check_measured(&attack::attack(&world, program(), &plan).await.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn rounds_go_on_beside_strangers_that_stall_and_members_whose_offers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Plan { wide_honest: 3, dimension: 64, strangers: 40, wide_s: 0, ..Plan::default() };
+    let world = World::make(&folder.path().join("fed"), &wide::shape(&plan)).unwrap();
+    check_measured(&wide::wide(&world, program(), &plan).await.unwrap(), 4);
+}
+
+#[test]
+fn a_standby_takes_over_in_the_middle_of_an_auction_that_is_longer_than_the_lease() {
+    let (folder, database) = (tempfile::tempdir().unwrap(), Database::create());
+    let plan = Plan { bidders: 24, dimension: 160, lease_ms: 500, ..Plan::default() };
+    let world = World::make(&folder.path().join("fed"), &takeover::shape(&plan, database.address())).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    check_measured(&runtime.block_on(takeover::takeover(&world, program(), &plan)).unwrap(), 4);
+    world.check_ledger().unwrap();
+}
+
+#[test]
+fn a_federation_heals_after_its_database_was_away_behind_a_proxy_that_follows_its_health() {
+    let (folder, database) = (tempfile::tempdir().unwrap(), Database::create());
+    let (gate, address) = outage::Gate::to(database.address()).unwrap();
+    let world = World::make(&folder.path().join("fed"), &outage::shape(&address)).unwrap();
+    let plan = Plan { outage_s: 4, ..Plan::default() };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    check_measured(&runtime.block_on(outage::outage(&world, program(), &gate, &plan)).unwrap(), 4);
+    world.check_ledger().unwrap();
 }
 
 #[tokio::test]
 async fn a_journal_is_filled_served_again_after_a_kill_and_right() {
     let folder = tempfile::tempdir().unwrap();
-    let world = World::make(&folder.path().join("fed"), 20, 40, ledger::COVERAGE).unwrap();
+    let world = World::make(&folder.path().join("fed"), &Shape::new(20, 40, ledger::COVERAGE)).unwrap();
     let entries = ledger::fill(&world, 200).unwrap();
     assert!((200..300).contains(&entries), "{entries}");
     let restarted = ledger::restart(&world, program()).await.unwrap();
@@ -58,5 +88,10 @@ fn the_program_prints_figures_as_json_and_says_what_it_cannot_do() {
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["figures"].as_array().unwrap().len(), 3 + 3);
     assert_eq!(run(&["--agents", "1"]).status.code(), Some(2));
+    let without =
+        Command::new(program()).env_remove("TRUTHFED_TEST_POSTGRES").args(["load", "--only", "outage"]).output();
+    let without = without.unwrap();
+    assert_eq!(without.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&without.stderr).contains("no PostgreSQL"), "{without:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what was made is removed");
 }

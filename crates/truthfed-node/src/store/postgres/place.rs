@@ -7,6 +7,9 @@ use ::postgres::{Client, NoTls};
 use crate::digest::Nonce;
 use crate::testing::{Dialect, Place};
 
+/// Names the server in the environment.
+const SERVER: &str = "TRUTHFED_TEST_POSTGRES";
+
 /// A new database on the server that the environment names.
 pub struct Database {
     url: String,
@@ -14,6 +17,11 @@ pub struct Database {
 }
 
 impl Database {
+    /// Whether the environment names a server.
+    pub fn is_there() -> bool {
+        std::env::var_os(SERVER).is_some()
+    }
+
     pub fn create() -> Database {
         let name = format!("test_{}", Nonce::random());
         server().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
@@ -87,7 +95,7 @@ fn server() -> Client {
 }
 
 fn server_url() -> String {
-    std::env::var("TRUTHFED_TEST_POSTGRES").expect(
+    std::env::var(SERVER).expect(
         "TRUTHFED_TEST_POSTGRES holds no address: run the tests with `make test`, or with \
          `scripts/postgres.sh run cargo test ...`, which start a PostgreSQL for them",
     )
