@@ -61,6 +61,15 @@ impl Command {
         Command(Kind::Revoke(member))
     }
 
+    /// How much of it is written down, if it may be much.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.0 {
+            Kind::Offer(checked) => checked.envelope.content.get().len(),
+            Kind::Deliver(checked) => checked.envelope.content.get().len(),
+            _ => 0,
+        }
+    }
+
     pub(super) fn read(read: impl FnOnce(&mut dyn Store) + Send + 'static) -> Command {
         Command(Kind::Read(Box::new(read)))
     }

@@ -27,6 +27,9 @@ use crate::wire::{Call, Seen};
 const QUEUE: usize = 8192;
 /// Most requests in one transaction: one sync of the disk for all of them, and a bound on how long the first one waits.
 const MAX_BATCH: usize = 512;
+/// Most bytes of signed messages in one transaction, but for the last of them. A database takes seconds to write tens of
+/// megabytes, and meanwhile nobody can renew the lease.
+const MAX_BYTES: usize = 4 << 20;
 /// Longest sleep of the engine: it sees a stop, and that its lease is lost, at least this often. Also the pause before it tries a
 /// store again that does not answer.
 const TICK: Duration = Duration::from_millis(50);
@@ -210,7 +213,7 @@ impl Engine {
         while !*self.stopped.borrow() {
             let pause = self.core.until_deadline().map_or(TICK, |left| left.min(TICK));
             let jobs = match self.queue.recv_timeout(pause) {
-                Ok(first) => std::iter::once(first).chain(self.queue.try_iter().take(MAX_BATCH - 1)).collect(),
+                Ok(first) => batch(std::iter::once(first).chain(self.queue.try_iter()), |job| job.command.bytes()),
                 Err(RecvTimeoutError::Timeout) => Vec::new(),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
@@ -221,7 +224,7 @@ impl Engine {
 
     async fn run_as_task(mut self) -> Result<(), EngineError> {
         while !*self.stopped.borrow() {
-            let jobs = self.queue.try_iter().take(MAX_BATCH).collect();
+            let jobs = batch(self.queue.try_iter(), |job| job.command.bytes());
             self.work(jobs)?;
             tokio::time::sleep(STEP).await;
         }
@@ -287,10 +290,36 @@ impl Engine {
     }
 }
 
+/// As much of what waits as goes into one transaction.
+fn batch<T>(waiting: impl Iterator<Item = T>, size: impl Fn(&T) -> usize) -> Vec<T> {
+    let (mut waiting, mut taken, mut bytes) = (waiting.take(MAX_BATCH), Vec::new(), 0);
+    while bytes < MAX_BYTES
+        && let Some(next) = waiting.next()
+    {
+        bytes += size(&next);
+        taken.push(next);
+    }
+    taken
+}
+
 /// What those are told whose requests the engine ends with.
 fn refusal(error: &EngineError) -> Refusal {
     match error {
         EngineError::Store(error) => Refusal::from(error),
         _ => Refusal::new(Code::ShuttingDown, "the coordinator is stopping: try again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_of_512_dimensions_go_into_several_transactions_and_small_ones_into_one() {
+        let wide = 2_600_000;
+        let mut waiting = [wide; 5].into_iter();
+        let batches: Vec<usize> = (0..4).map(|_| batch(waiting.by_ref(), |bytes| *bytes).len()).collect();
+        assert_eq!(batches, [2, 2, 1, 0]);
+        assert_eq!(batch([1000; 600].into_iter(), |bytes| *bytes).len(), MAX_BATCH);
     }
 }
