@@ -14,7 +14,7 @@ use truthfed::statistics::{Gram, Statistics};
 use truthfed_node::agent::{Agent, Speaker, Step, StepError};
 use truthfed_node::digest::{Digest, Hex, Nonce};
 use truthfed_node::wire::{
-    AskReply, Call, DeclineReply, DeliveryContent, Envelope, OfferContent, OpenRound, Phase, Promise, RECEIPT_SCHEMA,
+    Call, DeclineReply, DeliveryContent, Envelope, NextRound, OfferContent, OpenRound, Phase, Promise, RECEIPT_SCHEMA,
     ReceiptContent, ReceiptKind, ReceiptReply, Reply, SyncReply, View, commitment,
 };
 
@@ -109,7 +109,8 @@ impl Run {
             Step::Nothing => Ok(()),
             Step::Price(round, nonce, _) => {
                 let ask = (bytes.below(4) > 0).then(|| Amount::from_units(bytes.byte().into()));
-                self.agent().opened(round, nonce, ask)
+                // Nothing is said to a round that is not open.
+                if ask.is_some() || view.open.is_some() { self.agent().opened(round, nonce, ask) } else { Ok(()) }
             }
             Step::Send(call) => {
                 let reply = self.reply(bytes, &call, view.closed);
@@ -120,7 +121,6 @@ impl Run {
 
     fn reply(&mut self, bytes: &mut Bytes<'_>, call: &Call, closed: RoundId) -> Reply {
         match call {
-            Call::Ask => Reply::Ask(AskReply { round: after(closed) }),
             Call::Sync(_) => Reply::Sync(self.snapshot(bytes, closed)),
             Call::Decline(round) => Reply::Decline(DeclineReply { round: *round }),
             Call::Offer(round, offer) => {
@@ -158,7 +158,9 @@ impl Run {
         let round = if bytes.below(16) == 0 { bytes.round() } else { after(closed) };
         let open = bytes.chance() || bytes.chance();
         let open = open.then(|| self.open_round(bytes, round));
-        View { version: bytes.count(), closed, open }
+        // What is next is shown when no round is open; this coordinator may show it anyway, or not.
+        let next = (open.is_none() != (bytes.below(16) == 0)).then(|| NextRound { round, nonce: nonce(bytes) });
+        View { version: bytes.count(), closed, open, next }
     }
 
     fn open_round(&mut self, bytes: &mut Bytes<'_>, round: RoundId) -> OpenRound {
@@ -167,8 +169,7 @@ impl Run {
             self.receipt(bytes, round, kind)
         });
         let phase = if decision.is_some() { Phase::Deliveries } else { Phase::Offers };
-        let nonce: Nonce = Hex([u8::from(bytes.below(32) == 0); 16]);
-        OpenRound { round, nonce, phase, remaining_ms: bytes.count(), answered: bytes.chance(), decision }
+        OpenRound { round, nonce: nonce(bytes), phase, remaining_ms: bytes.count(), answered: bytes.chance(), decision }
     }
 
     /// A receipt for a round; mostly what it should be.
@@ -222,6 +223,11 @@ fn settled_statistics(bytes: &mut Bytes<'_>) -> Option<Statistics> {
     let samples = bytes.count();
     let statistics = Statistics::from_parts(Gram::try_from(gram).ok()?, moment, samples).ok()?;
     serde_json::from_str(&json(&statistics)).ok()
+}
+
+/// The nonce of every round, mostly.
+fn nonce(bytes: &mut Bytes<'_>) -> Nonce {
+    Hex([u8::from(bytes.below(32) == 0); 16])
 }
 
 /// The next round, if there is one.

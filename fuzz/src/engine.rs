@@ -15,7 +15,8 @@ use truthfed_node::journal::Entry;
 use truthfed_node::ledger::{Account, Statement, receipts};
 use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::{
-    Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
+    Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, OfferContent, ReceiptReply, StatementReply, SyncReply, SyncRequest,
+    View,
 };
 
 use crate::bytes::Bytes;
@@ -61,8 +62,7 @@ impl Run {
         let member = bytes.below(NAMES.len());
         let name = id(NAMES[member]);
         match bytes.below(12) {
-            0 => drop(self.call(&name, Call::Ask)),
-            1..=3 => {
+            0..=3 => {
                 let message = self.offer(bytes, member);
                 self.send(message);
             }
@@ -99,7 +99,13 @@ impl Run {
     }
 
     fn send(&mut self, (member, call): Message) {
-        if let Ok(reply) = self.call(&member, call.clone()) {
+        let before = self.engine.store();
+        let is_open = self.engine.published().open_round().is_some();
+        let sent = self.call(&member, call.clone());
+        if let (false, Call::Offer(_, offer)) = (is_open, &call) {
+            check_opening(&before, offer, &sent);
+        }
+        if let Ok(reply) = sent {
             let taken: ReceiptReply = serde_json::from_str(&reply).expect("a receipt");
             self.receipts.entry(member.clone()).or_default().push(taken.receipt);
             self.last = Some(((member, call), reply));
@@ -121,10 +127,15 @@ impl Run {
         let round = content.context.round;
         let mut content = serde_json::to_value(&content).expect("an offer is JSON");
         let mut ask = content["ask_micros"].to_string();
-        match bytes.below(8) {
+        match bytes.below(10) {
             0 => content["samples"] = bytes.count().into(),
             1 => content["gram"] = bytes.floats(3).into(),
             2 => content["context"]["round"] = bytes.count().into(),
+            5 => content["gram"] = [1e-6, 0.0, 0.0].as_slice().into(),
+            6 => {
+                content["samples"] = (1 + bytes.below(4)).into();
+                content["gram"] = [f64::from(bytes.byte()) / 256.0, 0.0, 0.0].as_slice().into();
+            }
             3 => ask = bytes.pick(&ODD_ASKS).to_owned(),
             4 => content["commitment"] = Digest::of(b"nothing").to_string().into(),
             _ => {}
@@ -199,6 +210,45 @@ fn signed(member: usize, content: String, schema: &str) -> Envelope {
     let content = RawValue::from_string(content).expect("JSON");
     let signature = signer(member + 1).sign(schema, content.get().as_bytes());
     Envelope { content, signature }
+}
+
+/// A round opens with an offer that is worth it on top of what is settled, and with no other.
+fn check_opening(before: &Memory, offer: &Envelope, sent: &Result<String, Refusal>) {
+    let Ok(content) = serde_json::from_str::<OfferContent>(offer.content.get()) else { return };
+    let terms = &FEDERATION.agreement;
+    let settled = settled_gram(before);
+    let log_det = |gram: &[f64]| {
+        let (a, b, d) = (gram[0] + terms.bandit().lambda(), gram[1], gram[2] + terms.bandit().lambda());
+        libm::log(a * d - b * b)
+    };
+    let after: Vec<f64> = settled.iter().zip(content.gram.lower()).map(|(mine, its)| mine + its).collect();
+    let worth = content.samples as f64 * (log_det(&after) - log_det(&settled));
+    let (threshold, rounding) = (terms.trigger().threshold, 1e-6 * (1.0 + worth.abs()));
+    match sent {
+        Ok(_) => assert!(worth > threshold - rounding, "opened for {worth}"),
+        Err(refusal) if refusal.code == Code::TriggerNotMet => {
+            assert!(worth < threshold + rounding, "not opened for {worth}");
+        }
+        Err(_) => {}
+    }
+}
+
+/// What the rounds in the journal settled, in two dimensions.
+fn settled_gram(store: &Memory) -> [f64; 3] {
+    let (mut settled, mut offers) = ([0.0; 3], BTreeMap::new());
+    for entry in store.entries() {
+        match entry {
+            Entry::Offered { member, offer, .. } => drop(offers.insert(member, offer)),
+            Entry::Settled { paid, .. } => {
+                for offer in paid.iter().filter_map(|member| offers.get(member)) {
+                    let content: OfferContent = serde_json::from_str(offer.content.get()).expect("an offer");
+                    settled.iter_mut().zip(content.gram.lower()).for_each(|(sum, its)| *sum += its);
+                }
+            }
+            _ => {}
+        }
+    }
+    settled
 }
 
 /// A view, but for the time that is left.

@@ -40,13 +40,14 @@ fn data(member: usize, round: RoundId) -> Data {
         let angle = (7 * member + 3 * i) as f64 + round.0 as f64;
         ([0.9 * libm::sin(angle), 0.9 * libm::cos(angle)], libm::sin(angle / 3.0))
     };
-    Data::of(&[0, 1, 2].map(observation))
+    Data::of(&[0, 1, 2, 3, 4, 5, 6, 7].map(observation))
 }
 
-/// Where a message of a member counts that is sent now, or would count in the first round.
+/// Where a message of a member counts that is sent now: in the round that is open or next.
 pub(crate) fn context(engine: &Stepwise, member: usize) -> Context {
-    let open = engine.published().view(&id(NAMES[member])).open;
-    let (round, nonce) = open.map_or((RoundId(1), Hex([0; 16])), |open| (open.round, open.nonce));
+    let view = engine.published().view(&id(NAMES[member]));
+    let next = view.next.map(|next| (next.round, next.nonce));
+    let (round, nonce) = view.open.map(|open| (open.round, open.nonce)).or(next).expect("a round is open or next");
     FEDERATION.context(&id(NAMES[member]), round, nonce)
 }
 
@@ -73,15 +74,14 @@ pub(crate) fn recorded_offer(store: &Memory, member: usize) -> Option<Envelope> 
     })
 }
 
-/// A federation in which these have answered an open round.
+/// A federation in which these have answered a round that the first of them opened.
 pub(crate) fn with_offers(members: &[usize]) -> Memory {
     let mut engine = start(Memory::default());
-    open_round(&mut engine, members);
+    take_offers(&mut engine, members);
     engine.store()
 }
 
-fn open_round(engine: &mut Stepwise, members: &[usize]) {
-    engine.call(&id(NAMES[0]), Call::Ask).expect("a member may ask");
+fn take_offers(engine: &mut Stepwise, members: &[usize]) {
     for &member in members {
         let envelope = offer(engine, member);
         let round = context(engine, member).round;
@@ -89,16 +89,17 @@ fn open_round(engine: &mut Stepwise, members: &[usize]) {
     }
 }
 
-/// Three rounds: all winners deliver; one does not; nobody offers.
+/// Three rounds: all winners deliver; one does not; who opened it is revoked, and nobody else offers.
 pub(crate) fn with_rounds() -> Memory {
     let mut engine = start(Memory::default());
     for defaults in [0, 1] {
-        open_round(&mut engine, &[0, 1, 2, 3]);
+        take_offers(&mut engine, &[0, 1, 2, 3]);
         deliver_all(&mut engine, defaults);
         engine.pass_time();
     }
-    engine.call(&id("bob"), Call::Ask).expect("a member may ask");
+    take_offers(&mut engine, &[3]);
     engine.call(&id("cyd"), Call::Decline(RoundId(3))).expect("a member may decline");
+    engine.revoke(id(NAMES[3])).expect("a member may be revoked");
     engine.pass_time();
     engine.store()
 }

@@ -5,17 +5,17 @@ use std::sync::LazyLock;
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 use truthfed_node::coordinator::operator::read_rounds;
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Award, Entry, Head};
 use truthfed_node::ledger::{Account, Fault, Ledger, Statement, Trust, verify};
 use truthfed_node::store::StandingRow;
 use truthfed_node::testing::{Memory, Stepwise};
-use truthfed_node::wire::Call;
+use truthfed_node::wire::{Call, SyncRequest};
 
 use crate::bytes::Bytes;
-use crate::federation::{FEDERATION, NAMES, id, with_rounds};
+use crate::federation::{FEDERATION, NAMES, context, id, offer, with_rounds};
 use crate::text::{json, text};
 
 /// An honest journal of three rounds.
@@ -98,6 +98,7 @@ fn moving(bytes: &mut Bytes<'_>) -> Entry {
     let round = if bytes.below(8) == 0 { bytes.round() } else { RoundId(bytes.below(4) as u64) };
     let members =
         |bytes: &mut Bytes<'_>| -> Vec<ClientId> { (0..bytes.below(4)).map(|_| id(bytes.pick(&NAMES))).collect() };
+    let at_ms = Time(bytes.count());
     match bytes.below(5) {
         0 | 1 => {
             let award = |member| {
@@ -111,18 +112,32 @@ fn moving(bytes: &mut Bytes<'_>) -> Entry {
         }
         2 | 3 => {
             let (paid, defaulted) = (members(bytes), members(bytes));
-            Entry::Settled { round, paid, defaulted, aggregate: Digest::of(b"") }
+            Entry::Settled { round, paid, defaulted, aggregate: Digest::of(b""), at_ms }
         }
-        _ => Entry::Aborted { round, reason: String::new() },
+        _ => Entry::Aborted { round, reason: String::new(), at_ms },
     }
 }
 
-/// The standing from which a coordinator goes on after a restart: it is taken up, or refused with a reason.
+/// The standing from which a coordinator goes on after a restart, whatever it signed: it is taken up, or refused with a
+/// reason. One that it did not sign is always refused.
 pub fn recovery(bytes: &[u8]) -> bool {
     let Some(body) = text(bytes) else { return false };
     let mut store = HONEST.clone();
     let entry = store.rows.len() as u64;
     store.standing = Some(StandingRow { entry, body: body.to_owned() });
-    let started = Stepwise::start(FEDERATION.setup(), store);
-    started.map(|mut engine| engine.call(&id(NAMES[0]), Call::Ask)).is_ok()
+    let is_own = store.standing == HONEST.standing;
+    assert_eq!(Stepwise::start(FEDERATION.setup(), store.clone()).is_ok(), is_own, "taken up without a signature");
+    let mut entries = store.entries();
+    let Some(Entry::Checkpoint(last)) = entries.last_mut() else { panic!("a round ends with a checkpoint") };
+    last.standing = Some(Digest::of(body.as_bytes()));
+    store.rows = Memory::of(&FEDERATION.sign_again(&entries)).rows;
+    let Ok(mut engine) = Stepwise::start(FEDERATION.setup(), store) else { return false };
+    let closed = engine.published().closed();
+    let _ = engine.call(&id(NAMES[0]), Call::Sync(SyncRequest { have: RoundId(0) }));
+    let (round, opening) = (context(&engine, 0).round, offer(&engine, 0));
+    let _ = engine.call(&id(NAMES[0]), Call::Offer(round, opening));
+    engine.pass_time();
+    engine.pass_time();
+    assert!(engine.published().closed() >= closed);
+    true
 }

@@ -6,8 +6,8 @@ use truthfed_node::coordinator::operator::{EnrolRequest, MembersReply, RoundRepl
 use truthfed_node::error::Refusal;
 use truthfed_node::ledger::{Checkpoint, Statement};
 use truthfed_node::wire::{
-    AskReply, DeclineReply, DeliveryContent, Envelope, OfferContent, ReceiptContent, ReceiptReply, StatementReply,
-    SyncReply, SyncRequest, View,
+    DeclineReply, DeliveryContent, Envelope, OfferContent, ReceiptContent, ReceiptReply, StatementReply, SyncReply,
+    SyncRequest, View,
 };
 
 use crate::text::message;
@@ -15,7 +15,6 @@ use crate::text::message;
 type Reader = fn(&[u8]) -> bool;
 
 const READERS: &[Reader] = &[
-    is::<AskReply>,
     is::<Checkpoint>,
     is::<Choice>,
     is::<ChooseRequest>,

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Clock, Everyone, Mechanism, Offer};
-use truthfed::bandit::{Config, RawConfig};
+use truthfed::bandit::RawConfig;
 use truthfed::protocol::{
-    Accepted, Asking, Coordinator, Ending, Input, Member, Notice, OpenRound, Output, RawTerms, Request, RoundId,
-    RoundRecord, Since, Terms, Time, Trigger,
+    Accepted, Asking, Coordinator, Ending, Input, Member, Notice, OpenRound, Output, RawTerms, Rejection, Request,
+    RoundId, RoundRecord, Since, Terms, Time, Trigger,
 };
 use truthfed::statistics::{Gram, Statistics};
 
@@ -46,7 +46,10 @@ pub fn protocol(bytes: &[u8]) -> bool {
 
 struct Run {
     is_clock: bool,
+    terms: Terms,
     now: u64,
+    /// When the last round ended.
+    ended: Option<u64>,
     coordinator: Coordinator,
     members: BTreeMap<ClientId, Member>,
     enrolled: BTreeSet<ClientId>,
@@ -67,9 +70,11 @@ impl Asking for Price {
     }
 }
 
-fn terms() -> Terms {
+fn terms(bytes: &mut Bytes<'_>) -> Terms {
     let bandit = RawConfig { dimension: DIMENSION, ..RawConfig::default() };
-    let raw = RawTerms { bandit, reserve: RESERVE, offers_ms: 100, deliveries_ms: 100, ..RawTerms::default() };
+    let trigger = Trigger::new(bytes.pick(&[Since::Round, Since::Delivery]), bytes.pick(&[1.0, 1.0, 3.0, 12.0]));
+    let (offers_ms, deliveries_ms, gap_ms) = (100, 100, bytes.pick(&[0, 30, 1000]));
+    let raw = RawTerms { bandit, trigger, reserve: RESERVE, offers_ms, deliveries_ms, gap_ms, ..RawTerms::default() };
     raw.try_into().expect("valid terms")
 }
 
@@ -80,14 +85,15 @@ fn mechanism(is_clock: bool) -> Box<dyn Mechanism> {
 impl Run {
     fn new(bytes: &mut Bytes<'_>) -> Run {
         let is_clock = bytes.chance();
-        let trigger = Trigger { since: bytes.pick(&[Since::Round, Since::Delivery]), threshold: 1.0 };
-        let config = RawConfig { dimension: DIMENSION, ..RawConfig::default() };
-        let config = Config::try_from(config).expect("a valid dimension");
+        let terms = terms(bytes);
+        let (config, trigger) = (terms.bandit(), terms.trigger());
         let enrolled: BTreeSet<ClientId> = HONEST.iter().chain([&LIAR]).map(|name| id(name)).collect();
         Run {
             is_clock,
             now: 0,
-            coordinator: Coordinator::new(terms(), mechanism(is_clock), enrolled.clone()),
+            ended: None,
+            coordinator: Coordinator::new(terms.clone(), mechanism(is_clock), enrolled.clone()),
+            terms,
             members: HONEST.iter().map(|name| (id(name), Member::new(id(name), config, trigger))).collect(),
             enrolled,
             up: Vec::new(),
@@ -100,8 +106,12 @@ impl Run {
     }
 
     fn step(&mut self, bytes: &mut Bytes<'_>) {
-        match bytes.below(16) {
+        match bytes.below(18) {
             0..=2 => self.learn(bytes),
+            16 | 17 => {
+                let ask = ask(bytes);
+                self.member(bytes).open_round(&mut Price(ask));
+            }
             3 => self.now += bytes.pick(&[0, 1, 50, 100, 1000]),
             4 => self.member(bytes).sync(),
             5..=8 => self.carry_up(bytes),
@@ -135,7 +145,7 @@ impl Run {
 
     fn carry_down(&mut self, bytes: &mut Bytes<'_>) {
         let Some((to, notice)) = carried(&mut self.down, bytes) else { return };
-        let ask = bytes.pick(&[Some(1), Some(0), Some(50), Some(100), Some(101), None]).map(Amount::from_units);
+        let ask = ask(bytes);
         self.deliver(&to, notice, ask);
     }
 
@@ -150,9 +160,45 @@ impl Run {
             Request::Deliver(round, _) => Some((*round, from.clone())),
             _ => None,
         };
+        // What time brings about comes first, and leaves nothing open.
+        self.coordinator.handle(Time(self.now), Input::Tick).expect("time passes");
+        self.drain();
+        let (next, settled) = (self.coordinator.closed().0 + 1, self.coordinator.settled().gram().clone());
+        let opening = match &request {
+            Request::Offer { round, samples, offer } if self.coordinator.open().is_none() && round.0 == next => {
+                Some(self.worth(&settled, *samples, &offer.gram))
+            }
+            _ => None,
+        };
         let answer = self.coordinator.handle(Time(self.now), Input::Request(from, request));
+        if let Some(worth) = opening {
+            self.check_opening(worth, &answer);
+        }
         if answer == Ok(Accepted::New) {
             self.delivered.extend(delivery);
+        }
+    }
+
+    /// What an offer is worth, where all matrices are diagonal: a coordinate after the other.
+    fn worth(&self, settled: &Gram, samples: u64, offered: &Gram) -> f64 {
+        let diagonal = |gram: &Gram| -> Vec<f64> { (0..DIMENSION).map(|i| gram.lower()[i * (i + 3) / 2]).collect() };
+        let lambda = self.terms.bandit().lambda();
+        let nats = diagonal(settled).into_iter().zip(diagonal(offered)).map(|(v, g)| libm::log1p(g / (v + lambda)));
+        samples as f64 * nats.sum::<f64>()
+    }
+
+    /// A round opens with an offer that is worth it, and not too soon after the last.
+    fn check_opening(&self, worth: f64, answer: &Result<Accepted, Rejection>) {
+        let (threshold, rounding) = (self.terms.trigger().threshold, 1e-6 * (1.0 + worth.abs()));
+        let earliest = self.ended.map_or(0, |ended| ended + self.terms.raw().gap_ms);
+        match answer {
+            Ok(_) => {
+                assert!(worth > threshold - rounding, "opened for {worth}");
+                assert!(self.now >= earliest, "opened at {}, {earliest} is the earliest", self.now);
+            }
+            Err(Rejection::TriggerNotMet { .. }) => assert!(worth < threshold + rounding, "not opened for {worth}"),
+            Err(Rejection::TooSoon { .. }) => assert!(self.now < earliest, "too soon at {}", self.now),
+            Err(_) => assert!(self.coordinator.open().is_none(), "refused, and opened"),
         }
     }
 
@@ -160,15 +206,15 @@ impl Run {
     fn lie(&mut self, bytes: &mut Bytes<'_>) {
         let round = match bytes.below(3) {
             0 => RoundId(bytes.count()),
+            1 => RoundId(self.coordinator.closed().0 + 1),
             _ => self.coordinator.open().map_or(self.coordinator.closed(), OpenRound::round),
         };
         let mut moment = vec![0.0; DIMENSION];
         moment[OBSERVATIONS] = bytes.float();
         let request = match bytes.below(5) {
-            0 => Request::Ask,
-            1 => Request::Decline(round),
-            2 => Request::Sync,
-            3 => Request::Deliver(round, moment),
+            0 => Request::Decline(round),
+            1 => Request::Sync,
+            2 => Request::Deliver(round, moment),
             _ => {
                 let mut lower = vec![0.0; DIMENSION * (DIMENSION + 1) / 2];
                 *lower.last_mut().expect("it is not empty") = bytes.float();
@@ -189,7 +235,8 @@ impl Run {
         if self.coordinator.open().is_none() {
             let standing = json(&self.coordinator.standing());
             let standing = serde_json::from_str(&standing).expect("a standing is read again");
-            self.coordinator = Coordinator::resume(terms(), mechanism(self.is_clock), standing);
+            self.coordinator = Coordinator::resume(self.terms.clone(), mechanism(self.is_clock), standing);
+            self.coordinator.begin_phase(Time(self.ended.unwrap_or(0)));
         }
     }
 
@@ -225,7 +272,7 @@ impl Run {
     /// Rounds only grow; who delivered is paid what was decided, and nobody else is.
     fn check_record(&mut self, record: RoundRecord) {
         assert!(record.round > self.last_ended, "rounds only grow");
-        self.last_ended = record.round;
+        (self.last_ended, self.ended) = (record.round, Some(record.closed.0));
         let Ending::Settled { outcome, paid, defaulted, .. } = record.ending else { return };
         self.settled_rounds += 1;
         assert_eq!(paid.len() + defaulted.len(), outcome.winners().len());
@@ -284,6 +331,10 @@ impl Run {
             assert!(counted == 1.0 || is_away && counted == 0.0, "sample {coordinate} counts {counted} times");
         }
     }
+}
+
+fn ask(bytes: &mut Bytes<'_>) -> Option<Amount> {
+    bytes.pick(&[Some(1), Some(0), Some(50), Some(100), Some(101), None]).map(Amount::from_units)
 }
 
 fn carried<T: Clone>(messages: &mut Vec<T>, bytes: &mut Bytes<'_>) -> Option<T> {

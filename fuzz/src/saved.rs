@@ -1,11 +1,12 @@
 //! What machines are saved as: members, and the standing of a coordinator.
 
 use truthfed::Amount;
-use truthfed::auction::Clock;
+use truthfed::auction::{Clock, Offer};
 use truthfed::bandit::RawConfig;
 use truthfed::protocol::{
     Coordinator, Input, Member, Notice, RawTerms, Request, RoundId, Snapshot, Standing, Terms, Time,
 };
+use truthfed::statistics::Statistics;
 
 use crate::protocol::Price;
 use crate::text::{json, message};
@@ -27,6 +28,7 @@ fn go_on(mut member: Member) {
     let _ = member.learn(&unit, 1.0);
     let (undelivered, mut free) = (member.undelivered(), Price(Some(Amount::ZERO)));
     for closed in [0, 1, RoundId::LAST.0 - 1] {
+        member.open_round(&mut free);
         let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut free);
         let _ = member.handle(Notice::Awarded(RoundId(closed + 1)), &mut free);
         let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
@@ -39,11 +41,18 @@ fn go_on(mut member: Member) {
 }
 
 fn resume(standing: &Standing) {
-    let bandit = RawConfig { dimension: standing.settled.dimension(), ..RawConfig::default() };
+    let dimension = standing.settled.dimension();
+    let bandit = RawConfig { dimension, ..RawConfig::default() };
     let terms = Terms::try_from(RawTerms { bandit, ..RawTerms::default() }).expect("valid terms");
     let mut coordinator = Coordinator::resume(terms, Box::new(Clock), standing.clone());
     assert_eq!(&coordinator.standing(), standing);
     let Some(member) = standing.members.keys().next().cloned() else { return };
-    let _ = coordinator.handle(Time(0), Input::Request(member, Request::Ask));
+    let mut data = Statistics::new(dimension).expect("a dimension that was read");
+    let unit: Vec<f64> = (0..dimension).map(|i| f64::from(i == 0)).collect();
+    (0..9).for_each(|_| data.observe(&unit, 1.0).expect("a valid observation"));
+    let offer = Offer { client: member.clone(), ask: Amount::ZERO, gram: data.gram().clone() };
+    let request = Request::Offer { round: RoundId(standing.closed.0 + 1), samples: data.samples(), offer };
+    let opened = coordinator.handle(Time(0), Input::Request(member, request)).is_ok();
+    assert_eq!(opened, coordinator.open().is_some() || coordinator.closed() > standing.closed);
     coordinator.handle(Time(u64::MAX), Input::Tick).expect("time passes");
 }

@@ -43,6 +43,8 @@ pub fn seeds() -> Vec<Seed> {
     let round = HONEST.rows.iter().take_while(|row| !row.body.contains("\"settled\"")).count() + 2;
     add("journal", "round.jsonl", lines(&HONEST.rows[..round]).into());
     add("journal", "open.jsonl", lines(&BEFORE_OFFER.rows).into());
+    let late = |row: &Row| row.body.replace("\"at_ms\":0", "\"at_ms\":18446744073709551615");
+    add("journal", "late.jsonl", HONEST.rows[..round].iter().map(late).collect::<Vec<_>>().join("\n").into());
     add("recovery", "standing.json", HONEST.standing.clone().expect("rounds have ended").body.into());
     add("terms", "terms.json", FEDERATION.agreement.text().into());
     add("settings", "federation.toml", DEFAULT_TOML.into());
@@ -88,7 +90,7 @@ fn lines(rows: &[Row]) -> String {
 
 fn member() -> Member {
     let config = Config::try_from(RawConfig { dimension: 2, ..RawConfig::default() }).expect("a valid dimension");
-    let mut member = Member::new(id("ann"), config, Trigger { since: Since::Round, threshold: 1.0 });
+    let mut member = Member::new(id("ann"), config, Trigger::new(Since::Round, 1.0));
     member.learn(&[0.5, 0.0], 1.0).expect("a valid observation");
     member
 }

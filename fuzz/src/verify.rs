@@ -1,11 +1,16 @@
 //! Fraud in a store: whatever is changed, dropped, added or moved is found, however well it is covered up.
 //!
-//! A thief may change rows and postings. One who can also hash makes the chain fit again; then the checkpoint outside of
-//! the store shows it. A coordinator that takes part signs everything again; then what the members signed shows it.
+//! A thief may change rows and postings, the standing and the replies that are kept. One who can also hash makes the chain fit
+//! again; then the checkpoint outside of the store shows it. A coordinator that takes part signs everything again; then what the
+//! members signed shows it, and times that no honest clock gives.
 
-use truthfed::protocol::RoundId;
+use std::collections::BTreeSet;
+
+use truthfed::protocol::{RoundId, Time};
+use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Entry, Head, Row};
 use truthfed_node::ledger::{Posting, Trust, verify as verified};
+use truthfed_node::store::{RequestKind, StoredReply};
 use truthfed_node::testing::Memory;
 
 use crate::bytes::Bytes;
@@ -17,21 +22,24 @@ pub fn verify(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
     let mut store = HONEST.clone();
     let mut outside = HONEST.checkpoint();
-    match bytes.below(3) {
+    match bytes.below(4) {
         0 => tamper(&mut bytes, &mut store),
         1 => {
             tamper_with_body(&mut bytes, &mut store, |_| true);
             chain_again(&mut store.rows);
         }
-        _ => {
-            tamper_with_body(&mut bytes, &mut store, is_the_coordinators);
+        kind => {
+            match kind {
+                2 => tamper_with_body(&mut bytes, &mut store, is_the_coordinators),
+                _ => tamper_with_time(&mut bytes, &mut store),
+            }
             sign_again(&mut store);
             outside = None;
         }
     }
     let trust = Trust { checkpoint: outside, ..trust() };
     let report = verified(&mut store.clone(), &trust).expect("memory can be read");
-    let is_same = store.rows == HONEST.rows && store.postings == HONEST.postings;
+    let is_same = store == *HONEST;
     assert_eq!(report.is_right(), is_same, "{report}");
     is_same
 }
@@ -39,9 +47,11 @@ pub fn verify(bytes: &[u8]) -> bool {
 /// Changes a few things, and leaves the rest as it is.
 fn tamper(bytes: &mut Bytes<'_>, store: &mut Memory) {
     for _ in 0..1 + bytes.below(2) {
-        match bytes.chance() {
-            true => tamper_with_row(bytes, &mut store.rows),
-            false => tamper_with_posting(bytes, &mut store.postings),
+        match bytes.below(4) {
+            0 => tamper_with_row(bytes, &mut store.rows),
+            1 => tamper_with_posting(bytes, &mut store.postings),
+            2 => tamper_with_reply(bytes, &mut store.replies),
+            _ => tamper_with_standing(bytes, store),
         }
     }
     // As the tables have them.
@@ -51,6 +61,51 @@ fn tamper(bytes: &mut Bytes<'_>, store: &mut Memory) {
     store.rows.dedup_by_key(|row| row.number);
     store.postings.sort_by_key(|posting| posting.number);
     store.postings.dedup_by_key(|posting| posting.number);
+    let mut keys = BTreeSet::new();
+    store.replies.retain(|reply| keys.insert(reply.key.clone()));
+}
+
+fn tamper_with_reply(bytes: &mut Bytes<'_>, replies: &mut Vec<StoredReply>) {
+    let (reply, other) = (bytes.below(replies.len()), bytes.below(replies.len()));
+    match bytes.below(8) {
+        0..=2 => edit(bytes, &mut replies[reply].body),
+        3 => replies[reply].body = replies[other].body.clone(),
+        4 => replies[reply].request = if bytes.chance() { replies[other].request } else { Digest::of(b"other") },
+        5 => replies[reply].key.kind = bytes.pick(&RequestKind::ALL),
+        6 => {
+            let mut added = replies[reply].clone();
+            added.key.round = bytes.round();
+            replies.push(added);
+        }
+        _ => drop(replies.remove(reply)),
+    }
+}
+
+fn tamper_with_standing(bytes: &mut Bytes<'_>, store: &mut Memory) {
+    let Some(standing) = &mut store.standing else { return };
+    match bytes.below(4) {
+        0 => standing.entry = bytes.count(),
+        1 => store.standing = None,
+        _ => edit(bytes, &mut standing.body),
+    }
+}
+
+/// The coordinator says that something happened at another time.
+fn tamper_with_time(bytes: &mut Bytes<'_>, store: &mut Memory) {
+    let time = Time(bytes.count());
+    let mut entries = store.entries();
+    let mut times: Vec<&mut Time> = entries.iter_mut().filter_map(time_of).collect();
+    let place = bytes.below(times.len());
+    *times[place] = time;
+    store.rows = Memory::of(&entries).rows;
+}
+
+fn time_of(entry: &mut Entry) -> Option<&mut Time> {
+    use Entry::{Aborted, Opened, Sealed, Settled};
+    match entry {
+        Opened { at_ms, .. } | Sealed { at_ms, .. } | Settled { at_ms, .. } | Aborted { at_ms, .. } => Some(at_ms),
+        _ => None,
+    }
 }
 
 fn tamper_with_row(bytes: &mut Bytes<'_>, rows: &mut Vec<Row>) {

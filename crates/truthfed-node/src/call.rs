@@ -352,7 +352,6 @@ mod tests {
             (Call::Terms, "GET /v1/terms"),
             (Call::View(Seen::default()), "GET /v1/view?wait_ms=0"),
             (Call::View(Seen { after: Some(3), wait_ms: 20 }), "GET /v1/view?after=3&wait_ms=20"),
-            (Call::Ask, "POST /v1/ask"),
             (Call::Offer(round, envelope.clone()), "POST /v1/rounds/7/offer"),
             (Call::Decline(round), "POST /v1/rounds/7/decline"),
             (Call::Deliver(round, envelope), "POST /v1/rounds/7/delivery"),
@@ -385,10 +384,11 @@ mod tests {
             let route = Call::ROUTES.iter().find(|route| route.form.call == call).unwrap();
             (route.read)(&mut parts).map(drop).map_err(|refusal| refusal.code)
         };
-        assert_eq!(read("Ask", with(None, "")), Ok(()));
-        assert_eq!(read("Ask", with(Some(""), "{}")), Ok(()));
-        assert_eq!(read("Ask", with(Some("x=1"), "")), Err(Code::UnknownField));
-        assert_eq!(read("Ask", with(None, r#"{"x":1}"#)), Err(Code::UnknownField));
+        let decline = |query, body| Parts { parameter: Some("7".to_owned()), ..with(query, body) };
+        assert_eq!(read("Decline", decline(None, "")), Ok(()));
+        assert_eq!(read("Decline", decline(Some(""), "{}")), Ok(()));
+        assert_eq!(read("Decline", decline(Some("x=1"), "")), Err(Code::UnknownField));
+        assert_eq!(read("Decline", decline(None, r#"{"x":1}"#)), Err(Code::UnknownField));
         assert_eq!(read("View", with(Some("after=1"), "{}")), Err(Code::TrailingBytes));
         assert_eq!(read("View", with(Some("before=1"), "")), Err(Code::UnknownField));
         assert_eq!(read("Sync", with(None, "")), Err(Code::Truncated));

@@ -97,6 +97,7 @@ codes! {
     OtherOffer "other-offer" 409 Member "The delivery names a different offer from the one recorded: deliver for the offer in the receipt."
     ConflictingRetry "conflicting-retry" 409 Member "A message of this kind with other bytes is already recorded in this round: repeat only the same bytes."
 
+    TriggerNotMet "trigger-not-met" 409 Member "No round is open, and the offer is not worth one: learn more first, or wait until another member opens it."
     Excluded "excluded" 403 Member "The member won and did not deliver too often: it may take part again after the round that the message names."
 
     // Who asks.
@@ -114,7 +115,8 @@ codes! {
     TooManyConnections "too-many-connections" 429 Time "The member has too many connections open: reuse one, or wait."
     Busy "busy" 503 Time "The coordinator or its database is overloaded: retry."
     StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator frees space, then retry."
-    TooSoon "too-soon" 429 Time "The last round ended a moment ago: ask again after the time in the message."
+    TooSoon "too-soon" 429 Time "The last round ended a moment ago: offer again after the time in the message."
+    ClockBehind "clock-behind" 503 Operator "The coordinator's clock is minutes behind its journal, and no round opens: the operator sets the clock."
     CapacityReached "capacity-reached" 409 Operator "As many samples are settled as the terms allow: the operator begins a new federation with a larger lambda."
     NotLeader "not-leader" 503 Time "Another coordinator has taken over: retry."
     ShuttingDown "shutting-down" 503 Time "The coordinator is stopping: retry when it is back."

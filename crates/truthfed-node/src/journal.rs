@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome, Winner};
-use truthfed::protocol::{RoundId, SetAside};
+use truthfed::protocol::{RoundId, SetAside, Time};
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::ledger::Checkpoint;
@@ -41,7 +41,10 @@ pub enum Entry {
         round: RoundId,
         /// Signed in every offer and delivery.
         nonce: Nonce,
+        /// The member whose offer, the next entry, is reason enough for the round.
         asked_by: ClientId,
+        /// When, by the coordinator's clock; never before an earlier entry.
+        at_ms: Time,
     },
     Offered {
         round: RoundId,
@@ -58,7 +61,9 @@ pub enum Entry {
         round: RoundId,
         /// [`seal`] of the offers, in the order of members.
         offers: Digest,
-        /// The coordinator's, over the round's number and that hash.
+        /// When the last offer was taken.
+        at_ms: Time,
+        /// The coordinator's, over the round's number, that hash and the time.
         signature: Signature,
     },
     /// The auction is decided, and payments are pending.
@@ -86,11 +91,13 @@ pub enum Entry {
         defaulted: Vec<ClientId>,
         /// The hash of all statistics settled so far.
         aggregate: Digest,
+        at_ms: Time,
     },
     /// The round ended without an auction: nobody is paid.
     Aborted {
         round: RoundId,
         reason: String,
+        at_ms: Time,
     },
     /// The coordinator vouches for everything before: when the federation begins, a round ends, or members come or go.
     Checkpoint(Checkpoint),
@@ -267,15 +274,15 @@ mod tests {
     #[test]
     fn the_body_of_an_entry_begins_with_its_kind() {
         let (round, member) = (RoundId(7), "a".parse::<ClientId>().unwrap());
-        let (offers, signature) = (Digest::of(b"offers"), crate::digest::Hex([0; 64]));
+        let (offers, signature, at_ms) = (Digest::of(b"offers"), crate::digest::Hex([0; 64]), Time(9));
         let entries = [
             Entry::Revoked { member: member.clone() },
-            Entry::Opened { round, nonce: crate::digest::Hex([0; 16]), asked_by: member.clone() },
+            Entry::Opened { round, nonce: crate::digest::Hex([0; 16]), asked_by: member.clone(), at_ms },
             Entry::Declined { round, member: member.clone() },
-            Entry::Sealed { round, offers, signature },
+            Entry::Sealed { round, offers, at_ms, signature },
             Entry::Awarded { round, winners: Vec::new(), aside: Vec::new() },
-            Entry::Settled { round, paid: Vec::new(), defaulted: Vec::new(), aggregate: offers },
-            Entry::Aborted { round, reason: String::new() },
+            Entry::Settled { round, paid: Vec::new(), defaulted: Vec::new(), aggregate: offers, at_ms },
+            Entry::Aborted { round, reason: String::new(), at_ms },
             Entry::Checkpoint(Checkpoint { entry: 7, head: offers, standing: None, signature }),
         ];
         for entry in &entries {

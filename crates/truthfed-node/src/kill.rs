@@ -38,11 +38,10 @@ pub const COORDINATOR: [&str; 11] = [
 ];
 /// An agent's steps, each a transaction in its own file: that is made, or found to be its own (`begun`); an arm is chosen; a
 /// reward is learned; what is said and heard in a round; a snapshot is taken over; the whole state is written (`kept`).
-pub const AGENT: [&str; 10] = [
+pub const AGENT: [&str; 9] = [
     "begun",
     "decided",
     "learned",
-    "asked",
     "answered",
     "offer-receipt",
     "decision-receipt",

@@ -187,6 +187,19 @@ pub struct View {
     pub closed: RoundId,
     /// The round that is open.
     pub open: Option<OpenRound>,
+    /// The round that is next, if none is open.
+    pub next: Option<NextRound>,
+}
+
+/// A round that an offer may open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NextRound {
+    /// Its number.
+    #[schemars(with = "schema::Round")]
+    pub round: RoundId,
+    /// Its nonce, to be signed.
+    pub nonce: Nonce,
 }
 
 /// A round that is open, as one member sees it.
@@ -226,9 +239,7 @@ calls! {
         Terms = GET "/v1/terms" => RawTerms,
         /// What a member sees now; waits for a change when it has seen this version already.
         View(query seen: Seen) = GET "/v1/view" => View,
-        /// Asks for a round: opens one, or names the one that is open.
-        Ask = POST "/v1/ask" => AskReply,
-        /// Offers data at a price; the first offer binds.
+        /// Offers data at a price; the first offer binds. An offer to the next round opens it, if it is reason enough.
         Offer(path round: RoundId, matrix offer: Envelope as Signed<OfferContent>) =
             POST "/v1/rounds/{round}/offer" => ReceiptReply,
         /// Has nothing to offer in a round, so that nobody waits for it.
@@ -289,15 +300,6 @@ pub struct SyncReply {
     /// Paid or voided, for each round that ended since and in which the member had won.
     #[schemars(with = "Vec<Signed<ReceiptContent>>")]
     pub receipts: Vec<Envelope>,
-}
-
-/// Reply to a request for a round.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AskReply {
-    /// The round that is open now.
-    #[schemars(with = "schema::Round")]
-    pub round: RoundId,
 }
 
 /// Reply to an offer or a delivery.

@@ -134,6 +134,9 @@ impl<'c> Federation<'c> {
     /// Returns the rounds that ended.
     pub fn exchange(&mut self, now: Time) -> Vec<RoundRecord> {
         let mut now = now;
+        for seat in &mut self.members {
+            seat.member.open_round(&mut seat.asker);
+        }
         loop {
             let sent = self.carry_up(now);
             let answered = self.carry_down();

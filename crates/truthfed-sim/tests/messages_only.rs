@@ -88,7 +88,7 @@ fn a_member_that_was_away_asks_once_what_happened() {
     for (_, input) in inputs {
         match input {
             // Only another round gives reason to ask again.
-            Input::Request(_, Request::Ask) => caught_up.clear(),
+            Input::Request(_, Request::Offer { .. }) => caught_up.clear(),
             Input::Request(member, Request::Sync) => {
                 syncs += 1;
                 assert!(caught_up.insert(member.clone()), "{member} asks again without a round in between");

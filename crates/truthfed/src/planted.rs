@@ -33,10 +33,18 @@ pub enum Fault {
     InFlightForgotten,
     /// Payments are posted when they are awarded, and not when they are settled.
     PostedBeforeSettled,
+    /// Rounds open one after another without pause.
+    GapIgnored,
+    /// Any offer opens a round.
+    TriggerIgnored,
+    /// Nobody is excluded for not delivering.
+    StrikesIgnored,
+    /// Phases end a little before their time.
+    PhaseCutShort,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 10] = [
+    pub const ALL: [Fault; 14] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -47,6 +55,10 @@ impl Fault {
         Fault::SnapshotTwice,
         Fault::InFlightForgotten,
         Fault::PostedBeforeSettled,
+        Fault::GapIgnored,
+        Fault::TriggerIgnored,
+        Fault::StrikesIgnored,
+        Fault::PhaseCutShort,
     ];
 }
 

@@ -29,7 +29,7 @@ use crate::wire::{Call, Reply, Seen, View};
 
 /// How long the coordinator may wait for news: far below the 60 s after which common proxies drop an idle connection.
 const WAIT_MS: u64 = 20_000;
-/// More steps than one view can give rise to: sync, price, offer or decline, deliver, ask. Who finds more asks for a new view.
+/// More steps than one view can give rise to: sync, price, offer or decline, deliver. Who finds more asks for a new view.
 const MAX_STEPS: usize = 16;
 /// How often a price is asked for while the application goes on learning; the last time, the application has to wait.
 const PRICINGS: usize = 3;
@@ -45,6 +45,9 @@ pub trait Speaker {
 
     /// The coordinator took a call; `ended` is the last round that ended by the view. Fails if it cannot be right.
     fn taken(&mut self, call: &Call, reply: Reply, ended: RoundId) -> Result<(), StepError>;
+
+    /// The coordinator does not let its offer open this round; if another member opens it, the offer may be made again.
+    fn hold_back(&mut self, round: RoundId);
 
     /// Nothing more is to be sent in this round: the coordinator knows that there is no offer, or takes none.
     fn finish(&mut self, round: RoundId);
@@ -77,6 +80,8 @@ pub struct Conversation {
     pauses: Pauses,
     view: Option<View>,
     steps: usize,
+    /// Whether there was no price at which to open a round: until the next view, more of the same data is no reason to ask again.
+    is_unwilling: bool,
     state: State,
 }
 
@@ -107,7 +112,7 @@ struct Pricing {
 
 impl Conversation {
     pub fn new(member: &ClientId) -> Conversation {
-        Conversation { pauses: Pauses::of(member), view: None, steps: 0, state: State::Polling }
+        Conversation { pauses: Pauses::of(member), view: None, steps: 0, is_unwilling: false, state: State::Polling }
     }
 
     /// The last view, unless a failure came after it.
@@ -141,7 +146,10 @@ impl Conversation {
                 speaker.taken(&call, reply, ended)?;
                 State::Working
             }
-            State::Refused(call, refusal) => refused(speaker, &call, refusal)?,
+            State::Refused(call, refusal) => {
+                let is_open = self.view.as_ref().is_some_and(|view| view.open.is_some());
+                refused(speaker, (&call, is_open), refusal)?
+            }
             State::Failed(error) => return Err(error),
             State::Pausing => {
                 self.state = State::Polling;
@@ -196,6 +204,11 @@ impl Conversation {
     ) -> Result<State, ExchangeError> {
         let view = self.view.as_ref().expect("a price is asked for after a view");
         match speaker.next_step(view)? {
+            // Nothing is said to a round that is not open: the next view may find a price.
+            Step::Price(..) if ask.is_none() && view.open.is_none() => {
+                self.is_unwilling = true;
+                Ok(State::Polling)
+            }
             Step::Price(round, nonce, Some(data)) if round == pricing.round && data == pricing.data => {
                 speaker.opened(round, nonce, ask)?;
                 Ok(State::Working)
@@ -215,7 +228,7 @@ impl Conversation {
                 let call = Call::View(Seen::default());
                 match reply.and_then(|reply| call.read_reply(reply.as_ref()).map_err(garbled)) {
                     Ok(Reply::View(view)) => {
-                        (self.view, self.steps) = (Some(view), 0);
+                        (self.view, self.steps, self.is_unwilling) = (Some(view), 0, false);
                         State::Working
                     }
                     Ok(_) => unreachable!("a view is answered with a view"),
@@ -244,7 +257,7 @@ impl Conversation {
     /// The member wishes for a round: it says so at once, and does not wait for the next view. A wish that comes when there
     /// is no view, or while it talks, is heard anyway: the speaker knows of it.
     pub fn wish(&mut self) {
-        if matches!(self.state, State::Polling) && self.view.is_some() {
+        if matches!(self.state, State::Polling) && self.view.is_some() && !self.is_unwilling {
             (self.state, self.steps) = (State::Working, 0);
         }
     }
@@ -252,17 +265,31 @@ impl Conversation {
 
 /// Gives up the round, if only the member could fix what is refused; otherwise the exchange. It declines the round where it
 /// can, as a courtesy to the others, who wait for the deadline without that.
-fn refused(speaker: &mut impl Speaker, call: &Call, refusal: Refusal) -> Result<State, ExchangeError> {
+fn refused(
+    speaker: &mut impl Speaker,
+    (call, is_open): (&Call, bool),
+    refusal: Refusal,
+) -> Result<State, ExchangeError> {
     let (round, next) = match (call, refusal.code) {
         (_, code) if code.whose() != Whose::Member => return Err(LinkError::Refused(refusal).into()),
-        (Call::Offer(round, _), Code::StaleRound | Code::WrongPhase | Code::ConflictingRetry | Code::Excluded) => {
-            (*round, State::Working)
-        }
+        // It ends before the next round if all others who are not excluded are revoked.
+        (Call::Offer(..), Code::Excluded) => return Err(LinkError::Refused(refusal).into()),
+        (Call::Offer(round, _), code) if stays_out(code) => (*round, State::Working),
         (Call::Offer(round, _), _) => (*round, State::Parting(*round)),
         (Call::Decline(round) | Call::Deliver(round, _), _) => (*round, State::Working),
         _ => return Err(LinkError::Refused(refusal).into()),
     };
     tracing::warn!(round = round.0, %refusal, "refused by the coordinator");
+    if !is_open && matches!(call, Call::Offer(..)) {
+        speaker.hold_back(round);
+        return Ok(State::Working);
+    }
     speaker.finish(round);
     Ok(next)
+}
+
+/// Whether whoever offers takes no part in the round, so that nobody waits for a word of it.
+fn stays_out(code: Code) -> bool {
+    use Code::{ConflictingRetry, StaleRound, TriggerNotMet, WrongPhase};
+    matches!(code, StaleRound | WrongPhase | ConflictingRetry | TriggerNotMet)
 }

@@ -32,6 +32,8 @@ pub struct Agent {
     is_stale: bool,
     /// Nothing more is to be sent in this round. Not kept: after a restart one more message does no harm.
     pub(super) finished: Option<RoundId>,
+    /// The round that its offer may not open.
+    pub(super) held_back: Option<RoundId>,
 }
 
 /// Why no arm was chosen.
@@ -95,7 +97,7 @@ impl Agent {
         let owner = Owner { federation: *federation, member: member.clone(), terms: agreement.hash() };
         let mut store = AgentStore::open(path, vfs, &owner, agreement.dimension())?;
         let state = read_state(&mut store, &membership)?;
-        Ok(Agent { membership, store, state, is_stale: false, finished: None })
+        Ok(Agent { membership, store, state, is_stale: false, finished: None, held_back: None })
     }
 
     pub(super) fn take_up(&mut self) -> Result<(), FileError> {
@@ -195,7 +197,7 @@ impl Agent {
     }
 
     pub fn wants_round(&self) -> bool {
-        self.state.wants_round
+        self.state.machine.wants_round()
     }
 
     /// The state with all its bits, to compare.

@@ -16,8 +16,8 @@ use super::state::{Event, EventError, State};
 use super::store::{Beside, FileError, Receipt, SignedOffer};
 use crate::digest::Nonce;
 use crate::wire::{
-    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound, Phase, Promise,
-    ReceiptContent, ReceiptKind, ReceiptReply, Reply, SyncReply, SyncRequest, View, commitment,
+    Call, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, NextRound, OFFER_SCHEMA, OfferContent, OpenRound, Phase,
+    Promise, ReceiptContent, ReceiptKind, ReceiptReply, Reply, SyncReply, SyncRequest, View, commitment,
 };
 
 /// Schema of the signature a salt is made of.
@@ -27,7 +27,7 @@ const SALT_SCHEMA: &str = "truthfed.salt/1";
 pub enum Step {
     /// Nothing, as long as the view stays the same.
     Nothing,
-    /// Decide on a price, and hand it to [`Speaker::opened`]: for a round, its nonce, and what is there to offer.
+    /// Decide on a price, and hand it to [`Speaker::opened`]: for a round, open or next, its nonce, and what is there to offer.
     Price(RoundId, Nonce, Option<Statistics>),
     /// Send this, and hand the reply to [`Speaker::taken`].
     Send(Call),
@@ -73,10 +73,9 @@ impl Speaker for Agent {
         match &view.open {
             // An old view: the next one says more.
             _ if view.closed < closed => Ok(Step::Nothing),
-            None if self.state.wants_round => Ok(Step::Send(Call::Ask)),
-            None => Ok(Step::Nothing),
+            _ if self.finished == Some(RoundId(closed.0 + 1)) => Ok(Step::Nothing),
+            None => view.next.map_or(Ok(Step::Nothing), |next| self.before_round(next)),
             Some(open) if open.round.0 != closed.0 + 1 => Ok(Step::Nothing),
-            Some(open) if self.finished == Some(open.round) => Ok(Step::Nothing),
             Some(open) => self.in_round(open),
         }
     }
@@ -90,7 +89,6 @@ impl Speaker for Agent {
 
     fn taken(&mut self, call: &Call, reply: Reply, ended: RoundId) -> Result<(), StepError> {
         match (call, reply) {
-            (Call::Ask, Reply::Ask(_)) => self.happen(&Event::Asked, |_, _| Beside::default()),
             (Call::Offer(round, _), Reply::Offer(ReceiptReply { receipt })) => {
                 self.receive(*round, ReceiptKind::OfferTaken, receipt)
             }
@@ -106,12 +104,34 @@ impl Speaker for Agent {
         }
     }
 
+    fn hold_back(&mut self, round: RoundId) {
+        self.held_back = Some(round);
+    }
+
     fn finish(&mut self, round: RoundId) {
         self.finished = Some(round);
     }
 }
 
 impl Agent {
+    /// Opens the next round with an offer, if it wants one; the same again until it is known to be taken.
+    fn before_round(&mut self, next: NextRound) -> Result<Step, StepError> {
+        let NextRound { round, nonce } = next;
+        match self.state.answer_to(round) {
+            Some(answer) if answer.nonce != nonce => Err(StepError::OtherNonce(round)),
+            _ if self.held_back == Some(round) => Ok(Step::Nothing),
+            Some(_) if self.state.in_flight_in(round).is_some() => {
+                let is_taken = self.store.receipt(round, ReceiptKind::OfferTaken)?.is_some();
+                let sent = self.signed_offer(round)?;
+                Ok(if is_taken { Step::Nothing } else { Step::Send(Call::Offer(round, sent.envelope)) })
+            }
+            None if self.state.machine.wants_round() => {
+                Ok(self.state.to_offer().map_or(Step::Nothing, |data| Step::Price(round, nonce, Some(data))))
+            }
+            _ => Ok(Step::Nothing),
+        }
+    }
+
     fn in_round(&mut self, open: &OpenRound) -> Result<Step, StepError> {
         let round = open.round;
         let takes_offers = open.phase == Phase::Offers;
@@ -126,8 +146,7 @@ impl Agent {
 
     fn after_offer(&mut self, open: &OpenRound) -> Result<Step, StepError> {
         let round = open.round;
-        let missing = || FileError::Damaged(format!("the offer of round {round} is missing"));
-        let sent = self.store.offer(round)?.ok_or_else(missing)?;
+        let sent = self.signed_offer(round)?;
         let is_taken = self.store.receipt(round, ReceiptKind::OfferTaken)?.is_some();
         if !is_taken && (open.phase == Phase::Offers || open.answered) {
             // Also when only the receipt was lost on the way: the same bytes get the same reply.
@@ -140,6 +159,11 @@ impl Agent {
             Some(moment) => Ok(Step::Send(Call::Deliver(round, self.delivery(round, &sent, moment)?))),
             None => Ok(Step::Nothing),
         }
+    }
+
+    fn signed_offer(&self, round: RoundId) -> Result<SignedOffer, FileError> {
+        let missing = || FileError::Damaged(format!("the offer of round {round} is missing"));
+        self.store.offer(round)?.ok_or_else(missing)
     }
 
     /// Whether the offer won. What the coordinator promised for it is kept before anything is delivered.

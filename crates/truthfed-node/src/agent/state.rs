@@ -1,7 +1,7 @@
 //! What an agent is between two events, and what an event makes of it. No I/O: the same events give the same bits.
 //!
-//! The machine's outbox is empty between two events: what it wants sent is kept here in a form that survives a restart
-//! (a wish for a round, the answer to the open round), and is sent until it is acknowledged or moot.
+//! The machine's outbox is empty between two events: what it wants sent survives a restart in another form (its wish for a
+//! round, and the answer to a round, which is in flight), and is sent until it is acknowledged or moot.
 
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
@@ -18,12 +18,10 @@ use crate::terms::Agreement;
 pub(super) enum Event {
     /// The reward of an arm that was chosen.
     Learned { arm: Vec<f64>, reward: f64 },
-    /// A round is open; the price that was decided on, if any.
+    /// A round is open, or next; the price that was decided on, if any.
     Opened { round: RoundId, nonce: Nonce, ask: Option<Amount> },
     /// What is settled.
     Snapshot(Snapshot),
-    /// The coordinator was asked for a round.
-    Asked,
 }
 
 /// Why an event cannot happen; nothing is changed then.
@@ -40,7 +38,6 @@ pub(super) enum EventError {
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
     pub(super) machine: Member,
-    pub(super) wants_round: bool,
     answer: Option<Answer>,
 }
 
@@ -63,7 +60,7 @@ impl Asking for Decided {
 impl State {
     pub(super) fn new(member: ClientId, agreement: &Agreement) -> State {
         let machine = Member::new(member, agreement.bandit(), agreement.trigger());
-        State { machine, wants_round: false, answer: None }
+        State { machine, answer: None }
     }
 
     pub(super) fn answer_to(&self, round: RoundId) -> Option<Answer> {
@@ -86,19 +83,17 @@ impl State {
         match event {
             Event::Learned { arm, reward } => {
                 self.machine.learn(&arm, reward)?;
-                self.wants_round |= self.drain().contains(&Request::Ask);
+                // It wants a lost offer or snapshot again: views say what is missing.
+                self.drain();
             }
             Event::Opened { round, nonce, ask } => self.opened(round, nonce, ask)?,
             Event::Snapshot(snapshot) => self.take_over(snapshot)?,
-            Event::Asked => self.wants_round = false,
         }
         Ok(())
     }
 
     fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), RefreshError> {
         self.machine.handle(Notice::Opened(round), &mut Decided(ask))?;
-        // It takes part in the round it may have wished for.
-        self.wants_round = false;
         let is_answer = |request: &Request| match request {
             Request::Offer { round: to, .. } | Request::Decline(to) => *to == round,
             _ => false,
@@ -110,13 +105,8 @@ impl State {
     }
 
     fn take_over(&mut self, snapshot: Snapshot) -> Result<(), RefreshError> {
-        let had_offered = self.machine.in_flight().is_some();
         self.machine.handle(Notice::Snapshot(snapshot), &mut Decided(None))?;
         self.drain();
-        if had_offered && self.machine.in_flight().is_none() {
-            // The wish came from data that has had its round; what is new since is weighed at the next reward.
-            self.wants_round = false;
-        }
         Ok(())
     }
 

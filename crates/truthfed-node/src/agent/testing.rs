@@ -10,7 +10,7 @@ use truthfed::statistics::Statistics;
 use super::{Agent, FileError, Membership};
 use crate::digest::{Hex, Nonce};
 use crate::testing::{Federation, Numbers, id, wide_terms};
-use crate::wire::{Envelope, OpenRound, Phase, ReceiptKind, SyncReply, View};
+use crate::wire::{Envelope, NextRound, OpenRound, Phase, ReceiptKind, SyncReply, View};
 
 /// Of [`wide_terms`].
 pub(super) const DIMENSION: usize = 3;
@@ -76,12 +76,13 @@ pub(super) fn nonce(round: u64) -> Nonce {
 /// A view in which this round is open.
 pub(super) fn open(round: u64, phase: Phase, answered: bool, decision: Option<Envelope>) -> View {
     let open = OpenRound { round: RoundId(round), nonce: nonce(round), phase, remaining_ms: 1000, answered, decision };
-    View { version: round, closed: RoundId(round - 1), open: Some(open) }
+    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None }
 }
 
 /// A view in which no round is open.
 pub(super) fn idle(closed: u64) -> View {
-    View { version: closed, closed: RoundId(closed), open: None }
+    let next = NextRound { round: RoundId(closed + 1), nonce: nonce(closed + 1) };
+    View { version: closed, closed: RoundId(closed), open: None, next: Some(next) }
 }
 
 pub(super) fn snapshot(closed: u64, settled: Option<u64>, statistics: &Statistics) -> Snapshot {

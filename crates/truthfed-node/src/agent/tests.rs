@@ -9,7 +9,7 @@ use super::{Agent, ChooseError, FileError, LearnError, Membership, Speaker, Step
 use crate::signature::Signer;
 use crate::terms::{MechanismSetting, RawTerms};
 use crate::testing::Numbers;
-use crate::wire::{AskReply, Call, Envelope, Phase, ReceiptKind, Reply, SyncReply};
+use crate::wire::{Call, Envelope, Phase, ReceiptKind, SyncReply};
 
 const ASK: Amount = Amount::from_units(7);
 const PAYMENT: Amount = Amount::from_units(9);
@@ -34,10 +34,6 @@ fn next_offer(agent: &mut Agent, round: u64, answered: bool) -> Option<Envelope>
 fn offered(agent: &mut Agent, round: u64, ask: Option<Amount>) -> Option<Envelope> {
     agent.opened(RoundId(round), nonce(round), ask).unwrap();
     next_offer(agent, round, false)
-}
-
-fn asked(agent: &mut Agent) {
-    agent.taken(&Call::Ask, Reply::Ask(AskReply { round: RoundId(1) }), RoundId(0)).unwrap();
 }
 
 #[test]
@@ -69,7 +65,6 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
                     let snapshot = snapshot(round, is_settled.then_some(round), &settled);
                     agent.synced(reply(snapshot, receipts), RoundId(round)).unwrap();
                 }
-                2 if agent.wants_round() => asked(&mut agent),
                 _ => play(&mut agent, &mut numbers),
             }
             assert_eq!(coordinator.restarted().bits(), agent.bits(), "seed {seed}, event {number}");
@@ -294,7 +289,7 @@ fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
 }
 
 #[test]
-fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
+fn a_round_is_wished_for_until_it_is_opened_or_taken_part_in() {
     let coordinator = Coordinator::new();
     let mut agent = coordinator.agent();
     let mut numbers = Numbers(8);
@@ -302,15 +297,45 @@ fn a_round_is_wished_for_until_it_is_asked_for_or_taken_part_in() {
     while !agent.wants_round() {
         play(&mut agent, &mut numbers);
     }
-    let mut agent = coordinator.restarted();
-    assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Send(Call::Ask)));
-    asked(&mut agent);
-    assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Nothing));
-    play(&mut agent, &mut numbers);
-    assert!(agent.wants_round());
+    let Step::Price(round, nonce, Some(_)) = agent.next_step(&idle(0)).unwrap() else { panic!("it wants a round") };
     assert!(matches!(agent.next_step(&open(1, Phase::Offers, false, None)).unwrap(), Step::Price(..)));
-    offered(&mut agent, 1, Some(ASK)).unwrap();
+    agent.opened(round, nonce, Some(ASK)).unwrap();
     assert!(!agent.wants_round());
+    // The same bytes until a view says that the round is open, and by whomever.
+    let opening = |agent: &mut Agent| match agent.next_step(&idle(0)).unwrap() {
+        Step::Send(Call::Offer(_, offer)) => offer.digest(),
+        step => panic!("{step:?}"),
+    };
+    let first = opening(&mut agent);
+    play(&mut agent, &mut numbers);
+    let mut agent = coordinator.restarted();
+    assert_eq!(opening(&mut agent), first);
+    assert_eq!(next_offer(&mut agent, 1, false).unwrap().digest(), first);
+}
+
+/// Up to sixteen times: the view that it had still showed no open round.
+#[test]
+fn an_offer_that_opened_a_round_was_sent_again_and_again_until_the_next_view() {
+    let coordinator = Coordinator::new();
+    let (mut agent, mut numbers) = (coordinator.agent(), Numbers(8));
+    while !agent.wants_round() {
+        play(&mut agent, &mut numbers);
+    }
+    let Step::Price(round, nonce, Some(_)) = agent.next_step(&idle(0)).unwrap() else { panic!("it wants a round") };
+    agent.opened(round, nonce, Some(ASK)).unwrap();
+    let Step::Send(Call::Offer(_, offer)) = agent.next_step(&idle(0)).unwrap() else { panic!("it opens the round") };
+    acknowledge(&mut agent, &coordinator, &offer, ReceiptKind::OfferTaken);
+    assert!(matches!(agent.next_step(&idle(0)).unwrap(), Step::Nothing));
+}
+
+#[test]
+fn a_round_that_opens_with_another_nonce_than_it_was_announced_with_is_not_believed() {
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.taught(&mut Numbers(8), 5);
+    agent.opened(RoundId(1), nonce(9), Some(ASK)).unwrap();
+    for view in [idle(0), open(1, Phase::Offers, false, None)] {
+        assert!(matches!(agent.next_step(&view), Err(StepError::OtherNonce(RoundId(1)))));
+    }
 }
 
 #[test]

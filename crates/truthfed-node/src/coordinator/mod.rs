@@ -71,6 +71,7 @@ pub struct Plan {
     /// The longest that a request for a view waits for a change, at most 30 s.
     pub poll: Duration,
     pub store: OpenStore,
+    pub clock: Clock,
     pub place: Place,
 }
 
@@ -91,6 +92,7 @@ impl Config {
             limits: settings.limits,
             poll: settings.poll,
             store: Arc::new(move || store.open()),
+            clock: Clock::real(),
             place: Place::Thread,
         };
         Config { listen: settings.listen, admin: settings.admin, plan }
@@ -106,7 +108,7 @@ impl Plan {
             members: self.members.clone(),
             checkpoint: Arc::new(self.checkpoint.clone()),
             lease_ms: self.lease_ms,
-            clock: Clock::real(),
+            clock: self.clock.clone(),
             place: self.place,
         }
     }

@@ -86,7 +86,7 @@ pub(super) async fn stand_by(
     stage: &watch::Sender<Stage>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<Option<engine::Running>, ServerError> {
-    let pause = Duration::from_millis((plan.lease_ms / 4).clamp(50, 1000));
+    let pause = Duration::from_millis((plan.lease_ms / 20).clamp(50, 250));
     let mut seldom = Seldom::default();
     loop {
         tokio::select! {

@@ -1,8 +1,9 @@
 //! Looks at signed messages before they reach the engine: form, context, signature, and whether the matrix of an offer can
 //! come from data. All of it costs the sender's turn, not the engine's.
 //!
-//! A message for a round that is not open passes without a look at its nonce, which is known for the open round only, or at
-//! its matrix: the engine answers it with the stored reply, or as stale.
+//! An offer to the round that is next must also be reason enough to open it. A message for any other round that is not open
+//! passes without a look at its nonce, which is not known any more, or at its matrix: the engine answers it with the stored
+//! reply, or as stale.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub(super) struct Checked<T> {
 /// What an offer says.
 pub(super) struct Offered {
     pub(super) commitment: Digest,
-    /// None if its round was not open.
+    /// None if its round was neither open nor next.
     pub(super) offer: Option<CheckedOffer>,
 }
 
@@ -48,8 +49,11 @@ pub(super) fn offer(
     check_gram(published.agreement.dimension(), content.gram.lower().to_vec())?;
     let OfferContent { context, gram, samples, ask_micros: ask, commitment, .. } = content;
     let offer = Offer { client: context.member, ask, gram };
-    let checked = (published.open_round() == Some(round)).then(|| published.agreement.checked(offer, samples));
-    let offer = checked.transpose().map_err(Rejection::from)?;
+    let offer = match published.nonce(round).map(|_| published.agreement.checked(offer, samples)) {
+        None => None,
+        Some(checked) if published.next.is_none() => Some(checked.map_err(Rejection::from)?),
+        Some(checked) => Some(checked.map_err(Rejection::from)?.opening(published.closed, &published.settled)?),
+    };
     let content = Offered { commitment, offer };
     Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope })
 }
@@ -143,9 +147,7 @@ fn check(
         let message = format!("context.round: is {}, the message was sent to {round}", context.round);
         return refuse(Code::StaleRound, message);
     }
-    if let Some(open) = published.open.as_ref().filter(|open| open.round == round)
-        && open.nonce != context.nonce
-    {
+    if published.nonce(round).is_some_and(|nonce| nonce != context.nonce) {
         return refuse(Code::BadNonce, format!("context.nonce: is not the nonce of round {round}"));
     }
     if !envelope.is_signed_by(&info.key, schema) {

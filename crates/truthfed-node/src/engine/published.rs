@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::protocol::{RoundId, Time};
+use truthfed::statistics::Gram;
 
 use super::clock::Clock;
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::terms::Agreement;
-use crate::wire::{Envelope, OpenRound, Phase, View};
+use crate::wire::{Envelope, NextRound, OpenRound, Phase, View};
 
 /// The state after a commit.
 #[derive(Debug, Clone)]
@@ -23,6 +24,10 @@ pub struct Published {
     pub(super) closed: RoundId,
     pub(super) members: Arc<Members>,
     pub(super) open: Option<PublishedRound>,
+    /// The nonce of the round that is next, if none is open.
+    pub(super) next: Option<Nonce>,
+    /// What is settled: an offer that opens a round is weighed on top of it.
+    pub(super) settled: Arc<Gram>,
     pub(super) counts: Counts,
 }
 
@@ -121,6 +126,18 @@ impl Published {
         self.closed
     }
 
+    /// The round that an offer may open.
+    pub(super) fn next(&self) -> Option<NextRound> {
+        self.next.map(|nonce| NextRound { round: RoundId(self.closed.0 + 1), nonce })
+    }
+
+    /// The nonce of a round that is open or next.
+    pub(super) fn nonce(&self, round: RoundId) -> Option<Nonce> {
+        let open = self.open.as_ref().map(|open| (open.round, open.nonce));
+        let known = open.or(self.next().map(|next| (next.round, next.nonce)));
+        known.filter(|(known, _)| *known == round).map(|(_, nonce)| nonce)
+    }
+
     pub fn open_round(&self) -> Option<RoundId> {
         self.open.as_ref().map(|open| open.round)
     }
@@ -152,6 +169,6 @@ impl Published {
             answered: open.answered.contains(member),
             decision: open.decisions.get(member).cloned(),
         });
-        View { version: self.news, closed: self.closed, open }
+        View { version: self.news, closed: self.closed, open, next: self.next() }
     }
 }

@@ -22,8 +22,7 @@ pub(super) fn salt(signer: &Signer, context: &Context) -> Nonce {
     signer.nonce(SALT_SCHEMA, &serde_json::to_vec(context).expect("names and numbers are JSON"))
 }
 
-/// The nonce of a round. Nobody can know it before the round is opened, and a round that is opened again after a crash
-/// has the same one.
-pub(super) fn nonce(signer: &Signer, federation: Digest, round: RoundId, head: Digest) -> Nonce {
-    signer.nonce(NONCE_SCHEMA, format!("{federation} {round} {head}").as_bytes())
+/// The nonce of a round. Nobody can know it before the round before has ended, and it is the same after a crash.
+pub(super) fn nonce(signer: &Signer, federation: Digest, round: RoundId, settled: Digest) -> Nonce {
+    signer.nonce(NONCE_SCHEMA, format!("{federation} {round} {settled}").as_bytes())
 }

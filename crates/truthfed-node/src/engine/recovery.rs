@@ -10,18 +10,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use truthfed::auction::ClientId;
-use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Terms, Time};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use truthfed::auction::{ClientId, Offer};
+use truthfed::protocol::{Accepted, CheckedOffer, Coordinator, Input, OpenRound, Request, RoundId, Terms, Time};
 
 use super::draft::Draft;
 use super::published::{Counts, Members};
 use super::state::{Open, State, Taken};
 use super::{EngineError, Setup};
-use crate::digest::Digest;
-use crate::journal::{Award, Entry, Head, JournalError};
+use crate::digest::{Digest, Nonce};
+use crate::journal::{Award, Entry, Head, JournalError, Row};
 use crate::ledger::{Checkpoint, Ledger, StandingBody};
 use crate::store::{RequestKey, RequestKind, StandingRow, Store, StoreError};
 use crate::wire::{DeliveryContent, Envelope, OfferContent};
+
+/// An offer of the journal.
+struct Read {
+    offer: CheckedOffer,
+    taken: Taken,
+}
 
 /// Rows read at once.
 const CHUNK: usize = 1024;
@@ -40,6 +47,9 @@ impl State {
             counts: Counts::default(),
             checkpoint: None,
             settled: None,
+            ground: Arc::new(beginning(&setup).settled().gram().clone()),
+            next: Nonce::random(),
+            latest: Time(0),
             setup,
         };
         state.reload(store)?;
@@ -60,19 +70,38 @@ impl State {
                 |error: serde_json::Error| StoreError::Damaged(format!("the standing cannot be read: {error}"));
             let body: StandingBody = serde_json::from_str(&row.body).map_err(damaged)?;
             let Setup { agreement, .. } = &self.setup;
+            if body.standing.settled.dimension() != agreement.dimension() {
+                let problem = "the standing has another dimension than the terms".to_owned();
+                return Err(StoreError::Damaged(problem).into());
+            }
             self.machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), body.standing);
             self.members = Arc::new(Members::new(body.members));
+            self.machine.begin_phase(body.ended);
+            self.latest = body.ended;
             ledger = Ledger::after(body.postings);
         } else {
             self.machine = beginning(&self.setup);
             self.members = Arc::default();
+            self.latest = Time(0);
         }
+        self.look_ahead();
         self.draft = Draft::new(head, ledger);
         self.replay_all(store)?;
         if self.draft.head() != end {
             return Err(JournalError::BrokenChain(end.number).into());
         }
-        self.machine.grant_time(self.now());
+        if self.open.is_some() != self.machine.open().is_some() {
+            let problem = "a round is opened without the offer that opens it".to_owned();
+            return Err(EngineError::Inconsistent { entry: end.number, problem });
+        }
+        let now = self.now();
+        if self.open.is_some() {
+            self.machine.begin_phase(now.max(self.latest));
+        }
+        if now < self.latest {
+            let behind_ms = self.latest.0 - now.0;
+            tracing::warn!(behind_ms, "the clock is behind the journal: the time of rounds waits for it");
+        }
         if end == Head::START {
             self.begin();
         }
@@ -121,7 +150,8 @@ impl State {
             if rows.is_empty() {
                 break;
             }
-            for row in rows {
+            let offers = self.read_offers(&rows);
+            for (row, offer) in rows.into_iter().zip(offers) {
                 let before = self.draft.head();
                 let entry = self.draft.follow(&row)?;
                 match &entry {
@@ -129,7 +159,7 @@ impl State {
                     entry if entry.is_vouched_for() => unsigned = Some(row.number),
                     _ => {}
                 }
-                self.replay(row.number, entry, store)?;
+                self.replay((row.number, entry), offer, store)?;
             }
         }
         let forged = vouched.filter(|(checkpoint, before)| !self.is_own(checkpoint, *before));
@@ -140,6 +170,19 @@ impl State {
             }
             None => Ok(()),
         }
+    }
+
+    /// The offers among these rows, read and checked on all cores: at 512 dimensions it is most of the work, and members wait.
+    fn read_offers(&self, rows: &[Row]) -> Vec<Option<Read>> {
+        let read = |row: &Row| {
+            let Ok(Entry::Offered { member, offer, .. }) = row.entry() else { return None };
+            let content: OfferContent = serde_json::from_str(offer.content.get()).ok()?;
+            let OfferContent { gram, samples, ask_micros: ask, commitment, .. } = content;
+            let taken = Taken { digest: offer.digest(), commitment };
+            let offer = self.setup.agreement.checked(Offer { client: member, ask, gram }, samples).ok()?;
+            Some(Read { offer, taken })
+        };
+        rows.par_iter().map(read).collect()
     }
 
     /// The store is of this federation and its terms, and not older than its checkpoint.
@@ -170,36 +213,43 @@ impl State {
     }
 
     /// One committed step again.
-    fn replay(&mut self, number: u64, entry: Entry, store: &mut dyn Store) -> Result<(), EngineError> {
+    fn replay(
+        &mut self,
+        (number, entry): (u64, Entry),
+        offer: Option<Read>,
+        store: &mut dyn Store,
+    ) -> Result<(), EngineError> {
         let inconsistent = |problem: &str| EngineError::Inconsistent { entry: number, problem: problem.to_owned() };
         match entry {
             Entry::Genesis { .. } if number == 1 => {}
             Entry::Checkpoint(_) => {}
             Entry::Enrolled { member, key, certificate } => self.take_in(member, key, certificate),
-            Entry::Revoked { member } => self.take_out(&member, Time(0)),
-            Entry::Opened { round, nonce, asked_by } => {
-                self.again(number, &asked_by, Request::Ask)?;
-                if self.machine.open().map(OpenRound::round) != Some(round) {
+            Entry::Revoked { member } => self.take_out(&member, self.latest),
+            Entry::Opened { round, nonce, at_ms, .. } => {
+                if self.open.is_some() || round.0 != self.machine.closed().0 + 1 {
                     return Err(inconsistent("it opens another round than is next"));
                 }
+                if nonce != self.next {
+                    return Err(inconsistent("its nonce is not the one that follows from the last round"));
+                }
+                self.latest = at_ms;
                 self.open = Some(Open::new(nonce));
             }
-            Entry::Offered { round, member, offer } => {
-                let content: OfferContent = read(number, &offer)?;
-                let commitment = content.commitment;
-                self.again(number, &member, content.into_request(round))?;
+            Entry::Offered { round, member, .. } => {
+                let Read { offer, taken } = offer.ok_or_else(|| inconsistent("it is no offer of this member"))?;
+                self.again(number, Input::Offer(round, Box::new(offer)))?;
                 self.answered(number, &RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
-                self.open_of(number)?.offers.insert(member, Taken { digest: offer.digest(), commitment });
+                self.open_of(number)?.offers.insert(member, taken);
             }
             Entry::Declined { round, member } => {
-                self.again(number, &member, Request::Decline(round))?;
+                self.again(number, Input::Request(member.clone(), Request::Decline(round)))?;
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Offer }, store)?;
             }
-            Entry::Sealed { .. } => self.seal_again(),
+            Entry::Sealed { at_ms, .. } => self.seal_again(at_ms),
             Entry::Awarded { round, winners, .. } => self.award_again(number, round, &winners, store)?,
             Entry::Delivered { round, member, delivery } => {
                 let content: DeliveryContent = read(number, &delivery)?;
-                self.again(number, &member, Request::Deliver(round, content.moment))?;
+                self.again(number, Input::Request(member.clone(), Request::Deliver(round, content.moment)))?;
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
             }
             Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } => {
@@ -209,8 +259,8 @@ impl State {
         Ok(())
     }
 
-    fn again(&mut self, number: u64, member: &ClientId, request: Request) -> Result<(), EngineError> {
-        let problem = match self.machine.handle(Time(0), Input::Request(member.clone(), request)) {
+    fn again(&mut self, number: u64, input: Input) -> Result<(), EngineError> {
+        let problem = match self.machine.handle(self.latest, input) {
             Ok(Accepted::New) => return Ok(()),
             Ok(Accepted::Repeated) => "it was taken before".to_owned(),
             Err(rejection) => rejection.to_string(),
@@ -230,10 +280,12 @@ impl State {
     }
 
     /// If not all had answered, time had run out.
-    fn seal_again(&mut self) {
+    fn seal_again(&mut self, at: Time) {
         if let Some(deadline) = self.machine.open().filter(|open| !open.is_awarded()).map(OpenRound::deadline) {
             self.machine.handle(deadline, Input::Tick).expect("time can always pass");
         }
+        self.latest = at;
+        self.machine.begin_phase(at);
     }
 
     fn award_again(

@@ -26,10 +26,10 @@ use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, seal};
-use crate::ledger::{Checkpoint, StandingBody, aggregate_digest, sign_offers};
+use crate::ledger::{Checkpoint, Seal, StandingBody, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    AskReply, Call, Context, DeclineReply, DeliveryContent, Envelope, Phase, Promise, RECEIPT_SCHEMA, ReceiptContent,
+    Call, Context, DeclineReply, DeliveryContent, Envelope, Phase, Promise, RECEIPT_SCHEMA, ReceiptContent,
     ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
 };
 
@@ -47,7 +47,16 @@ pub(super) struct State {
     pub(super) checkpoint: Option<Checkpoint>,
     /// What was settled when a round ended, as all its members are told: at 512 dimensions it is over a megabyte.
     pub(super) settled: Option<(RoundId, Bytes)>,
+    /// The same, to weigh offers by.
+    pub(super) ground: Arc<Gram>,
+    /// The nonce of the round that is next.
+    pub(super) next: Nonce,
+    /// The latest time in the journal: no later entry has an earlier one.
+    pub(super) latest: Time,
 }
+
+/// How far the clock of the host may lie behind the journal: the time of rounds stands still until it has caught up.
+const MOST_BEHIND_MS: u64 = 300_000;
 
 /// What the machine does not know of the open round: nothing of it is in [`OpenRound`].
 pub(super) struct Open {
@@ -118,13 +127,15 @@ impl State {
             news: self.draft.news(),
             closed: self.machine.closed(),
             members: self.members.clone(),
+            next: open.is_none().then_some(self.next),
+            settled: self.ground.clone(),
             open,
             counts: self.counts,
         }
     }
 
     pub(super) fn tick(&mut self) {
-        self.moment = self.now();
+        self.moment = self.now().max(self.latest);
         self.handle_input(Input::Tick).expect("time can always pass");
         self.drain();
     }
@@ -134,7 +145,7 @@ impl State {
             Kind::Call(member, Call::Sync(request)) => return self.sync(&member, request.have, store),
             Kind::Offer(offer) => self.offer(*offer, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
-            Kind::Call(member, call) => self.call(member, &call, store),
+            Kind::Call(member, call) => self.call(&member, &call, store),
             Kind::Known(answer) => Ok(answer),
             Kind::Enrol(member, info) => self.enrol(member, info),
             Kind::Revoke(member) => self.revoke(&member),
@@ -146,11 +157,10 @@ impl State {
         text.map(Reply::from)
     }
 
-    fn call(&mut self, member: ClientId, call: &Call, store: &mut dyn Store) -> Result<String, Refusal> {
+    fn call(&mut self, member: &ClientId, call: &Call, store: &mut dyn Store) -> Result<String, Refusal> {
         match call {
-            Call::Ask => self.ask(member),
-            Call::Decline(round) => self.decline(&member, *round, store),
-            Call::Statement => self.statement(&member, store),
+            Call::Decline(round) => self.decline(member, *round, store),
+            Call::Statement => self.statement(member, store),
             Call::Offer(..) | Call::Deliver(..) => {
                 unreachable!("signed messages are checked, and of a kind of their own")
             }
@@ -169,17 +179,19 @@ impl State {
         Ok(())
     }
 
-    fn ask(&mut self, member: ClientId) -> Result<String, Refusal> {
-        self.request(&member, Request::Ask)?;
-        let open = self.machine.open().expect("a member's ask opens a round, or one is open");
-        let round = open.round();
-        if self.open.is_none() {
-            let nonce = receipts::nonce(&self.setup.signer, self.setup.federation, round, self.draft.head().hash);
-            self.draft.record(&Entry::Opened { round, nonce, asked_by: member });
-            self.open = Some(Open::new(nonce));
+    /// The time of an entry, which is the latest from now on.
+    fn at(&mut self) -> Time {
+        self.latest = self.moment;
+        self.moment
+    }
+
+    fn check_clock(&self) -> Result<(), Refusal> {
+        let behind_ms = self.latest.0.saturating_sub(self.now().0);
+        if behind_ms <= MOST_BEHIND_MS {
+            return Ok(());
         }
-        self.drain();
-        Ok(json(&AskReply { round }))
+        let message = format!("the coordinator's clock is {} s behind its journal: no round opens", behind_ms / 1000);
+        Err(Refusal::new(Code::ClockBehind, message))
     }
 
     fn offer(&mut self, offer: Checked<Offered>, store: &mut dyn Store) -> Result<String, Refusal> {
@@ -190,7 +202,15 @@ impl State {
         }
         let Offered { commitment, offer } = content;
         let offer = offer.ok_or_else(|| self.not_open(round))?;
+        if self.open.is_none() {
+            self.check_clock()?;
+        }
         self.handle_input(Input::Offer(round, Box::new(offer)))?;
+        if self.open.is_none() {
+            let (nonce, asked_by, at_ms) = (self.next, member.clone(), self.at());
+            self.draft.record(&Entry::Opened { round, nonce, asked_by, at_ms });
+            self.open = Some(Open::new(nonce));
+        }
         self.draft.record(&Entry::Offered { round, member: member.clone(), offer: envelope });
         self.counts.offers += 1;
         self.open_mut().offers.insert(member, Taken { digest, commitment });
@@ -358,8 +378,9 @@ impl State {
         }
         let federation = self.setup.federation;
         let offers = seal(self.opened().offers.iter().map(|(member, taken)| (member, taken.digest)));
-        let signature = sign_offers(&self.setup.signer, federation, round, offers);
-        self.draft.record(&Entry::Sealed { round, offers, signature });
+        let at_ms = self.at();
+        let signature = Seal { federation, round, offers, at: at_ms }.sign(&self.setup.signer);
+        self.draft.record(&Entry::Sealed { round, offers, at_ms, signature });
         self.draft.record(&Entry::Awarded { round, winners: Award::all(outcome), aside });
         let decided = |member: &ClientId| {
             let winner = outcome.winner(member);
@@ -383,7 +404,8 @@ impl State {
                 self.counts.payments += paid.len() as u64;
                 self.counts.defaults += defaulted.len() as u64;
                 let paid = paid.into_iter().map(|(member, _)| member).collect();
-                self.draft.record(&Entry::Settled { round, paid, defaulted, aggregate });
+                let at_ms = self.at();
+                self.draft.record(&Entry::Settled { round, paid, defaulted, aggregate, at_ms });
             }
             Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned()),
             Ending::Invalid(error) => self.aborted(round, error.to_string()),
@@ -392,17 +414,27 @@ impl State {
         self.open = None;
         let body = StandingBody {
             standing: self.machine.standing(),
+            ended: self.latest,
             members: self.members.by_name().clone(),
             postings: self.draft.ledger().postings(),
         };
         let body = body.json();
         self.vouch(Some(Digest::of(body.as_bytes())));
         self.draft.stand(body);
+        self.look_ahead();
+    }
+
+    /// What members need to know to open the next round. Nothing that comes between two rounds changes it.
+    pub(super) fn look_ahead(&mut self) {
+        let (round, settled) = (RoundId(self.machine.closed().0 + 1), aggregate_digest(self.machine.settled()));
+        self.next = receipts::nonce(&self.setup.signer, self.setup.federation, round, settled);
+        self.ground = Arc::new(self.machine.settled().gram().clone());
     }
 
     fn aborted(&mut self, round: RoundId, reason: String) {
         self.counts.aborted += 1;
-        self.draft.record(&Entry::Aborted { round, reason });
+        let at_ms = self.at();
+        self.draft.record(&Entry::Aborted { round, reason, at_ms });
     }
 
     /// Tells all winners whether they are paid.

@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use truthfed::Amount;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
+use truthfed::statistics::Gram;
 
 use super::*;
-use crate::error::Code;
-use crate::journal::Row;
+use crate::error::{Code, Refusal};
+use crate::journal::{Entry, Row};
 use crate::store::{Sqlite, Store};
 use crate::terms::RawTerms;
 use crate::testing::{self, Data, Fate, Forwarding};
-use crate::wire::{Call, Context, Envelope, OfferContent, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest};
+use crate::wire::{
+    Call, Context, Envelope, OfferContent, ReceiptContent, ReceiptKind, Seen, SyncReply, SyncRequest, View,
+};
 
 const NAMES: [&str; 3] = ["ann", "bob", "cyd"];
 
@@ -29,7 +32,7 @@ fn member(number: usize) -> (ClientId, Signer, Digest) {
 }
 
 fn setup(folder: &Path) -> Setup {
-    Setup { checkpoint: Arc::new(folder.join("checkpoint.json")), clock: Clock::real(), ..federation().setup() }
+    Setup { checkpoint: Arc::new(folder.join("checkpoint.json")), ..federation().setup() }
 }
 
 fn file(folder: &Path) -> Sqlite {
@@ -69,8 +72,14 @@ fn content<T: serde::de::DeserializeOwned>(envelope: &Envelope) -> T {
 
 fn context(handle: &Handle, number: usize) -> Context {
     let (name, ..) = member(number);
-    let open = handle.published().view(&name).open.unwrap();
-    federation().context(&name, open.round, open.nonce)
+    context_of(&handle.published(), &name)
+}
+
+/// In the round that is open or next.
+fn context_of(published: &Published, name: &ClientId) -> Context {
+    let View { open, next, .. } = published.view(name);
+    let (round, nonce) = open.map(|it| (it.round, it.nonce)).or(next.map(|it| (it.round, it.nonce))).unwrap();
+    federation().context(name, round, nonce)
 }
 
 /// Four samples whose moment is two and the member's number.
@@ -93,16 +102,14 @@ fn delivery(handle: &Handle, number: usize) -> Envelope {
 /// One step of a round by hand; each can be repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
-    Ask,
     Offer(usize),
     Deliver(usize),
 }
 
-const ROUND: [Step; 6] =
-    [Step::Ask, Step::Offer(0), Step::Offer(1), Step::Offer(2), Step::Deliver(0), Step::Deliver(1)];
+const ROUND: [Step; 5] = [Step::Offer(0), Step::Offer(1), Step::Offer(2), Step::Deliver(0), Step::Deliver(1)];
 
 /// The second round: with what is settled, one winner is enough.
-const NEXT: [Step; 5] = [Step::Ask, Step::Offer(0), Step::Offer(1), Step::Offer(2), Step::Deliver(0)];
+const NEXT: [Step; 4] = [Step::Offer(0), Step::Offer(1), Step::Offer(2), Step::Deliver(0)];
 
 fn two_rounds() -> Vec<Step> {
     [ROUND.as_slice(), &NEXT].concat()
@@ -110,7 +117,6 @@ fn two_rounds() -> Vec<Step> {
 
 async fn take(handle: &Handle, step: Step) -> Answer {
     match step {
-        Step::Ask => handle.call(&member(0).0, Call::Ask).await,
         Step::Offer(number) => {
             let envelope = offer(handle, number);
             handle.call(&member(number).0, Call::Offer(envelope_round(&envelope), envelope)).await
@@ -192,7 +198,7 @@ async fn what_one_member_says_is_no_news_to_the_others() {
         news.push(handle.published().news());
     }
     let is_new: Vec<bool> = news.windows(2).map(|pair| pair[0] < pair[1]).collect();
-    assert_eq!(is_new, [true, false, false, true, false, true], "opened, awarded and settled");
+    assert_eq!(is_new, [true, false, true, false, true], "opened, awarded and settled");
     // Any other version than ours is news, a higher one too: an older backup was restored.
     let latest = handle.published().news();
     for (after, is_latest) in [(news[0], false), (latest, true), (latest + 1, false)] {
@@ -287,48 +293,115 @@ fn a_store_that_is_full_when_the_lease_is_renewed_ends_nothing() {
     let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
     let moods = vec![Mood::Full, Mood::Fine];
     let mut core = Core::start(setup, Box::new(moody(folder.path(), moods))).unwrap();
-    clock.set(truthfed::protocol::Time(20_000));
+    clock.set(Time(20_000));
     core.renew().unwrap();
-    let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
-    assert!(core.work(vec![ask], &mut |_| false).unwrap()[0].is_ok());
+    assert!(core.work(vec![offers(&core, 0, |_| {}).unwrap()], &mut |_| false).unwrap()[0].is_ok());
 }
 
-/// A core over a new store, and what it publishes once a member has asked for a round, if it has.
-fn core(has_asked: bool) -> (tempfile::TempDir, Core) {
+/// A core over a new store.
+fn core() -> (tempfile::TempDir, Core) {
     let folder = testing::folder();
-    let mut core = Core::start(setup(folder.path()), store(folder.path())).unwrap();
-    if has_asked {
-        let ask = Command::of(&core.published(), &member(0).0, Call::Ask).unwrap();
-        core.work(vec![ask], &mut |_| false).unwrap()[0].as_ref().unwrap();
-    }
+    let core = Core::start(setup(folder.path()), store(folder.path())).unwrap();
     (folder, core)
+}
+
+/// The offer of a member, after a change.
+fn offers(core: &Core, number: usize, change: impl FnOnce(&mut OfferContent)) -> Result<Command, Refusal> {
+    let (name, ..) = member(number);
+    let mut content = data(number).offer(context_of(&core.published(), &name), Amount::from_units(3));
+    change(&mut content);
+    let offer = Call::Offer(content.context.round, federation().sign_offer(&content));
+    Command::of(&core.published(), &name, offer)
 }
 
 #[test]
 fn an_offer_whose_matrix_is_refused_does_not_reach_the_engine() {
-    let (_folder, core) = core(true);
-    let (name, ..) = member(0);
-    let open = core.published().view(&name).open.unwrap();
-    let context = federation().context(&name, open.round, open.nonce);
-    let content = OfferContent { samples: 1, ..data(0).offer(context, Amount::from_units(3)) };
-    let offer = Call::Offer(open.round, federation().sign_offer(&content));
-    let refused = Command::of(&core.published(), &name, offer).err().unwrap();
-    assert_eq!(refused.code, Code::TraceTooLarge, "{refused:?}");
+    let (_folder, mut core) = core();
+    for _ in 0..2 {
+        let refused = offers(&core, 0, |content| content.samples = 1).err().unwrap();
+        assert_eq!(refused.code, Code::TraceTooLarge, "{refused:?}");
+        // Now with a round that another has opened.
+        let opening = offers(&core, 1, |_| {}).unwrap();
+        core.work(vec![opening], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    }
 }
 
 #[test]
-fn an_offer_that_comes_before_its_round_is_not_taken_with_the_nonce_of_another() {
-    let (_folder, mut core) = core(false);
-    let (name, ..) = member(0);
-    let context = federation().context(&name, RoundId(1), crate::digest::Hex([7; 16]));
-    let offer = federation().sign_offer(&data(0).offer(context, Amount::from_units(3)));
-    let published = core.published();
-    // Both are looked at before either is worked on.
-    let commands =
-        [Call::Ask, Call::Offer(RoundId(1), offer)].map(|call| Command::of(&published, &name, call).unwrap());
-    let answers = core.work(commands.into(), &mut |_| false).unwrap();
+fn an_offer_that_is_not_worth_a_round_does_not_reach_the_engine() {
+    let (_folder, core) = core();
+    let nothing = Gram::zeros(1).unwrap();
+    let refused = offers(&core, 0, |content| content.gram = nothing).err().unwrap();
+    assert_eq!(refused.code, Code::TriggerNotMet, "{refused:?}");
+}
+
+#[test]
+fn an_offer_is_not_taken_with_the_nonce_of_another_round() {
+    let (_folder, mut core) = core();
+    let other = |content: &mut OfferContent| content.context.nonce = crate::digest::Hex([7; 16]);
+    assert_eq!(offers(&core, 0, other).err().unwrap().code, Code::BadNonce, "it is next");
+    // Looked at before its round is next: nobody knows its nonce yet.
+    let early = offers(&core, 0, |content| content.context.round = RoundId(2)).unwrap();
+    let opening = offers(&core, 0, |_| {}).unwrap();
+    let answers = core.work(vec![opening, early], &mut |_| false).unwrap();
     assert!(answers[0].is_ok());
     assert_eq!(answers[1].as_ref().unwrap_err().code, Code::StaleRound);
+    assert_eq!(offers(&core, 1, other).err().unwrap().code, Code::BadNonce, "it is open");
+}
+
+#[test]
+fn the_nonce_of_the_next_round_is_known_before_it_opens_and_membership_does_not_change_it() {
+    let (folder, mut core) = core();
+    let next = |core: &Core| core.published().view(&member(0).0).next.unwrap();
+    let before = next(&core);
+    let revoked = Command::revoke(member(2).0);
+    core.work(vec![revoked], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    assert_eq!(next(&core), before);
+    core.release().unwrap();
+    let mut core = Core::start(setup(folder.path()), store(folder.path())).unwrap();
+    assert_eq!(next(&core), before, "nor does a restart");
+    let opening = offers(&core, 0, |_| {}).unwrap();
+    core.work(vec![opening], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    let View { open, next, .. } = core.published().view(&member(0).0);
+    assert_eq!((open.map(|open| open.nonce), next), (Some(before.nonce), None));
+}
+
+#[test]
+fn a_clock_behind_the_journal_waits_and_one_that_is_minutes_behind_opens_no_round() {
+    let (folder, clock) = (testing::folder(), Clock::simulated());
+    let begin = |at: u64| {
+        clock.set(Time(at));
+        let setup = Setup { clock: clock.clone(), ..setup(folder.path()) };
+        Core::start(setup, store(folder.path())).unwrap()
+    };
+    let times = || {
+        let at = |row: &Row| match row.entry().unwrap() {
+            Entry::Opened { at_ms, .. } | Entry::Sealed { at_ms, .. } | Entry::Settled { at_ms, .. } => Some(at_ms.0),
+            Entry::Aborted { at_ms, .. } => Some(at_ms.0),
+            _ => None,
+        };
+        journal(folder.path()).iter().filter_map(at).collect::<Vec<u64>>()
+    };
+    let mut core = begin(1_000_000);
+    core.work(vec![offers(&core, 0, |_| {}).unwrap()], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    core.release().unwrap();
+    // Four minutes behind: the round goes on where its time stood.
+    let mut core = begin(760_000);
+    clock.set(Time(1_059_999));
+    core.work(Vec::new(), &mut |_| false).unwrap();
+    assert_eq!(times(), [1_000_000], "the phase has its whole time");
+    clock.set(Time(1_060_000));
+    core.work(Vec::new(), &mut |_| false).unwrap();
+    clock.set(Time(1_120_000));
+    core.work(Vec::new(), &mut |_| false).unwrap();
+    assert_eq!(times(), [1_000_000, 1_060_000, 1_120_000]);
+    core.release().unwrap();
+    let mut core = begin(819_999);
+    let refused = core.work(vec![offers(&core, 0, |_| {}).unwrap()], &mut |_| false).unwrap().remove(0).unwrap_err();
+    assert_eq!(refused.code, Code::ClockBehind, "{refused:?}");
+    assert!(refused.message.contains("300 s behind its journal"), "{refused:?}");
+    clock.set(Time(820_000));
+    core.work(vec![offers(&core, 0, |_| {}).unwrap()], &mut |_| false).unwrap()[0].as_ref().unwrap();
+    assert_eq!(times().last(), Some(&1_120_000), "and its time stands still until the clock has caught up");
 }
 
 #[tokio::test]
@@ -354,11 +427,14 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
 #[tokio::test]
 async fn a_member_that_is_revoked_or_foreign_is_refused_and_the_round_goes_on_without_it() {
     let (folder, running, handle) = new();
-    take_all(&handle, &[Step::Ask, Step::Offer(0), Step::Offer(2)]).await;
+    take_all(&handle, &[Step::Offer(0), Step::Offer(2)]).await;
     handle.revoke(member(2).0).await.unwrap();
     assert!(handle.published().member_of(&member(2).2).unwrap().1.is_revoked);
     assert_eq!(take(&handle, Step::Offer(2)).await.unwrap_err().code, Code::MemberRevoked);
-    assert_eq!(handle.call(&"eve".parse().unwrap(), Call::Ask).await.unwrap_err().code, Code::NotAMember);
+    assert_eq!(
+        handle.call(&"eve".parse().unwrap(), Call::Decline(RoundId(1))).await.unwrap_err().code,
+        Code::NotAMember
+    );
     let taken = handle.enrol(member(2).0, member(2).1.public(), member(2).2).await.unwrap_err();
     assert_eq!(taken.code, Code::MemberExists);
     running.stop().await.unwrap();

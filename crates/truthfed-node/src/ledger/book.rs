@@ -147,6 +147,8 @@ struct Move {
 
 #[cfg(test)]
 mod tests {
+    use truthfed::protocol::Time;
+
     use super::*;
     use crate::digest::Digest;
 
@@ -165,11 +167,11 @@ mod tests {
     fn settled(round: u64, paid: &[&str], defaulted: &[&str]) -> Entry {
         let ids = |names: &[&str]| names.iter().map(|name| id(name)).collect();
         let (paid, defaulted) = (ids(paid), ids(defaulted));
-        Entry::Settled { round: RoundId(round), paid, defaulted, aggregate: Digest::of(b"") }
+        Entry::Settled { round: RoundId(round), paid, defaulted, aggregate: Digest::of(b""), at_ms: Time(0) }
     }
 
     fn aborted(round: u64) -> Entry {
-        Entry::Aborted { round: RoundId(round), reason: String::new() }
+        Entry::Aborted { round: RoundId(round), reason: String::new(), at_ms: Time(0) }
     }
 
     /// Follows entries, the last of which is refused and changes nothing.

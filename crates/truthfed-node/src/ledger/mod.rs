@@ -20,7 +20,7 @@ pub use self::book::{Ledger, LedgerError};
 pub use self::statement::{Line, LineState, Statement, StatementError, Totals};
 pub use self::verify::{Fault, Problem, Report, Trust, verify};
 pub use self::vouch::{Checkpoint, aggregate_digest};
-pub(crate) use self::vouch::{StandingBody, sign_offers};
+pub(crate) use self::vouch::{Seal, StandingBody};
 
 /// Whose money.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

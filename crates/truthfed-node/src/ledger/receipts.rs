@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn an_offer_that_was_taken_and_never_recorded_is_proved_by_its_receipt() {
         let mut played = Played::new(&["a", "b", "c"]);
-        played.ask("a");
+        played.begin();
         played.offer("a", 3);
         let receipt = played.receipt("c", ReceiptKind::OfferTaken, Digest::of(b"the offer of c"), None);
         played.decline("b");
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn receipts_that_contradict_each_other_are_found() {
         let mut played = Played::new(&["a", "b"]);
-        played.ask("a");
+        played.begin();
         played.offer("a", 3);
         played.decline("b");
         played.deliver("a");

@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn an_undecided_offer_is_open_and_a_winning_one_pending() {
         let mut played = Played::new(&["a", "b"]);
-        played.ask("a");
+        played.begin();
         played.offer("a", 3);
         assert_eq!(states(&read(&played, "a")), [(1, LineState::Open)]);
         played.decline("b");
@@ -264,7 +264,7 @@ mod tests {
         let strikes = Strikes { defaults: 2, within: 5, rounds: 4 };
         let mut played = Played::under(RawTerms { strikes, ..terms(2) }, &["a", "b"]);
         for _ in 0..2 {
-            played.ask("b");
+            played.begin();
             played.offer("a", 3);
             played.decline("b");
             played.pass_time();
@@ -278,9 +278,9 @@ mod tests {
         assert!(told.iter().all(|receipt| receipt.payment_micros.is_none() && receipt.salt.is_none()));
         assert!(verify(&mut played.store(), &Trust::default()).unwrap().is_right());
         // Its offer in the next round is no entry that a verifier takes.
-        played.ask("b");
+        played.begin();
         let mut entries = played.entries.clone();
-        entries.push(played.offer_entry("a", 3));
+        entries.extend([played.opened_entry("a"), played.offer_entry("a", 3)]);
         let found = verify(&mut Memory::of(&entries), &Trust::default()).unwrap();
         assert!(found.to_string().contains("a won and did not deliver too often"), "{found}");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::{RoundId, Standing};
+use truthfed::protocol::{RoundId, Standing, Time};
 use truthfed::statistics::Statistics;
 
 use crate::digest::{Digest, PublicKey, Signature};
@@ -17,19 +17,29 @@ const SEAL_SCHEMA: &str = "truthfed.seal/1";
 /// Schema of the signature under the end of the journal.
 const CHECKPOINT_SCHEMA: &str = "truthfed.checkpoint/1";
 
-/// The coordinator's signature under the hash of a round's offers.
-pub(crate) fn sign_offers(signer: &Signer, federation: Digest, round: RoundId, offers: Digest) -> Signature {
-    signer.sign(SEAL_SCHEMA, format!("{federation} {round} {offers}").as_bytes())
+/// The offers of a round when it was sealed, as the coordinator signs them.
+#[derive(Clone, Copy)]
+pub(crate) struct Seal {
+    pub(crate) federation: Digest,
+    pub(crate) round: RoundId,
+    /// Their hash.
+    pub(crate) offers: Digest,
+    pub(crate) at: Time,
 }
 
-pub(super) fn are_signed_by(
-    key: &PublicKey,
-    federation: Digest,
-    round: RoundId,
-    offers: Digest,
-    signature: &Signature,
-) -> bool {
-    is_signed_by(key, SEAL_SCHEMA, format!("{federation} {round} {offers}").as_bytes(), signature)
+impl Seal {
+    pub(crate) fn sign(&self, signer: &Signer) -> Signature {
+        signer.sign(SEAL_SCHEMA, self.content().as_bytes())
+    }
+
+    pub(super) fn is_signed_by(&self, key: &PublicKey, signature: &Signature) -> bool {
+        is_signed_by(key, SEAL_SCHEMA, self.content().as_bytes(), signature)
+    }
+
+    fn content(&self) -> String {
+        let Seal { federation, round, offers, at: Time(ms) } = self;
+        format!("{federation} {round} {offers} {ms}")
+    }
 }
 
 /// The coordinator's word for everything up to an entry, in the journal and kept beside the store.
@@ -80,6 +90,8 @@ fn content(federation: Digest, Head { number, hash }: Head, standing: Option<Dig
 #[serde(deny_unknown_fields)]
 pub(crate) struct StandingBody {
     pub(crate) standing: Standing,
+    /// When the round ended: the next one keeps its distance.
+    pub(crate) ended: Time,
     /// Present and past.
     pub(crate) members: BTreeMap<ClientId, MemberInfo>,
     pub(crate) postings: u64,

@@ -14,7 +14,7 @@ use crate::agent::Membership;
 use crate::digest::{Digest, Hex, Nonce};
 use crate::engine::{Clock, Place, Setup};
 use crate::journal::{Entry, Head, seal};
-use crate::ledger::{Checkpoint, sign_offers};
+use crate::ledger::{Checkpoint, Seal};
 use crate::signature::Signer;
 use crate::terms::{Agreement, RawTerms};
 use crate::wire::{
@@ -26,7 +26,7 @@ use crate::wire::{
 pub fn terms(dimension: usize) -> RawTerms {
     RawTerms {
         bandit: RawConfig { dimension, ..RawConfig::default() },
-        trigger: Trigger { since: Since::Round, threshold: 1.0 },
+        trigger: Trigger::new(Since::Round, 1.0),
         reserve: Amount::from_units(100),
         samples: 1000,
         offers_ms: 60_000,
@@ -40,7 +40,7 @@ pub fn terms(dimension: usize) -> RawTerms {
 /// Terms in three dimensions under which agents can play at random: wider bounds, and rounds that are far apart.
 pub fn wide_terms() -> RawTerms {
     RawTerms {
-        trigger: Trigger { since: Since::Round, threshold: 20.0 },
+        trigger: Trigger::new(Since::Round, 20.0),
         reserve: Amount::from_units(500),
         norm: 2.0,
         reward: 10.0,
@@ -138,9 +138,10 @@ impl Federation {
                 Entry::Opened { .. } => offers.clear(),
                 Entry::Offered { member, offer, .. } => drop(offers.insert(member.clone(), offer.digest())),
                 Entry::Revoked { member } => drop(offers.remove(member)),
-                Entry::Sealed { round, offers: sealed, signature } => {
+                Entry::Sealed { round, offers: sealed, at_ms, signature } => {
                     *sealed = seal(offers.iter().map(|(member, offer)| (member, *offer)));
-                    *signature = sign_offers(&self.coordinator, self.id, *round, *sealed);
+                    let sealed = Seal { federation: self.id, round: *round, offers: *sealed, at: *at_ms };
+                    *signature = sealed.sign(&self.coordinator);
                 }
                 Entry::Checkpoint(checkpoint) => {
                     *checkpoint = Checkpoint::sign(&self.coordinator, self.id, head, checkpoint.standing);

@@ -9,7 +9,7 @@ use truthfed::auction::ClientId;
 
 use super::id;
 use crate::coordinator::Plan;
-use crate::engine::Place;
+use crate::engine::{Clock, Place};
 use crate::identity::{Authority, Identity, Validity};
 use crate::net::Limits;
 use crate::store::Location;
@@ -52,6 +52,7 @@ impl Identities {
             limits: Limits::default(),
             poll: Duration::from_secs(30),
             store: Arc::new(move || store.open()),
+            clock: Clock::real(),
             place: Place::Thread,
         }
     }

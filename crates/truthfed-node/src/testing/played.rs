@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 
 use super::{Data, Federation, Memory, Stepwise, id, terms};
 use crate::digest::{Digest, Nonce};
@@ -39,33 +39,36 @@ impl Played {
         Played { federation, entries, history, engine, round: RoundId(0), nonce, offers: BTreeMap::new() }
     }
 
-    /// Four rounds: all deliver; one declines and one does not deliver; one is revoked after its offer; nobody offers.
+    /// Four rounds: all deliver; one declines and one does not deliver; one is revoked after its offer; only one offers, and is
+    /// revoked.
     pub fn with_rounds() -> Played {
         let mut played = Played::new(&["a", "b", "c", "d", "e"]);
         played.full_round();
-        played.ask("b");
+        played.begin();
         played.offers(&[("a", 3), ("b", 4), ("c", 5), ("d", 6)]);
         played.decline("e");
         let winners = played.winners();
         played.deliver_all(&winners[1..]);
         played.pass_time();
-        played.ask("a");
+        played.begin();
         played.offers(&[("e", 1), ("a", 3), ("b", 4), ("c", 5)]);
         played.revoke("e");
         played.offer("d", 6);
         let winners = played.winners();
         played.deliver_all(&winners);
-        played.ask("c");
-        for name in ["a", "b", "c", "d"] {
+        played.begin();
+        played.offer("d", 3);
+        for name in ["a", "b", "c"] {
             played.decline(name);
         }
+        played.revoke("d");
         played
     }
 
     /// A round in which everyone offers, each for a unit more than the one before, and every winner delivers.
     pub fn full_round(&mut self) {
         let names: Vec<String> = self.federation.members.keys().map(ToString::to_string).collect();
-        self.ask(&names[0]);
+        self.begin();
         names.iter().zip(3..).for_each(|(name, ask)| self.offer(name, ask));
         let winners = self.winners();
         self.deliver_all(&winners);
@@ -84,10 +87,10 @@ impl Played {
         self.follow();
     }
 
-    pub fn ask(&mut self, name: &str) {
-        self.call(name, Call::Ask);
-        let open = self.engine.published().view(&id(name)).open.expect("it opened");
-        (self.round, self.nonce) = (open.round, open.nonce);
+    /// What is offered from now on is offered to the next round, which the first offer opens.
+    pub fn begin(&mut self) {
+        let next = self.engine.published().view(&id("a")).next.expect("no round is open");
+        (self.round, self.nonce) = (next.round, next.nonce);
         self.offers.clear();
     }
 
@@ -103,6 +106,11 @@ impl Played {
 
     pub fn offer_content(&self, name: &str, ask: u32) -> OfferContent {
         Data::own(&id(name), self.round).offer(self.context(name), Amount::from_units(ask))
+    }
+
+    /// The entry that opens the next round, whether somebody may or not, after a long time.
+    pub fn opened_entry(&self, name: &str) -> Entry {
+        Entry::Opened { round: self.round, nonce: self.nonce, asked_by: id(name), at_ms: Time(1_000_000_000) }
     }
 
     /// The entry of an offer that is right except for when it comes.
@@ -131,6 +139,11 @@ impl Played {
     /// The current phase runs out of time.
     pub fn pass_time(&mut self) {
         self.engine.pass_time();
+        self.follow();
+    }
+
+    pub fn wait(&mut self, ms: u64) {
+        self.engine.wait(ms);
         self.follow();
     }
 

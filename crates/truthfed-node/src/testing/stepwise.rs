@@ -1,7 +1,6 @@
 //! An engine over memory, driven by hand: one request at a time, and time passes only when a test says so.
 
 use truthfed::auction::ClientId;
-use truthfed::protocol::Time;
 
 use super::{Forwarding, Memory};
 use crate::digest::{Digest, PublicKey};
@@ -41,9 +40,13 @@ impl Stepwise {
 
     /// Time passes until the phase of the open round ends.
     pub fn pass_time(&mut self) {
-        let Time(now) = self.clock.now();
         let left = self.core.until_deadline().map_or(0, |left| left.as_millis() as u64);
-        self.clock.set(Time(now + left));
+        self.wait(left);
+    }
+
+    /// Time passes, whatever it brings about.
+    pub fn wait(&mut self, ms: u64) {
+        self.clock.set(self.clock.now().plus_ms(ms));
         self.work(Vec::new());
     }
 

@@ -62,7 +62,9 @@ async fn agents_with_issued_bundles_play_a_round_over_tls() {
     let revoke = Order::Revoke("m1".parse().unwrap());
     assert!(client.send(revoke.message(), None).await.unwrap().status.is_success());
     loop {
-        let Err(LinkError::Refused(refusal)) = link.call(Call::Ask).await else { panic!("it is revoked") };
+        let Err(LinkError::Refused(refusal)) = link.call(Call::Decline(RoundId(1))).await else {
+            panic!("it is revoked")
+        };
         assert_eq!(refusal.code, Code::MemberRevoked);
         // At the door nothing more is said than the code.
         if refusal.message == Code::MemberRevoked.advice() {
@@ -71,5 +73,5 @@ async fn agents_with_issued_bundles_play_a_round_over_tls() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     coordinator.stop().await.unwrap();
-    assert!(matches!(link.call(Call::Ask).await, Err(LinkError::Away(_))));
+    assert!(matches!(link.call(Call::Decline(RoundId(1))).await, Err(LinkError::Away(_))));
 }

@@ -18,6 +18,7 @@ impl Asking for PerSample {
 
 /// Carries messages between the bare machines until nobody has anything to say.
 fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
+    members.iter_mut().for_each(|member| member.open_round(&mut PerSample));
     loop {
         let mut happened = false;
         for member in members.iter_mut() {

@@ -6,7 +6,7 @@ use truthfed::protocol::RoundId;
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::error::Code;
 use truthfed_node::signature::Signer;
-use truthfed_node::wire::{DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, OpenRound, ReceiptReply, commitment};
+use truthfed_node::wire::{DELIVERY_SCHEMA, Envelope, NextRound, OFFER_SCHEMA, ReceiptReply, commitment};
 
 use truthfed_node::testing::Data;
 
@@ -17,7 +17,7 @@ type Row = (&'static str, Box<dyn Fn(&Bench<'_>) -> Vec<u8>>, Code);
 
 struct Bench<'a> {
     party: &'a Party,
-    open: &'a OpenRound,
+    open: &'a NextRound,
     data: &'a Data,
     schema: &'static str,
     /// The content of an honest message.
@@ -257,14 +257,13 @@ fn deliveries() -> Vec<Row> {
 async fn every_wrong_message_has_its_code_and_leaves_no_trace() {
     let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     // A round before, so that something can be replayed.
-    m1.ask().await;
-    let (first, data) = (m1.open().await, some_data());
+    let (first, data) = (m1.round().await, some_data());
     let before = m1.offer_of(&first, &data, 1_000_000);
-    m1.decline(first.round).await;
-    m2.decline(first.round).await;
+    whole_round(&[&m1, &m2], &[2_000_000, 3_000_000]).await;
 
-    m1.ask().await;
-    let open = m1.open().await;
+    // Open, so that m1 may still say anything.
+    m2.offers(&m2.round().await, &data, 50_000_000).await;
+    let open = m1.round().await;
     let offer = m1.offer_content(&open, &data, 1_000_000);
     let bench = Bench {
         party: &m1,
@@ -279,7 +278,6 @@ async fn every_wrong_message_has_its_code_and_leaves_no_trace() {
     check(&world, &bench, &format!("/v1/rounds/{}/offer", open.round), &offer_rows).await;
 
     let sealed = m1.offers(&open, &data, 1_000_000).await;
-    m2.offers(&open, &data, 50_000_000).await;
     let decided = m1.open().await;
     assert!(m1.receipt(&decided.decision.unwrap()).promise.is_some(), "m1 won");
     let delivery = m1.delivery_content(&open, &data, sealed.digest());
@@ -321,8 +319,7 @@ async fn a_moment_that_no_data_gives_is_refused_although_it_was_committed_to() {
     let running = world.start().await;
     let [m1, m2] = ["m1", "m2"].map(|name| world.party(name, running.addresses()));
     for (moment, expected) in cases {
-        m1.ask().await;
-        let (open, data) = (m1.open().await, Data::of(&[([1.0, 0.0], 0.5); 3]));
+        let (open, data) = (m1.round().await, Data::of(&[([1.0, 0.0], 0.5); 3]));
         let mut content = m1.offer_content(&open, &data, 1_000_000);
         content.commitment = commitment(data.salt, moment);
         let offer = m1.identity.signer().seal(OFFER_SCHEMA, &content);
@@ -376,7 +373,6 @@ async fn paths_and_questions_are_read_as_strictly_as_bodies() {
         ("/V1/TERMS", Code::NotFound),
         ("/v2/terms", Code::NotFound),
         ("/", Code::NotFound),
-        ("/v1/ask", Code::MethodNotAllowed),
         ("/v1/rounds/1/offer", Code::MethodNotAllowed),
         ("/healthz", Code::NotFound),
         ("/metrics", Code::NotFound),
@@ -384,9 +380,8 @@ async fn paths_and_questions_are_read_as_strictly_as_bodies() {
         assert_eq!(m1.client.get(path).await.code(), expected, "{path}");
     }
     for (path, body, expected) in [
-        ("/v1/ask", "x", Code::Malformed),
-        ("/v1/ask", r#"{"round":1}"#, Code::UnknownField),
-        ("/v1/ask", "{}{}", Code::TrailingBytes),
+        ("/v1/rounds/1/decline", "x", Code::Malformed),
+        ("/v1/rounds/1/decline", "{}{}", Code::TrailingBytes),
         ("/v1/sync", "", Code::Truncated),
         ("/v1/sync", "{}", Code::MissingField),
         ("/v1/sync", r#"{"have":-1}"#, Code::WrongType),
@@ -409,8 +404,7 @@ async fn paths_and_questions_are_read_as_strictly_as_bodies() {
 #[tokio::test]
 async fn a_changed_second_message_is_refused_and_the_first_stands() {
     let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
-    m1.ask().await;
-    let (open, data) = (m1.open().await, some_data());
+    let (open, data) = (m1.round().await, some_data());
     let offer = m1.offers(&open, &data, 1_000_000).await;
     let head = world.head();
     let changed = m1.offer_of(&open, &data, 2_000_000);

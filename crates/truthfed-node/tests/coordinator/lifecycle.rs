@@ -19,7 +19,7 @@ async fn a_view_waits_for_a_change_and_comes_with_it() {
     let (_world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
     let version = m1.view().await.version;
     let path = format!("/v1/view?after={version}&wait_ms=30000");
-    let (waited, round) = tokio::join!(m1.client.get(&path), m2.ask());
+    let (waited, round) = tokio::join!(m1.client.get(&path), m2.opens());
     let view: View = waited.ok();
     assert_eq!(view.open.map(|open| (open.round, open.phase)), Some((round, Phase::Offers)));
     assert!(view.version > version);
@@ -63,8 +63,7 @@ async fn a_second_coordinator_stands_by_and_takes_over_in_the_middle_of_a_round(
     world.lease_ms = 1000;
     let first = world.start().await;
     let m1 = world.party("m1", first.addresses());
-    m1.ask().await;
-    let (open, data) = (m1.open().await, some_data());
+    let (open, data) = (m1.round().await, some_data());
     let offer = m1.offers(&open, &data, 1_000_000).await;
 
     let second = world.start().await;

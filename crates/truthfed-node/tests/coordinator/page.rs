@@ -10,7 +10,7 @@ use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::testing::Data;
 use truthfed_node::wire::{
-    AskReply, Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, Promise,
+    Context, DELIVERY_SCHEMA, DeclineReply, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, Promise,
     RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, StatementReply, SyncReply, SyncRequest, View,
 };
 
@@ -44,7 +44,6 @@ fn every_example_is_a_message_of_its_kind() {
             "DeliveryContent" => reads::<DeliveryContent>(&body),
             "ReceiptContent" => reads::<ReceiptContent>(&body),
             "View" => reads::<View>(&body),
-            "AskReply" => reads::<AskReply>(&body),
             "DeclineReply" => reads::<DeclineReply>(&body),
             "ReceiptReply" => reads::<ReceiptReply>(&body),
             "SyncRequest" => reads::<SyncRequest>(&body),

@@ -1,14 +1,15 @@
 //! Every message in every phase of a round.
 
 use truthfed::protocol::RoundId;
+use truthfed_node::digest::Nonce;
 use truthfed_node::error::Code;
 use truthfed_node::terms::CoverageSetting;
-use truthfed_node::wire::{OpenRound, ReceiptReply};
+use truthfed_node::wire::{NextRound, ReceiptReply};
 
 use super::support::{Party, World, other, some_data};
 
 /// What a member can send about a round: an offer, a decline and a delivery, each refused with its code.
-async fn check(world: &World, party: &Party, open: &OpenRound, phase: &str, expected: [Code; 3]) {
+async fn check(world: &World, party: &Party, open: &NextRound, phase: &str, expected: [Code; 3]) {
     let (head, data) = (world.head(), some_data());
     let answers = [
         party.send_offer(open.round, &party.offer_of(open, &data, 5_000_000)).await,
@@ -31,19 +32,17 @@ async fn messages_out_of_their_phase_are_refused_and_change_nothing() {
     let [late, loser, winner] = ["late", "loser", "winner"].map(|name| world.party(name, running.addresses()));
     let stale = Code::StaleRound;
 
-    winner.ask().await;
-    let first = winner.open().await;
-    for party in [&late, &loser, &winner] {
-        party.decline(first.round).await;
-    }
-    check(&world, &winner, &OpenRound { round: RoundId(2), ..first.clone() }, "before the round", [stale; 3]).await;
-
-    winner.ask().await;
-    let open = winner.open().await;
+    let open = winner.round().await;
+    let (bad, strange) = (Code::BadNonce, NextRound { nonce: Nonce::random(), ..open });
+    check(&world, &winner, &strange, "with another nonce", [bad, stale, bad]).await;
+    check(&world, &winner, &NextRound { round: RoundId(2), ..open }, "before the round", [stale; 3]).await;
     let (head, data) = (world.head(), some_data());
     let early = winner.send_delivery(open.round, &winner.delivery_of(&open, &data, other())).await;
-    assert_eq!((early.code(), world.head()), (Code::WrongPhase, head), "before the award");
+    assert_eq!((early.code(), world.head()), (stale, head), "before it is open");
     let offer = winner.offers(&open, &data, 1_000_000).await;
+    let head = world.head();
+    let early = winner.send_delivery(open.round, &winner.delivery_of(&open, &data, other())).await;
+    assert_eq!((early.code(), world.head()), (Code::WrongPhase, head), "before the award");
     loser.offers(&open, &data, 90_000_000).await;
     // One member does not answer: the phase ends by its deadline.
     let mut view = winner.view().await;

@@ -19,8 +19,7 @@ async fn no_ask_reaches_another_member_a_log_or_a_metric() {
         Data::of(&[([0.9, 0.1], 0.317), ([0.3, 0.3], 0.4), ([0.2, 0.9], 0.1)]),
         Data::of(&[([0.5, 0.5], 0.929), ([0.7, 0.1], 0.3)]),
     ];
-    parties[0].ask().await;
-    let open = parties[0].open().await;
+    let open = parties[0].round().await;
     let mut offers = Vec::new();
     for ((party, data), ask) in parties.iter().zip(&data).zip(ASKS) {
         offers.push(party.offers(&open, data, ask).await);

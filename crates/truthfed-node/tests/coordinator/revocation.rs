@@ -11,8 +11,7 @@ use super::support::{World, some_data, until_in_flight};
 #[tokio::test]
 async fn a_revoked_member_is_refused_on_its_open_connection_and_then_at_the_door() {
     let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
-    m1.ask().await;
-    let open = m1.open().await;
+    let open = m1.round().await;
     m1.offers(&open, &some_data(), 1_000_000).await;
     let operator = world.operator(running.addresses());
     let line: MemberLine = operator.delete("/v1/operator/members/m1").await.ok();

@@ -5,9 +5,7 @@ use truthfed::statistics::Statistics;
 use truthfed_node::coordinator::operator::{RoundReply, RoundState, RoundsReply, StatusReply};
 use truthfed_node::digest::Digest;
 use truthfed_node::ledger::aggregate_digest;
-use truthfed_node::wire::{
-    AskReply, DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply,
-};
+use truthfed_node::wire::{DeclineReply, Envelope, Phase, ReceiptKind, ReceiptReply, StatementReply, SyncReply};
 
 use super::support::{World, some_data, whole_round};
 
@@ -18,14 +16,18 @@ async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
     assert_eq!(terms.text(), world.agreement.text(), "the very bytes that are hashed");
     assert_eq!(Digest::of(&terms.body), world.agreement.hash());
 
-    let round = parties[0].ask().await;
-    assert_eq!((round, parties[1].ask().await), (RoundId(1), RoundId(1)), "one round for all who ask");
-    let open = parties[2].open().await;
-    assert_eq!((open.round, open.phase, open.answered), (round, Phase::Offers, false));
+    let open = parties[0].round().await;
+    let round = open.round;
+    assert_eq!((round, parties[1].view().await.open.is_none()), (RoundId(1), true), "the first offer opens it");
     let data = [some_data(), some_data(), some_data()];
     let mut offers = Vec::new();
     for ((party, data), ask) in parties.iter().zip(&data).zip([1_000_000, 2_000_000, 3_000_000]) {
         offers.push(party.offers(&open, data, ask).await);
+        if offers.len() < 3 {
+            let shown = parties[2].open().await;
+            assert_eq!((shown.round, shown.nonce, shown.phase), (round, open.nonce, Phase::Offers));
+            assert!(!shown.answered);
+        }
     }
 
     let mut expected = Statistics::new(2).unwrap();
@@ -90,15 +92,13 @@ async fn three_members_offer_are_decided_on_deliver_and_are_paid() {
 #[tokio::test]
 async fn whatever_is_sent_twice_gets_the_same_bytes_and_changes_nothing() {
     let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
-    m1.ask().await;
-    let (open, data) = (m1.open().await, some_data());
+    let (open, data) = (m1.round().await, some_data());
     let offer = m1.offer_of(&open, &data, 1_000_000);
     let first = m1.send_offer(open.round, &offer).await;
     let receipt = m1.receipt(&first.ok::<ReceiptReply>().receipt);
     assert_eq!((receipt.kind, receipt.offer), (ReceiptKind::OfferTaken, offer.digest()));
     let head = world.head();
     assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body);
-    assert_eq!(m1.client.post("/v1/ask", "{}").await.ok::<AskReply>().round, open.round);
     assert_eq!(world.head(), head);
 
     let declined = m2.decline(open.round).await;
@@ -123,31 +123,30 @@ async fn whatever_is_sent_twice_gets_the_same_bytes_and_changes_nothing() {
     let m1 = world.party("m1", running.addresses());
     assert_eq!(m1.send_offer(open.round, &offer).await.body, first.body);
     assert_eq!(m1.send_delivery(open.round, &delivery).await.body, delivered.body);
-    assert_eq!(m1.ask().await, RoundId(2));
+    assert_eq!(m1.opens().await, RoundId(2));
     running.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_operator_finds_every_round_in_the_journal() {
-    let (world, running, [m1, m2]) = World::running(["m1", "m2"]).await;
-    for round in 1..=40 {
-        if round % 5 == 0 {
-            m1.ask().await;
-            m1.decline(RoundId(round)).await.ok::<DeclineReply>();
-            m2.decline(RoundId(round)).await.ok::<DeclineReply>();
-        } else {
-            whole_round(&[&m1, &m2], &[1_000_000, 2_000_000]).await;
-        }
-    }
-    m2.ask().await;
+    let (world, running, [m1, m2, m3]) = World::running(["m1", "m2", "m3"]).await;
     let operator = world.operator(running.addresses());
+    for _ in 1..40 {
+        whole_round(&[&m1, &m2, &m3], &[1_000_000, 2_000_000, 3_000_000]).await;
+    }
+    // Who opened the last of them is revoked, and no offer is left.
+    let last = m3.opens().await;
+    m1.decline(last).await.ok::<DeclineReply>();
+    operator.delete("/v1/operator/members/m3").await;
+    m2.decline(last).await.ok::<DeclineReply>();
+    m2.opens().await;
     let all: RoundsReply = operator.get("/v1/operator/rounds").await.ok();
     let numbers: Vec<u64> = all.rounds.iter().map(|round| round.round.0).collect();
     assert_eq!((numbers, all.next), ((1..=41).collect(), None));
     for summary in &all.rounds {
         let expected = match summary.round.0 {
             41 => RoundState::Offers,
-            round if round % 5 == 0 => RoundState::Aborted,
+            40 => RoundState::Aborted,
             _ => RoundState::Settled,
         };
         assert_eq!(summary.state, expected, "{summary:?}");

@@ -115,15 +115,14 @@ async fn every_reply_and_request_is_what_the_document_says() {
     checked.seen.insert("get /openapi.json".to_owned());
 
     checked.reply("/v1/view", &m1.client.get("/v1/view").await);
-    checked.reply("/v1/ask", &m1.client.post("/v1/ask", "").await);
-    checked.reply("/v1/view", &m1.client.get("/v1/view").await);
     checked.reply("/v1/view", &m1.client.get("/v1/view?x=1").await);
-    let (open, data) = (m1.open().await, some_data());
+    let (open, data) = (m1.round().await, some_data());
     let path = "/v1/rounds/{round}/offer";
     let offer = m1.offer_of(&open, &data, 1_000_000);
     checked.request(path, &text(&offer));
     checked.reply(path, &m1.send_offer(open.round, &offer).await);
     checked.reply(path, &m1.client.post("/v1/rounds/1/offer", "x").await);
+    checked.reply("/v1/view", &m2.client.get("/v1/view").await);
     checked.reply("/v1/operator/rounds/{round}", &operator.get("/v1/operator/rounds/1").await);
     checked.reply("/v1/rounds/{round}/decline", &m2.decline(open.round).await);
     checked.reply("/v1/view", &m1.client.get("/v1/view").await);

@@ -29,7 +29,7 @@ use truthfed_node::store::{Sqlite, Store};
 use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::testing::{Data, Identities, id, terms};
 use truthfed_node::wire::{
-    AskReply, Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent, OpenRound,
+    Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, NextRound, OFFER_SCHEMA, OfferContent, OpenRound,
     ReceiptContent, ReceiptReply, View,
 };
 
@@ -50,6 +50,8 @@ impl World {
         let mut document = terms(2);
         // So large that of three offers alike some lose.
         document.bandit.lambda = 1.0;
+        // Any data is reason enough for a round.
+        document.trigger.threshold = 0.0;
         change(&mut document);
         World {
             folder: truthfed_node::testing::folder(),
@@ -232,11 +234,20 @@ impl Party {
         self.view().await.open.expect("a round is open")
     }
 
-    pub(crate) async fn ask(&self) -> RoundId {
-        self.client.post("/v1/ask", "").await.ok::<AskReply>().round
+    /// The round that is open or next.
+    pub(crate) async fn round(&self) -> NextRound {
+        let View { open, next, .. } = self.view().await;
+        open.map(|OpenRound { round, nonce, .. }| NextRound { round, nonce }).or(next).expect("one of them")
     }
 
-    pub(crate) fn context(&self, open: &OpenRound) -> Context {
+    /// Opens the next round with some data.
+    pub(crate) async fn opens(&self) -> RoundId {
+        let next = self.round().await;
+        self.offers(&next, &some_data(), 1_000_000).await;
+        next.round
+    }
+
+    pub(crate) fn context(&self, open: &NextRound) -> Context {
         Context {
             federation: self.federation,
             round: open.round,
@@ -246,19 +257,19 @@ impl Party {
         }
     }
 
-    pub(crate) fn offer_content(&self, open: &OpenRound, data: &Data, ask_micros: i64) -> OfferContent {
+    pub(crate) fn offer_content(&self, open: &NextRound, data: &Data, ask_micros: i64) -> OfferContent {
         data.offer(self.context(open), Amount::from_micros(ask_micros).unwrap())
     }
 
-    pub(crate) fn offer_of(&self, open: &OpenRound, data: &Data, ask_micros: i64) -> Envelope {
+    pub(crate) fn offer_of(&self, open: &NextRound, data: &Data, ask_micros: i64) -> Envelope {
         self.identity.signer().seal(OFFER_SCHEMA, &self.offer_content(open, data, ask_micros))
     }
 
-    pub(crate) fn delivery_content(&self, open: &OpenRound, data: &Data, offer: Digest) -> DeliveryContent {
+    pub(crate) fn delivery_content(&self, open: &NextRound, data: &Data, offer: Digest) -> DeliveryContent {
         data.delivery(self.context(open), offer)
     }
 
-    pub(crate) fn delivery_of(&self, open: &OpenRound, data: &Data, offer: Digest) -> Envelope {
+    pub(crate) fn delivery_of(&self, open: &NextRound, data: &Data, offer: Digest) -> Envelope {
         self.identity.signer().seal(DELIVERY_SCHEMA, &self.delivery_content(open, data, offer))
     }
 
@@ -283,7 +294,7 @@ impl Party {
     }
 
     /// Offers, and gets a receipt for it.
-    pub(crate) async fn offers(&self, open: &OpenRound, data: &Data, ask_micros: i64) -> Envelope {
+    pub(crate) async fn offers(&self, open: &NextRound, data: &Data, ask_micros: i64) -> Envelope {
         let offer = self.offer_of(open, data, ask_micros);
         let reply: ReceiptReply = self.send_offer(open.round, &offer).await.ok();
         assert_eq!(self.receipt(&reply.receipt).offer, offer.digest());
@@ -291,10 +302,9 @@ impl Party {
     }
 }
 
-/// Opens a round, has everyone offer at these asks, and the winners deliver. Returns who won.
+/// Has everyone offer at these asks, and the winners deliver. Returns who won.
 pub(crate) async fn whole_round(parties: &[&Party], asks: &[i64]) -> Vec<ClientId> {
-    parties[0].ask().await;
-    let open = parties[0].open().await;
+    let open = parties[0].round().await;
     let data: Vec<Data> = parties.iter().map(|_| some_data()).collect();
     let mut offers = Vec::new();
     for ((party, data), ask) in parties.iter().zip(&data).zip(asks) {

@@ -10,9 +10,9 @@ use truthfed_node::coordinator::{self, Addresses, Running};
 use truthfed_node::error::Code;
 use truthfed_node::store::{Sqlite, Store, StoreError};
 use truthfed_node::testing::{Fate, Forwarding, Step};
-use truthfed_node::wire::AskReply;
+use truthfed_node::wire::ReceiptReply;
 
-use super::support::{PATIENCE, World, logged, plain};
+use super::support::{PATIENCE, World, logged, plain, some_data};
 
 /// Where a store fails while a switch is on.
 type Switch = Arc<AtomicBool>;
@@ -70,7 +70,8 @@ async fn a_full_disk_is_told_to_members_and_monitoring_and_passes_when_there_is_
     let (before, head) = (m1.view().await, world.head());
 
     is_full.store(true, Ordering::SeqCst);
-    let refused = m1.client.post("/v1/ask", "").await;
+    let offer = m1.offer_of(&m1.round().await, &some_data(), 1_000_000);
+    let refused = m1.send_offer(RoundId(1), &offer).await;
     assert_eq!((refused.code(), refused.headers["retry-after"].as_str()), (Code::StorageFull, "1"));
     let failing = r#"{"role":"failing","why":"the store is full: nothing was written, make room"}"#;
     assert_eq!(plain(running.addresses().admin, "/healthz").await, (503, failing.to_owned()));
@@ -79,7 +80,7 @@ async fn a_full_disk_is_told_to_members_and_monitoring_and_passes_when_there_is_
 
     is_full.store(false, Ordering::SeqCst);
     until(running.addresses(), "/healthz", ACTIVE).await;
-    assert_eq!(m1.client.post("/v1/ask", "").await.ok::<AskReply>().round, RoundId(1));
+    m1.send_offer(RoundId(1), &offer).await.ok::<ReceiptReply>();
     running.stop().await.unwrap();
 }
 
@@ -102,7 +103,7 @@ async fn a_database_that_was_away_flooded_the_log() {
     });
     let running = coordinator::start(config).await.unwrap();
     let m1 = world.party("m1", running.addresses());
-    assert_eq!(m1.client.post("/v1/ask", "").await.ok::<AskReply>().round, RoundId(1));
+    assert_eq!(m1.opens().await, RoundId(1));
     assert_eq!(attempts.load(Ordering::SeqCst), 12);
     running.stop().await.unwrap();
     let lines = logged()
@@ -137,9 +138,10 @@ async fn after_a_commit_that_failed_a_coordinator_is_healthy_without_another_one
     let mut world = World::new(&["m1"], |_| {});
     let (running, is_away) = failing(&mut world, |_| true, away).await;
     let m1 = world.party("m1", running.addresses());
+    let offer = m1.offer_of(&m1.round().await, &some_data(), 1_000_000);
     is_away.store(true, Ordering::SeqCst);
     // It is answered when the store is back, and nothing is asked after that.
-    let (refused, ()) = tokio::join!(m1.client.post("/v1/ask", ""), async {
+    let (refused, ()) = tokio::join!(m1.send_offer(RoundId(1), &offer), async {
         until(running.addresses(), "/healthz", (503, AWAY)).await;
         is_away.store(false, Ordering::SeqCst);
     });
@@ -212,7 +214,7 @@ async fn a_coordinator_that_is_busy_for_longer_than_its_lease_lasts_keeps_it() {
         config.plan.store = Arc::new(move || Ok(slow(&path, is_meant, &switch, &renewals)));
         let running = coordinator::start(config).await.unwrap();
         assert!(!is_slow.load(Ordering::SeqCst), "it was slow");
-        world.party("m1", running.addresses()).ask().await;
+        world.party("m1", running.addresses()).opens().await;
         running.stop().await.unwrap();
     }
 }

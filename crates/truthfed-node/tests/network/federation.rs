@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use truthfed::Amount;
-use truthfed::protocol::{Since, Trigger};
+use truthfed::protocol::{Since, Time, Trigger};
 use truthfed_node::coordinator::{Addresses, Plan, start_on};
-use truthfed_node::engine::Place;
+use truthfed_node::engine::{Clock, Place};
 use truthfed_node::federation::Bundle;
 use truthfed_node::net::Limits;
 use truthfed_node::store::{Sqlite, Store, StoreError};
@@ -21,6 +22,8 @@ pub(crate) const ARMS: usize = 2;
 pub(crate) const COORDINATOR: &str = "coordinator";
 pub(crate) const PORT: u16 = 7443;
 const ADMIN_PORT: u16 = 9443;
+/// When the simulated network begins to run, after 1970.
+const BEGINNING: Duration = Duration::from_secs(1_800_000_000);
 /// Rewards are whole numbers up to this size.
 pub(crate) const REWARD: usize = 1000;
 
@@ -41,7 +44,7 @@ pub(crate) fn name(member: usize) -> String {
 /// Rounds follow each other closely: nearly every sample is reason enough for one.
 pub(crate) fn terms() -> RawTerms {
     RawTerms {
-        trigger: Trigger { since: Since::Round, threshold: 1e-3 },
+        trigger: Trigger::new(Since::Round, 1e-3),
         coverage: CoverageSetting::Ratio(0.999),
         reserve: Amount::from_units(500),
         reward: REWARD as f64,
@@ -98,6 +101,8 @@ fn open_store(path: &Path) -> Result<Box<dyn Store>, StoreError> {
 
 /// Runs the coordinator on the host that this is called on, until the host crashes.
 pub(crate) async fn coordinate(plan: Plan) -> turmoil::Result {
+    let since_1970 = BEGINNING + turmoil::sim_elapsed().unwrap_or_default();
+    let plan = Plan { clock: Clock::beginning_at(Time(since_1970.as_millis() as u64)), ..plan };
     let ((members, members_at), (admin, admin_at)) = (Door::open(PORT).await?, Door::open(ADMIN_PORT).await?);
     let running = start_on(plan, members, admin, Addresses { members: members_at, admin: admin_at }).await?;
     running.run_until(std::future::pending()).await?;

@@ -2,7 +2,7 @@
 
 use truthfed_node::agent::{Agent, ChooseError, DecisionId, LearnError};
 
-use crate::chaos::{Event, Sums, Verdict, World, breach};
+use crate::chaos::{Event, Role, Sums, Verdict, World, breach};
 
 /// Decisions that wait for their reward at one time, at most.
 const WAITING: usize = 3;
@@ -44,6 +44,10 @@ impl World<'_> {
     pub(crate) fn play(&mut self, member: usize) -> Verdict {
         self.within(10, 250, Event::Play(member));
         let node = &self.members[member];
+        if node.role == Role::Attacker {
+            self.scheme(member);
+            return Ok(());
+        }
         if node.agent.is_none() || self.now < node.gone_until {
             return Ok(());
         }

@@ -1,6 +1,8 @@
-//! After the storm. I15: once the faults have stopped, every round ends within a stated time. I9: all members then hold
-//! the same aggregate.
+//! After the storm. I15: once the faults have stopped, every round ends within a stated time, and whoever wishes for a round
+//! gets it, unless it is excluded or its samples exceed the capacity. I9: all members then hold the same aggregate. I16: whatever
+//! was accepted, a round of honest members can be held.
 
+use truthfed_node::engine::Command;
 use truthfed_node::ledger::{Trust, verify};
 use truthfed_node::store::Sqlite;
 
@@ -11,6 +13,8 @@ use crate::chaos::{Breach, Event, Role, Verdict, World, breach, check};
 const CONVERGENCE_MS: u64 = 30_000;
 /// What every member still learns.
 const SAMPLES: u64 = 3;
+/// How often members learn so much more if it is not worth a round.
+const PATIENCE: usize = 10;
 
 impl World<'_> {
     /// No more faults: links are whole, disks have room, and everyone is started again.
@@ -37,14 +41,7 @@ impl World<'_> {
 
     /// Everything is well within the stated time, and stays so.
     pub(crate) fn converge(&mut self) -> Verdict {
-        let terms = self.plan.agreement.raw();
-        let rounds = 1 + self.members.len() as u64;
-        let time = self.plan.lease_ms + rounds * (terms.offers_ms + terms.deliveries_ms) + CONVERGENCE_MS;
-        let until = self.now + time;
-        while let Some(problem) = self.unrest() {
-            check(self.now < until, "I15", || format!("{time} ms after the last fault {problem}"))?;
-            self.happen()?;
-        }
+        self.come_to_rest("I15")?;
         for member in 0..self.members.len() {
             self.check_samples(member)?;
             self.check_earned(member)?;
@@ -52,29 +49,76 @@ impl World<'_> {
         self.verify()
     }
 
+    /// All that is wished for happens within the stated time.
+    fn come_to_rest(&mut self, invariant: &'static str) -> Verdict {
+        let terms = self.plan.agreement.raw();
+        let rounds = 1 + self.members.len() as u64;
+        let round = terms.offers_ms + terms.deliveries_ms + terms.gap_ms;
+        // The time of rounds stands still until the clock has caught up.
+        let time = self.plan.lease_ms + rounds * round + self.site.behind_ms(self.now) + CONVERGENCE_MS;
+        let until = self.now + time;
+        while let Some(problem) = self.unrest() {
+            check(self.now < until, invariant, || format!("{time} ms after the last fault {problem}"))?;
+            self.happen()?;
+        }
+        Ok(())
+    }
+
+    /// The honest members learn until they hold a round among themselves, whatever was accepted before; the others are revoked.
+    pub(crate) fn hold_round(&mut self) -> Verdict {
+        let honest = self.honest();
+        for member in (0..self.members.len()).filter(|member| !honest.contains(member)) {
+            let name = self.members[member].name();
+            if !honest.is_empty() && self.observer.is_member(&name) {
+                self.operate(Command::revoke(name));
+            }
+        }
+        let (settled, aborted) = (self.observer.settled, self.observer.aborted);
+        for _ in 0..PATIENCE {
+            honest.iter().for_each(|member| self.members[*member].application.left += SAMPLES);
+            self.come_to_rest("I16")?;
+            if self.observer.settled > settled {
+                break;
+            }
+            let is_hindered = self.observer.aborted > aborted && self.observer.is_hindered;
+            check(!is_hindered, "I16", || "honest members cannot hold a round any more".to_owned())?;
+        }
+        Ok(())
+    }
+
     /// What is not well yet.
-    fn unrest(&self) -> Option<String> {
+    fn unrest(&mut self) -> Option<String> {
         if self.site.processes.is_empty() {
             return Some("no coordinator runs".to_owned());
         }
         if let Some(round) = self.observer.open_round() {
             return Some(format!("round {round} is open"));
         }
+        self.honest().into_iter().find_map(|number| self.unrest_of(number))
+    }
+
+    /// The honest members there are.
+    fn honest(&self) -> Vec<usize> {
         let takes_part = |number: &usize| {
             let node = &self.members[*number];
             node.is_honest() && self.observer.is_member(&node.name())
         };
-        (0..self.members.len()).filter(takes_part).find_map(|number| self.unrest_of(number))
+        (0..self.members.len()).filter(takes_part).collect()
     }
 
-    fn unrest_of(&self, member: usize) -> Option<String> {
-        let node = &self.members[member];
+    fn unrest_of(&mut self, member: usize) -> Option<String> {
+        let node = &mut self.members[member];
         let name = node.name();
-        let Some(agent) = &node.agent else { return Some(format!("{name} does not run")) };
+        let Some(agent) = &mut node.agent else { return Some(format!("{name} does not run")) };
         let closed = self.observer.closed;
+        let in_flight = agent.status(true).map_or(0, |status| status.in_flight);
+        let learned = node.application.learned.samples as u64;
+        let undelivered = learned - self.observer.samples.delivered_by(&name);
+        let may_open = self.observer.may_open(&name, undelivered);
         match () {
             () if !node.application.is_done() => Some(format!("{name} has not learned everything")),
-            () if agent.wants_round() => Some(format!("{name} wishes for a round")),
+            () if agent.wants_round() && may_open => Some(format!("{name} wishes for a round")),
+            () if in_flight > 0 && may_open => Some(format!("{name} has offered {in_flight} samples to no round")),
             () if node.closed != closed => Some(format!("{name} is at round {} of {closed}", node.closed)),
             () => None,
         }

@@ -5,7 +5,7 @@
 //! ([`disk`](crate::disk)), over a network that loses, repeats, delays and reorders bytes. One seed draws everything: who
 //! takes part, the terms, the data, and which faults strike when. The same seed gives the same [`Trace`].
 //!
-//! An observer with its own books follows the journal and checks after every step what must always hold (I1 to I15, see
+//! An observer with its own books follows the journal and checks after every step what must always hold (I1 to I18, see
 //! `invariants`). When the faults stop, everything must be well again within a stated time.
 //!
 //! Not here: TLS, HTTP and limits on traffic, which have tests of their own.
@@ -19,6 +19,7 @@ mod member;
 mod network;
 mod plan;
 mod report;
+mod scheme;
 mod storm;
 mod sums;
 mod trace;
@@ -37,6 +38,7 @@ use self::network::{Network, Parcel, Reply, Request, json};
 pub use self::plan::{Plan, Role};
 use self::report::{Breach, Verdict, breach, check};
 pub use self::report::{FAULTS, Report, Violation};
+use self::scheme::Offered;
 use self::sums::Sums;
 pub use self::trace::Trace;
 pub use self::weather::Weather;

@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::catalog;
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
-use truthfed::protocol::{Since, Strikes, Trigger};
+use truthfed::protocol::{CapacitySetting, Since, Strikes, Trigger};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
 use crate::chaos::weather::Weather;
@@ -34,6 +34,8 @@ pub enum Role {
     Strategic,
     /// Signs and sends what it should not.
     Liar,
+    /// Harms others by the rules.
+    Attacker,
 }
 
 impl Plan {
@@ -42,10 +44,11 @@ impl Plan {
         let count = dice.between(2, 8);
         let late = if dice.chance(0.5) { dice.between(0, 2) } else { 0 };
         let founders = count.saturating_sub(late).max(2);
-        let may_lie = dice.chance(0.4);
+        let (may_lie, may_attack) = (dice.chance(0.4), dice.chance(0.4));
         let role = |dice: &mut Stream| match dice.uniform() {
             x if x < 0.2 && may_lie => Role::Liar,
             x if x < 0.4 => Role::Strategic,
+            x if x < 0.6 && may_attack => Role::Attacker,
             _ => Role::Honest,
         };
         Plan {
@@ -72,16 +75,23 @@ fn agreement(dice: &mut Stream) -> Agreement {
     let dimension = dice.between(1, 4);
     let document = RawTerms {
         bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
-        trigger: Trigger { since: dice.pick(&[Since::Round, Since::Delivery]), threshold: dice.pick(&[0.0, 0.1, 0.5]) },
+        trigger: Trigger::new(dice.pick(&[Since::Round, Since::Delivery]), dice.pick(&[0.0, 0.1, 0.5])),
         coverage,
         reserve: Amount::from_units(dice.pick(&[20, 70, 10_000])),
         reward: 256.0,
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),
         deliveries_ms: dice.pick(&[200, 500, 1500]),
-        gap_ms: 0,
-        // Faults make honest members default all the time, and whoever is excluded wishes for rounds in vain.
-        strikes: Strikes { rounds: 0, ..Strikes::default() },
+        gap_ms: dice.pick(&[0, 0, 100, 1000]),
+        capacity: match dice.chance(0.15) {
+            true => CapacitySetting::Samples(dice.between(100, 500) as u64),
+            false => CapacitySetting::default(),
+        },
+        strikes: match dice.between(0, 2) {
+            0 => Strikes { rounds: 0, ..Strikes::default() },
+            1 => Strikes { defaults: 2, within: 5, rounds: 3 },
+            _ => Strikes { defaults: 3, within: 20, rounds: 10 },
+        },
         mechanism: mechanism.into(),
         ..RawTerms::default()
     };

@@ -8,6 +8,9 @@ use crate::disk::{Disk, Fault, Lasts, Operation, Plan};
 /// Time between two moments at which the weather may strike.
 const STORM_MS: (usize, usize) = (20, 200);
 
+/// More than a clock may lie behind the journal if rounds are to open.
+const MINUTES_MS: usize = 420_000;
+
 /// How likely something strikes, and what it does, perhaps to a member.
 type Strike<'a> = (f64, fn(&mut World<'a>, usize));
 
@@ -75,16 +78,18 @@ impl World<'_> {
         }
     }
 
-    /// The monotonic clock jumps ahead, as in a machine that slept; the wall clock jumps either way.
+    /// The monotonic clock jumps ahead, as in a machine that slept; the wall clock is set either way, rarely by minutes. A
+    /// coordinator looks at it when it starts.
     fn jump(&mut self) {
         if self.dice.chance(0.5) {
             self.site.ahead_ms += self.dice.between(1, 3000) as u64;
             self.count("clock-jumped");
             self.trace.say(self.now, format_args!("the coordinator's clock jumps to {} ahead", self.site.ahead_ms));
         } else {
-            let most = 5 * self.plan.lease_ms as usize;
-            self.site.wall_ms += self.dice.between(0, 2 * most) as i64 - most as i64;
-            self.count("wall-clock-jumped");
+            let is_far = self.dice.chance(0.01);
+            let most = if is_far { MINUTES_MS } else { 5 * self.plan.lease_ms as usize };
+            self.site.wall_ms = self.dice.between(0, 2 * most) as i64 - most as i64;
+            self.count(if is_far { "wall-clock-jumped-far" } else { "wall-clock-jumped" });
             self.trace.say(self.now, format_args!("the wall clock is off by {}", self.site.wall_ms));
         }
     }

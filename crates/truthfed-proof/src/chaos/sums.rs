@@ -1,10 +1,13 @@
 //! Sums of samples, counted in whole numbers: nothing is rounded, so that a sample more or less shows.
 //!
-//! Contexts are whole quarters and rewards whole sixty-fourths; every sum of them is a whole number of 1/256.
+//! Contexts are whole quarters and rewards whole sixty-fourths; every sum of them is a whole number of 1/256. What attackers
+//! invent is a whole number of the unit, which is far below what rounding may account for, and no sum of it is rounded either.
 
 use truthfed::statistics::{Gram, Statistics};
 
-const SCALE: f64 = 256.0;
+const SCALE: f64 = 16_777_216.0;
+/// Below this a number of units is exact.
+const EXACT: f64 = 9e15;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sums {
@@ -28,7 +31,7 @@ impl Sums {
     pub(crate) fn of_parts(gram: &Gram, moment: &[f64], samples: u64) -> Option<Sums> {
         let whole = |x: &f64| {
             let scaled = x * SCALE;
-            (scaled.fract() == 0.0 && scaled.abs() < 1e15).then_some(scaled as i64)
+            (scaled.fract() == 0.0 && scaled.abs() < EXACT).then_some(scaled as i64)
         };
         let (gram, moment): (Option<_>, Option<_>) =
             (gram.lower().iter().map(whole).collect(), moment.iter().map(whole).collect());
@@ -45,9 +48,18 @@ impl Sums {
         both(&mut self.moment, &other.moment);
     }
 
+    /// A number that is not above another, and a whole number of units.
+    pub(crate) fn round_down(number: f64) -> f64 {
+        (number * SCALE).floor() / SCALE
+    }
+
+    /// The packed lower triangle of the Gram matrix.
+    pub(crate) fn lower(&self) -> Vec<f64> {
+        self.gram.iter().map(|x| *x as f64 / SCALE).collect()
+    }
+
     pub(crate) fn gram(&self) -> Gram {
-        let lower = self.gram.iter().map(|x| *x as f64 / SCALE).collect();
-        Gram::from_lower(self.moment.len(), lower).expect("few samples have small sums")
+        Gram::from_lower(self.moment.len(), self.lower()).expect("few samples have small sums")
     }
 
     /// As statistics, to be hashed as the coordinator does.

@@ -40,6 +40,8 @@ pub struct Weather {
     /// A member is gone for long.
     pub gone: f64,
     pub lie: f64,
+    /// An attacker says something, whenever it may.
+    pub attack: f64,
     /// A member repeats itself many times.
     pub flood: f64,
     pub revoke: f64,
@@ -74,6 +76,7 @@ impl Weather {
             member_full: up_to(0.05),
             gone: up_to(0.1),
             lie: up_to(0.5),
+            attack: up_to(0.6),
             flood: up_to(0.05),
             revoke: up_to(0.01),
             enrol: up_to(0.2),

@@ -91,11 +91,13 @@ impl<'a> World<'a> {
             self.at(20, Event::Play(member));
         }
         self.at(100, Event::Storm);
-        while self.observer.rounds() < self.plan.rounds && self.trace.steps < MAX_STEPS {
+        let is_full = |observer: &Observer| observer.room() < observer.agreement.capacity() / 10;
+        while self.observer.rounds() < self.plan.rounds && self.trace.steps < MAX_STEPS && !is_full(&self.observer) {
             self.happen()?;
         }
         self.calm_down();
-        self.converge()
+        self.converge()?;
+        self.hold_round()
     }
 
     /// The next thing on the agenda happens.

@@ -20,8 +20,8 @@ use truthfed_node::ledger::receipts;
 use truthfed_node::net::{Client, ClientLimits, Connect, client_tls};
 use truthfed_node::testing::Data;
 use truthfed_node::wire::{
-    Call, Context, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, OfferContent, Phase, RECEIPT_SCHEMA, ReceiptContent,
-    ReceiptKind, ReceiptReply, Reply, Seen, StatementReply, View,
+    Call, Context, DELIVERY_SCHEMA, Envelope, NextRound, OFFER_SCHEMA, OfferContent, Phase, RECEIPT_SCHEMA,
+    ReceiptContent, ReceiptKind, ReceiptReply, Reply, Seen, StatementReply, View,
 };
 
 /// Longest wait for anything.
@@ -92,14 +92,10 @@ impl Party {
         Context { federation: *federation, round, nonce, terms: agreement.hash(), member: member.clone() }
     }
 
-    /// What opens a round.
-    pub fn opening(&self) -> Call {
-        Call::Ask
-    }
-
+    /// Always the same bytes: who opened a round with its offer makes it again, and gets the same receipt.
     pub fn offer(&self, round: RoundId, nonce: Nonce) -> Offer {
         let (statistics, ask) = self.data(round);
-        let data = Data { statistics, salt: Nonce::random() };
+        let data = Data { statistics, salt: nonce };
         let context = self.context(round, nonce);
         let envelope = self.seal_offer(&data.offer(context.clone(), ask));
         Offer { digest: envelope.digest(), envelope, context, data }
@@ -189,11 +185,12 @@ impl Agent {
         }
     }
 
+    /// Opens the next round with its offer.
     pub async fn open_round(&self) -> anyhow::Result<RoundId> {
-        match self.say(self.party.opening()).await? {
-            Reply::Ask(reply) => Ok(reply.round),
-            other => bail!("the reply to a request for a round is {other:?}"),
-        }
+        let NextRound { round, nonce } = self.connect().await?.next.context("a round is open already")?;
+        let offer = self.party.offer(round, nonce);
+        self.say(Call::Offer(round, offer.envelope)).await?;
+        Ok(round)
     }
 
     pub async fn statement(&self) -> anyhow::Result<StatementReply> {
@@ -341,7 +338,9 @@ impl Speaker for Part {
             content.is_some_and(|content| content.kind == ReceiptKind::Won)
         };
         Ok(match &self.offer {
-            None if open.phase != Phase::Offers || open.answered => Step::Nothing,
+            // Who opened the round has offered already; the same again gets its receipt again.
+            None if open.phase != Phase::Offers && !open.answered => Step::Nothing,
+            None if self.role == Role::Declines && open.answered => Step::Nothing,
             None if self.role == Role::Declines => Step::Send(Call::Decline(round)),
             None => Step::Price(round, open.nonce, Some(party.data(round).0)),
             Some(offer) if self.receipts.is_empty() => Step::Send(Call::Offer(round, offer.envelope.clone())),
@@ -365,6 +364,10 @@ impl Speaker for Part {
             _ => call.round().into_iter().for_each(|round| self.finish(round)),
         }
         Ok(())
+    }
+
+    fn hold_back(&mut self, round: RoundId) {
+        self.finish(round);
     }
 
     fn finish(&mut self, round: RoundId) {

@@ -9,7 +9,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use truthfed_node::agent::Output;
 use truthfed_node::coordinator::Config;
 use truthfed_node::engine::{Command, Core};
-use truthfed_node::wire::{Call, ReceiptKind, View};
+use truthfed_node::wire::{Call, NextRound, ReceiptKind, View};
 
 use crate::load::agent::{Agent, Offer, Party};
 use crate::load::figures::Figure;
@@ -45,10 +45,8 @@ pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
 
 /// One round in which everyone offers and every winner delivers.
 fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
-    let opening = Command::of(&core.published(), parties[0].name(), parties[0].opening())?;
-    work(core, vec![opening])?;
-    let open = core.published().view(parties[0].name()).open.context("the round is open")?;
-    let (round, nonce) = (open.round, open.nonce);
+    let next = core.published().view(parties[0].name()).next.context("no round is open")?;
+    let NextRound { round, nonce } = next;
     let published = core.published();
     let offering = |party: &Party| {
         let offer = party.offer(round, nonce);

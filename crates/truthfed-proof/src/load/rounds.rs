@@ -70,7 +70,7 @@ impl Talking {
     }
 }
 
-/// Times whole rounds, one after the other: from the request for one until every member has seen its end.
+/// Times whole rounds, one after the other: from the offer that opens one until every member has seen its end.
 pub async fn timed(members: &[(Arc<Agent>, Role)], at_least: Duration) -> anyhow::Result<Vec<Duration>> {
     let agents: Vec<Arc<Agent>> = members.iter().map(|(agent, _)| agent.clone()).collect();
     let views = connect(&agents).await?;

@@ -71,6 +71,8 @@ impl World {
             format!("terms.offers_ms={PHASE_MS}"),
             format!("terms.deliveries_ms={PHASE_MS}"),
             "terms.gap_ms=0".to_owned(),
+            // A long auction is what the takeover is about.
+            "terms.work=1000000000000000".to_owned(),
             "terms.trigger.threshold=0".to_owned(),
             format!("limits.connections={}", connections + SPARE),
         ];

@@ -26,6 +26,13 @@ fn a_federation_whose_mechanism_does_not_promise_the_ask_could_not_settle_a_roun
     }
 }
 
+/// Its agent had given up the round when it was refused. The others were revoked, so that nobody was excluded any more, and the
+/// agent waited for somebody else to open the round.
+#[test]
+fn a_member_that_had_been_excluded_did_not_try_again_when_all_others_had_gone() {
+    run_plan(Plan::of(121), &mut Trace::default()).unwrap();
+}
+
 fn open(disk: &Disk, membership: &Membership) -> Agent {
     Agent::open_on(membership.clone(), &disk.path("agent.db"), &disk.vfs()).unwrap()
 }

@@ -93,8 +93,8 @@ const COORDINATORS_WAY: [&str; 4] = [
     "maintenance.before maintenance.inside maintenance.after-commit recovery.before recovery.inside genesis.before \
      enrolled.inside#3 checkpoint.inside genesis.after-commit recovery.after-commit",
     "opened.before opened.inside opened.after-commit recovery.inside offered.before offered.inside offered.after-commit \
-     offered.after-reply sealed.before awarded.inside sealed.after-commit recovery.after-reply delivered.before \
-     delivered.inside delivered.after-commit settled.before settled.inside checkpoint.after-commit",
+     sealed.before awarded.inside sealed.after-commit recovery.after-reply delivered.before delivered.inside \
+     delivered.after-commit settled.before settled.inside checkpoint.after-commit",
     "enrolled.before enrolled.inside enrolled.after-commit",
     "opened.after-reply offered.after-reply sealed.inside awarded.after-reply delivered.after-reply enrolled.before \
      settled.inside checkpoint.after-reply",
@@ -104,11 +104,11 @@ const COORDINATORS_WAY: [&str; 4] = [
 /// moot after a restart has one death in each round.
 const AGENTS_WAY: [&str; 3] = [
     "begun.before begun.inside begun.after-commit begun.after-reply decided.before decided.inside decided.after-commit \
-     learned.before learned.inside learned.after-commit decided.after-reply learned.after-reply asked.before \
+     learned.before learned.inside learned.after-commit decided.after-reply learned.after-reply \
      answered.before answered.inside answered.after-commit offer-receipt.before offer-receipt.inside \
      offer-receipt.after-commit decision-receipt.before decision-receipt.inside decision-receipt.after-commit \
      delivery-receipt.inside synced.before synced.inside synced.after-commit",
     "kept.before kept.inside kept.after-commit kept.after-reply",
-    "learned.inside#3 asked.inside answered.after-reply offer-receipt.after-reply decision-receipt.after-reply \
+    "learned.inside#3 answered.after-reply offer-receipt.after-reply decision-receipt.after-reply \
      synced.after-reply",
 ];

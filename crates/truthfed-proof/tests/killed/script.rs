@@ -33,7 +33,7 @@ pub(crate) fn deadlines(mut life: Life) -> Trace {
 }
 
 impl Life {
-    /// The first member asks for a round; it and the second offer.
+    /// The first member opens a round with its offer; the second offers.
     pub(crate) fn first_offers(&mut self) {
         self.turn(1, |life| life.learn(1, "[0, 1]", 0.5));
         self.turn(2, |life| life.learn(2, "[0.6, 0.8]", 0.25));

@@ -1,8 +1,9 @@
 //! Two coordinators on one PostgreSQL: the first is stopped in the middle of a round, the second takes over.
 
+use truthfed::protocol::RoundId;
 use truthfed_node::agent::{Https, Link};
 use truthfed_node::federation::{Bundle, open_bundle};
-use truthfed_node::wire::Call;
+use truthfed_node::wire::{Call, SyncRequest};
 use truthfed_proof::forwarder::{Forwarder, Target};
 use truthfed_proof::load::world::copy;
 
@@ -70,7 +71,7 @@ fn check_fenced(life: &Life, first: &mut Process, listen: u16) {
     let link = Https::new(&Bundle { coordinator: format!("127.0.0.1:{listen}"), ..bundle }).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     // It waits at the door of the one that is stopped.
-    let asked = runtime.spawn(async move { link.call(Call::Ask).await });
+    let asked = runtime.spawn(async move { link.call(Call::Sync(SyncRequest { have: RoundId(0) })).await });
     first.signal("CONT");
     let refused = runtime.block_on(asked).unwrap();
     assert!(refused.is_err(), "{refused:?}");

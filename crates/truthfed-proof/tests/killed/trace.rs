@@ -19,7 +19,7 @@ const DECISIVE: [&str; 2] = ["paid", "voided"];
 pub(crate) struct Trace {
     /// The steps that the entries of the journal are, in order.
     pub(crate) steps: Vec<&'static str>,
-    /// The coordinator's: journal with its hashes, ledger, standing, every reply and receipt it gave.
+    /// The coordinator's: journal, ledger, standing, every reply and receipt it gave; without times and what is signed over them.
     store: Vec<String>,
     /// What agents know, and were paid.
     statuses: Vec<String>,
@@ -44,12 +44,13 @@ impl Trace {
                 }
             }
         }
-        let lines = rows.iter().map(|row| format!("{row:?}"));
+        let lines = rows.iter().map(|row| format!("{} {}", row.number, timeless(&row.body)));
         let lines = lines.chain(store.postings(0, ALL).unwrap().into_iter().map(|posting| format!("{posting:?}")));
         let lines = lines.chain(replies.iter().map(|reply| format!("{reply:?}")));
+        let standing = store.standing().unwrap();
         Trace {
             steps: rows.iter().map(|row| step(&row.entry().unwrap())).collect(),
-            store: lines.chain([format!("{:?}", store.standing().unwrap())]).collect(),
+            store: lines.chain(standing.map(|row| format!("{} {}", row.entry, timeless(&row.body)))).collect(),
             statuses: statuses.iter().map(status).collect(),
             receipts: decisive,
         }
@@ -63,6 +64,28 @@ impl Trace {
         assert_eq!(self.receipts, undisturbed.receipts);
         assert_eq!(self, undisturbed);
     }
+}
+
+/// An entry or a standing without what no two lives have in common: when rounds opened and ended, and the hashes and signatures of
+/// the coordinator over that.
+fn timeless(body: &str) -> Value {
+    let mut body: Value = serde_json::from_str(body).unwrap();
+    for (part, field) in [
+        ("/opened", "at_ms"),
+        ("/sealed", "at_ms"),
+        ("/sealed", "signature"),
+        ("/settled", "at_ms"),
+        ("/aborted", "at_ms"),
+        ("/checkpoint", "head"),
+        ("/checkpoint", "standing"),
+        ("/checkpoint", "signature"),
+        ("", "ended"),
+    ] {
+        if let Some(Value::Object(fields)) = body.pointer_mut(part) {
+            fields.remove(field);
+        }
+    }
+    body
 }
 
 /// Without whether the coordinator was reachable when it was asked.

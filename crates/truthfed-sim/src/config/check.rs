@@ -211,7 +211,8 @@ fn trigger(raw: &RawConfig) -> Result<Trigger, ConfigError> {
         }
         Threshold::Rule(other) => return Err(one_of("rounds.threshold", other, &["formula", "a number"])),
     };
-    Ok(Trigger { since, threshold })
+    // As in the paper: its clients are honest about when they have enough.
+    Ok(Trigger { since, threshold, checked: false })
 }
 
 /// The mechanism with its own parameters; those of the others are checked too.

@@ -100,6 +100,9 @@ pub enum RefreshError {
     /// Sender: no data can produce such a Gram matrix.
     #[error("snapshot with ridge {lambda}: {error}")]
     NotPositive { lambda: f64, error: NotPositive },
+    /// Sender: no data can produce such a moment either.
+    #[error("snapshot has a moment with which no estimate is finite")]
+    NoEstimate,
 }
 
 impl LinUcb {
@@ -109,20 +112,11 @@ impl LinUcb {
     }
 
     pub fn knowing(config: Config, known: Statistics) -> Result<LinUcb, RefreshError> {
-        let (got, expected) = (known.dimension(), config.dimension());
-        if got != expected {
-            return Err(RefreshError::WrongDimension { got, expected });
-        }
-        let lambda = config.lambda();
-        // A Cholesky factorization errs by about d eps trace; 16 times that keeps every pivot well above zero.
-        let least = 16.0 * expected as f64 * f64::EPSILON * known.gram().trace();
-        if lambda < least {
-            return Err(RefreshError::RidgeDrowned { lambda, least });
-        }
-        let factor = Factor::new(&known.gram().ridge(lambda));
-        let factor = factor.map_err(|error| RefreshError::NotPositive { lambda, error })?;
-        let log_det_ratio = factor.log_det() - expected as f64 * libm::log(lambda);
+        let (factor, log_det_ratio) = log_det_ratio(&config, &known)?;
         let (inverse, theta) = (factor.inverse(), factor.solve(known.moment()));
+        if theta.iter().any(|estimate| !estimate.is_finite()) {
+            return Err(RefreshError::NoEstimate);
+        }
         Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh: 0 })
     }
 
@@ -244,6 +238,24 @@ impl LinUcb {
         self.log_det_ratio += libm::log(growth);
         multiply(&self.inverse, self.known.moment(), &mut self.theta);
     }
+}
+
+/// The factor of V + lambda I, and log(det(V + lambda I) / det(lambda I)).
+pub(crate) fn log_det_ratio(config: &Config, known: &Statistics) -> Result<(Factor, f64), RefreshError> {
+    let (got, expected) = (known.dimension(), config.dimension());
+    if got != expected {
+        return Err(RefreshError::WrongDimension { got, expected });
+    }
+    let lambda = config.lambda();
+    // A Cholesky factorization errs by about d eps trace; 16 times that keeps every pivot well above zero.
+    let least = 16.0 * expected as f64 * f64::EPSILON * known.gram().trace();
+    if lambda < least {
+        return Err(RefreshError::RidgeDrowned { lambda, least });
+    }
+    let factor = Factor::new(&known.gram().ridge(lambda));
+    let factor = factor.map_err(|error| RefreshError::NotPositive { lambda, error })?;
+    let ratio = factor.log_det() - expected as f64 * libm::log(lambda);
+    Ok((factor, ratio))
 }
 
 /// Adds lane by lane: the order within each sum does not depend on the width of the CPU's registers.

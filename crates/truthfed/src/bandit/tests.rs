@@ -1,5 +1,6 @@
 use super::*;
 use crate::generate::Stream;
+use crate::statistics::Gram;
 
 fn config(dimension: usize) -> Config {
     Config::try_from(RawConfig { dimension, ..RawConfig::default() }).unwrap()
@@ -85,4 +86,12 @@ fn contexts_that_drown_the_ridge_do_not_stop_the_bandit() {
     }
     assert!(matches!(bandit.refresh(bandit.known().clone()), Err(RefreshError::RidgeDrowned { .. })));
     assert!(bandit.choose(&[[0.0, 0.0, 0.0], [1e6, 1e6, 1e6]]).is_ok());
+}
+
+/// It was taken over, and what was saved of it could not be read again: a coordinator could cost a member its file.
+#[test]
+fn a_snapshot_with_which_no_estimate_is_finite_was_taken_over() {
+    let gram = Gram::from_rows(&[[2.0, 6.0], [6.0, 1e6]]).unwrap();
+    let known = Statistics::from_parts(gram, vec![f64::MAX, 4.0], 144).unwrap();
+    assert_eq!(LinUcb::new(config(2)).refresh(known), Err(RefreshError::NoEstimate));
 }

@@ -12,9 +12,9 @@
 //! Not here: whether the moment is the one that was committed to (the service), whether it is plausible
 //! ([`super::Surprise`]).
 
-use super::Terms;
+use super::{Rejection, RoundId, Terms};
 use crate::auction::{ClientId, Offer};
-use crate::statistics::{Factor, MAX_ENTRY};
+use crate::statistics::{Factor, Gram, MAX_ENTRY};
 
 /// Why an offer is not taken. The member must fix it; the round goes on without it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -43,6 +43,22 @@ pub struct CheckedOffer {
     pub(super) terms: Terms,
     pub(super) samples: u64,
     pub(super) offer: Offer,
+    /// The round after which it was found to be reason enough for the next.
+    pub(super) worth_after: Option<RoundId>,
+}
+
+impl CheckedOffer {
+    /// That it is reason enough for the next round, if this was settled when the last one, `closed`, had ended. A coordinator
+    /// with the same round behind it need not check that again either.
+    pub fn opening(mut self, closed: RoundId, settled: &Gram) -> Result<CheckedOffer, Rejection> {
+        let CheckedOffer { terms, samples, offer, .. } = &self;
+        let trigger = terms.trigger();
+        if !trigger.is_met(terms.bandit().lambda(), settled, *samples, &offer.gram) {
+            return Err(Rejection::TriggerNotMet { client: offer.client.clone(), threshold: trigger.threshold });
+        }
+        self.worth_after = Some(closed);
+        Ok(self)
+    }
 }
 
 /// Why a delivery is not taken. The member may still deliver what it offered.
@@ -79,7 +95,7 @@ impl Terms {
     /// An offer that can come from that many samples. Fails as [`Terms::check_offer`].
     pub fn checked(&self, offer: Offer, samples: u64) -> Result<CheckedOffer, OfferError> {
         self.check_offer(&offer, samples)?;
-        Ok(CheckedOffer { terms: self.clone(), samples, offer })
+        Ok(CheckedOffer { terms: self.clone(), samples, offer, worth_after: None })
     }
 
     /// Whether an offer can come from that many samples.

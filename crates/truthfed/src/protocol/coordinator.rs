@@ -19,7 +19,7 @@ pub struct Coordinator {
     terms: Terms,
     mechanism: Box<dyn Mechanism>,
     standing: Standing,
-    /// When the last round ended, if that is known.
+    /// When the last round ended; none before the first.
     ended: Option<Time>,
     open: Option<OpenRound>,
     outbox: VecDeque<Output>,
@@ -53,6 +53,15 @@ impl Output {
             Output::News(to) => to == member,
         }
     }
+}
+
+/// What is known about an offer before the coordinator looks at it.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Whether it can come from data.
+    is_checked: bool,
+    /// Whether it is reason enough for the next round.
+    is_worth_it: bool,
 }
 
 /// What a coordinator is between two rounds: all it needs to go on after a restart.
@@ -93,6 +102,11 @@ pub enum Rejection {
     /// Nobody: a little later it may.
     #[error("a round opens {gap_ms} ms after the last one ended at the earliest: in {wait_ms} ms")]
     TooSoon { gap_ms: u64, wait_ms: u64 },
+    /// Member: it learns more first, or waits for another to open the round.
+    #[error(
+        "the offer of {client} is not worth a round: samples times nats on top of what is settled must exceed {threshold}"
+    )]
+    TriggerNotMet { client: ClientId, threshold: f64 },
     /// Operator: what is settled stays usable, but with more of it no round could be told from rounding. Begin a new
     /// federation with a larger lambda.
     #[error("{0} samples are settled, the capacity of the terms: no more rounds are held")]
@@ -103,11 +117,12 @@ pub enum Rejection {
     Delivery(#[from] DeliveryError),
 }
 
-/// All that decides what it does next, but the terms, the mechanism, and when the last round ended: a restart counts from then.
+/// All that decides what it does next, but the terms and the mechanism.
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coordinator")
             .field("standing", &self.standing)
+            .field("ended", &self.ended)
             .field("open", &self.open)
             .field("outbox", &self.outbox)
             .finish_non_exhaustive()
@@ -182,20 +197,15 @@ impl Coordinator {
         true
     }
 
-    /// Gives the current phase, or the gap between two rounds, its whole time again: after a restart nobody knows how long it
-    /// stood.
-    pub fn grant_time(&mut self, now: Time) {
+    /// Lets the current phase, or the gap after the last round, begin at this time: a phase that a restart interrupted has
+    /// its whole time again, and whoever replays recorded steps knows when each began from the record only.
+    pub fn begin_phase(&mut self, at: Time) {
         if let Some(open) = &mut self.open {
             let ms = if open.is_awarded() { self.terms.raw().deliveries_ms } else { self.terms.raw().offers_ms };
-            open.deadline = now.plus_ms(ms);
+            open.deadline = at.plus_ms(ms);
         } else if self.standing.closed > RoundId(0) {
-            self.ended = Some(now);
+            self.ended = Some(at);
         }
-    }
-
-    /// Lets the gap between two rounds pass: whoever replays recorded steps does not know how long it was.
-    pub fn pass_gap(&mut self) {
-        self.ended = None;
     }
 
     pub fn settled(&self) -> &Statistics {
@@ -204,6 +214,11 @@ impl Coordinator {
 
     pub fn closed(&self) -> RoundId {
         self.standing.closed
+    }
+
+    /// The round after the last that ended: the one that is open, or the one that is next.
+    fn next_round(&self) -> RoundId {
+        RoundId(self.standing.closed.0 + 1)
     }
 
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
@@ -246,17 +261,19 @@ impl Coordinator {
                 Err(Rejection::NotAMember(checked.offer.client))
             }
             Input::Offer(round, checked) => {
-                let CheckedOffer { terms, samples, offer } = *checked;
+                let CheckedOffer { terms, samples, offer, worth_after } = *checked;
                 let (from, is_checked) = (offer.client.clone(), terms == self.terms);
-                self.offer(now, from, round, (Taken { samples, offer }, is_checked))
+                let known = Known { is_checked, is_worth_it: is_checked && worth_after == Some(self.standing.closed) };
+                self.offer(now, from, round, (Taken { samples, offer }, known))
             }
         }
     }
 
     fn request(&mut self, now: Time, from: ClientId, request: Request) -> Result<Accepted, Rejection> {
         match request {
-            Request::Ask => self.ask(now, from),
-            Request::Offer { round, samples, offer } => self.offer(now, from, round, (Taken { samples, offer }, false)),
+            Request::Offer { round, samples, offer } => {
+                self.offer(now, from, round, (Taken { samples, offer }, Known::default()))
+            }
             Request::Decline(round) => self.decline(now, from, round),
             Request::Deliver(round, moment) => self.deliver(now, from, round, moment),
             Request::Sync => {
@@ -266,29 +283,65 @@ impl Coordinator {
         }
     }
 
-    fn ask(&mut self, now: Time, asked_by: ClientId) -> Result<Accepted, Rejection> {
-        if self.open.is_some() {
-            return Ok(Accepted::Repeated);
-        }
+    /// Whether a member may open the round that is next; who else may not take part in it.
+    fn check_opens(&self, now: Time, member: &ClientId) -> Result<BTreeSet<ClientId>, Rejection> {
         if self.room() == 0 {
             return Err(Rejection::CapacityReached(self.terms.capacity()));
         }
         let gap_ms = self.terms.raw().gap_ms;
+        #[cfg(feature = "planted-faults")]
+        let gap_ms = if crate::planted::is(crate::planted::Fault::GapIgnored) { 0 } else { gap_ms };
         if let Some(opens) = self.ended.map(|ended| ended.plus_ms(gap_ms)).filter(|opens| now < *opens) {
             return Err(Rejection::TooSoon { gap_ms, wait_ms: opens.0 - now.0 });
         }
-        let round = RoundId(self.standing.closed.0 + 1);
+        let round = self.next_round();
         let excluded = self.excluded_from(round);
-        if let Some(conduct) = self.conduct(&asked_by).filter(|_| excluded.contains(&asked_by)) {
-            return Err(Rejection::Excluded { client: asked_by, last: conduct.excluded.unwrap_or(round) });
+        if let Some(conduct) = self.conduct(member).filter(|_| excluded.contains(member)) {
+            return Err(Rejection::Excluded { client: member.clone(), last: conduct.excluded.unwrap_or(round) });
         }
+        Ok(excluded)
+    }
+
+    /// Opens the next round with the offer that is reason enough for it.
+    fn open_with(&mut self, now: Time, from: ClientId, (taken, known): (Taken, Known)) -> Result<Accepted, Rejection> {
+        let excluded = self.check_opens(now, &from)?;
+        self.check_taken(&from, &taken, known)?;
+        let (trigger, lambda, settled) = (self.terms.trigger(), self.terms.bandit().lambda(), &self.standing.settled);
+        if !known.is_worth_it && !trigger.is_met(lambda, settled.gram(), taken.samples, &taken.offer.gram) {
+            return Err(Rejection::TriggerNotMet { client: from, threshold: trigger.threshold });
+        }
+        let round = self.next_round();
         self.outbox.push_back(Output::Opened(round));
-        self.open = Some(OpenRound::new(round, asked_by, (now, now.plus_ms(self.terms.raw().offers_ms)), excluded));
+        let times = (now, now.plus_ms(self.terms.raw().offers_ms));
+        let mut open = OpenRound::new(round, from.clone(), times, excluded);
+        open.offers.insert(from, taken);
+        self.open = Some(open);
+        self.award_when_all_answered(now);
         Ok(Accepted::New)
+    }
+
+    /// Whether an offer can come from data, and fits into what may still be settled.
+    fn check_taken(&self, from: &ClientId, taken: &Taken, known: Known) -> Result<(), OfferError> {
+        let Taken { samples, offer } = taken;
+        if offer.client != *from {
+            return Err(OfferError::OtherClient { client: offer.client.clone(), from: from.clone() });
+        }
+        if !known.is_checked {
+            self.terms.check_offer(offer, *samples)?;
+        }
+        let (samples, most) = (*samples, self.room());
+        if samples > most {
+            return Err(OfferError::TooManySamples { client: from.clone(), samples, most });
+        }
+        Ok(())
     }
 
     /// Who may not take part in a round. If that were everybody, it is nobody: rounds would never go on.
     fn excluded_from(&self, round: RoundId) -> BTreeSet<ClientId> {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::StrikesIgnored) {
+            return BTreeSet::new();
+        }
         let is_excluded = |(_, conduct): &(&ClientId, &Conduct)| conduct.is_excluded_from(round);
         let excluded: BTreeSet<ClientId> =
             self.standing.members.iter().filter(is_excluded).map(|(id, _)| id.clone()).collect();
@@ -308,13 +361,16 @@ impl Coordinator {
         now: Time,
         from: ClientId,
         round: RoundId,
-        (taken, is_checked): (Taken, bool),
+        (taken, known): (Taken, Known),
     ) -> Result<Accepted, Rejection> {
-        let (what, room) = ("offer", self.room());
+        if self.open.is_none() && round == self.next_round() {
+            return self.open_with(now, from, (taken, known));
+        }
+        let what = "offer";
         let open = open_round(&mut self.open, round, self.standing.closed)?;
         check_admitted(open, self.standing.members.get(&from), &from)?;
         match open.offers.get(&from) {
-            Some(known) if *known == taken => return Ok(Accepted::Repeated),
+            Some(first) if *first == taken => return Ok(Accepted::Repeated),
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
             None if open.is_awarded() => return Err(Rejection::WrongPhase { client: from, what, round }),
             None if open.declined.contains(&from) => {
@@ -322,17 +378,10 @@ impl Coordinator {
             }
             None => {}
         }
-        let Taken { samples, offer } = &taken;
-        if offer.client != from {
-            return Err(OfferError::OtherClient { client: offer.client.clone(), from }.into());
+        self.check_taken(&from, &taken, known)?;
+        if let Some(open) = &mut self.open {
+            open.offers.insert(from, taken);
         }
-        if !is_checked {
-            self.terms.check_offer(offer, *samples)?;
-        }
-        if *samples > room {
-            return Err(OfferError::TooManySamples { client: from, samples: *samples, most: room }.into());
-        }
-        open.offers.insert(from, taken);
         self.award_when_all_answered(now);
         Ok(Accepted::New)
     }
@@ -373,7 +422,10 @@ impl Coordinator {
     }
 
     fn pass_deadline(&mut self, now: Time) {
-        while let Some(open) = self.open.as_ref().filter(|open| open.deadline <= now) {
+        let early = now;
+        #[cfg(feature = "planted-faults")]
+        let early = if crate::planted::is(crate::planted::Fault::PhaseCutShort) { now.plus_ms(50) } else { early };
+        while let Some(open) = self.open.as_ref().filter(|open| open.deadline <= early) {
             if open.is_awarded() { self.settle(now) } else { self.award(now) }
         }
     }

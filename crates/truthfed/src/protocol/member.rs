@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Notice, Request, RoundId, Since, Snapshot, Trigger};
 use crate::Amount;
 use crate::auction::{ClientId, Offer};
-use crate::bandit::{ChooseError, Config, LinUcb, RefreshError};
+use crate::bandit::{ChooseError, Config, LinUcb, RefreshError, log_det_ratio};
 use crate::statistics::{Statistics, StatisticsError};
 
 /// Decides what a member asks for its data.
@@ -32,12 +32,13 @@ pub struct Member {
     trigger: Trigger,
     bandit: LinUcb,
     snapshot: Snapshot,
-    /// log(det V / det(lambda I)) of the snapshot alone; kept only for [`Since::Delivery`], which needs it.
+    /// log(det V / det(lambda I)) of the snapshot alone, if the trigger needs it.
     snapshot_ratio: f64,
     unshared: Statistics,
     in_flight: Option<InFlight>,
     announced: RoundId,
     since_round: Progress,
+    wants_round: bool,
     outbox: VecDeque<Request>,
 }
 
@@ -54,6 +55,7 @@ struct Saved {
     in_flight: Option<InFlight>,
     announced: RoundId,
     since_round: Progress,
+    wants_round: bool,
     outbox: VecDeque<Request>,
 }
 
@@ -78,6 +80,7 @@ impl TryFrom<Saved> for Member {
             in_flight: saved.in_flight,
             announced: saved.announced,
             since_round: saved.since_round,
+            wants_round: saved.wants_round,
             outbox: saved.outbox,
         })
     }
@@ -141,6 +144,7 @@ impl Member {
             in_flight: None,
             announced: RoundId(0),
             since_round: Progress::default(),
+            wants_round: false,
             outbox: VecDeque::new(),
         }
     }
@@ -185,17 +189,44 @@ impl Member {
         self.bandit.choose(arms)
     }
 
-    /// Takes in a reward, and asks for a round when enough is new. What is refused changes nothing.
+    /// Takes in a reward, and wants a round when enough is new. What is refused changes nothing.
     pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
         let before = self.bandit.log_det_ratio();
         self.bandit.learn(arm, reward)?;
         self.unshared.observe(arm, reward)?;
         self.since_round.steps += 1;
         self.since_round.nats += self.bandit.log_det_ratio() - before;
-        if self.has_enough() {
-            self.outbox.push_back(Request::Ask);
+        if !self.wants_round && self.has_enough() {
+            match &self.in_flight {
+                None => self.wants_round = self.is_worth_a_round(),
+                // The offer that was to open a round may be lost: the same again.
+                Some(InFlight { round, .. }) if *round > self.announced => self.repeat_offer(),
+                // Its round may have ended unheard: how, must be known before there is another.
+                Some(_) => self.sync(),
+            }
         }
         Ok(())
+    }
+
+    /// Whether enough is new for a round: [`Member::open_round`] opens it.
+    pub fn wants_round(&self) -> bool {
+        self.wants_round
+    }
+
+    /// Opens the next round with an offer of its own, if it wants one; without a price it opens none.
+    pub fn open_round(&mut self, asking: &mut dyn Asking) {
+        if self.announced > self.snapshot.closed {
+            // It was open already, and what became of it must be known first.
+            if self.wants_round {
+                self.sync();
+            }
+            return;
+        }
+        if std::mem::take(&mut self.wants_round)
+            && let Some(ask) = asking.ask(&self.unshared)
+        {
+            self.put_in_flight(RoundId(self.snapshot.closed.0 + 1), ask);
+        }
     }
 
     pub fn poll(&mut self) -> Option<Request> {
@@ -226,18 +257,29 @@ impl Member {
         if round <= self.snapshot.closed {
             return;
         }
-        if let Some(InFlight { round: offered, statistics, ask, .. }) = &self.in_flight {
-            let request = match *offered == round {
-                true => self.offer(round, statistics, *ask),
-                // An earlier round ended unseen: find out how before anything is offered again.
-                false => Request::Sync,
-            };
-            return self.outbox.push_back(request);
+        match &self.in_flight {
+            Some(in_flight) if in_flight.round == round => return self.repeat_offer(),
+            // An earlier round ended unseen: find out how before anything is offered again.
+            Some(_) => return self.sync(),
+            None => {}
         }
+        // It takes part in the round it may have wanted.
+        self.wants_round = false;
         let ask = if self.unshared.samples() == 0 { None } else { asking.ask(&self.unshared) };
-        let Some(ask) = ask else {
-            return self.outbox.push_back(Request::Decline(round));
-        };
+        match ask {
+            Some(ask) => self.put_in_flight(round, ask),
+            None => self.outbox.push_back(Request::Decline(round)),
+        }
+    }
+
+    fn repeat_offer(&mut self) {
+        if let Some(InFlight { round, statistics, ask, .. }) = &self.in_flight {
+            self.outbox.push_back(self.offer(*round, statistics, *ask));
+        }
+    }
+
+    /// Offers everything unshared.
+    fn put_in_flight(&mut self, round: RoundId, ask: Amount) {
         self.outbox.push_back(self.offer(round, &self.unshared, ask));
         let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
         let statistics = std::mem::replace(&mut self.unshared, nothing);
@@ -282,17 +324,21 @@ impl Member {
             known.merge(part).expect("all have one dimension");
         }
         let bandit = LinUcb::knowing(self.config, known)?;
-        let snapshot_ratio = match self.trigger.since {
-            Since::Delivery => LinUcb::knowing(self.config, snapshot.statistics.clone())?.log_det_ratio(),
-            Since::Round => 0.0,
+        let snapshot_ratio = match self.trigger {
+            Trigger { since: Since::Round, checked: false, .. } => 0.0,
+            _ => log_det_ratio(&self.config, &snapshot.statistics)?.1,
         };
         if let Some(progress) = ended.map(|in_flight| in_flight.progress) {
             self.since_round.steps -= progress.steps;
             self.since_round.nats -= progress.nats;
             self.in_flight = None;
+            // The wish came from data that has had its round; what is new since is weighed at the next reward.
+            self.wants_round = false;
         }
         self.snapshot_ratio = snapshot_ratio;
         (self.bandit, self.unshared, self.snapshot) = (bandit, unshared, snapshot);
+        // What was worth a round may not be any more, now that others' data is settled.
+        self.wants_round = self.wants_round && self.is_worth_a_round();
         Ok(())
     }
 
@@ -307,6 +353,15 @@ impl Member {
             },
         };
         steps as f64 * nats > self.trigger.threshold
+    }
+
+    /// Whether the coordinator would let what is unshared open a round. The bandit's running sum, which rounds otherwise, only
+    /// saves the factorisation while there is not enough by far.
+    fn is_worth_a_round(&self) -> bool {
+        let nearly = self.unshared.samples() as f64 * (self.bandit.log_det_ratio() - self.snapshot_ratio);
+        let (settled, unshared) = (self.snapshot.statistics.gram(), &self.unshared);
+        (!self.trigger.checked || nearly > 0.99 * self.trigger.threshold)
+            && self.trigger.is_met(self.config.lambda(), settled, unshared.samples(), unshared.gram())
     }
 
     fn offer(&self, round: RoundId, statistics: &Statistics, ask: Amount) -> Request {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::auction::Offer;
 use crate::statistics::Statistics;
 
-/// A moment on the coordinator's clock, in milliseconds since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// A moment on the coordinator's clock, in milliseconds: since 1970 in the service, since its start in a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(pub u64);
 
 impl Time {
@@ -50,10 +50,10 @@ impl fmt::Display for RoundId {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Request {
-    /// I know enough that is new: open a round.
-    Ask,
     /// My data of this round, at a price: `samples` observations, of which the offer has the Gram matrix. The offer must
-    /// name its sender.
+    /// name its sender. An offer to the round that is next opens it, if it is reason enough ([`Trigger`]).
+    ///
+    /// [`Trigger`]: super::Trigger
     Offer { round: RoundId, samples: u64, offer: Offer },
     /// I have nothing to offer in this round.
     Decline(RoundId),

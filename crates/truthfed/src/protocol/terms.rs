@@ -21,7 +21,7 @@ use crate::statistics::Statistics;
 pub struct RawTerms {
     /// How members decide.
     pub bandit: RawConfig,
-    /// When members ask for a round; by default since the last round, with a threshold of 2.6.
+    /// When members open a round; by default since the last round, with a threshold of 2.6.
     pub trigger: Trigger,
     /// Determinant ratio that a round must cover, or `monopoly-free`; default 0.5.
     pub coverage: CoverageSetting,
@@ -60,7 +60,7 @@ impl Default for RawTerms {
     fn default() -> RawTerms {
         RawTerms {
             bandit: RawConfig::default(),
-            trigger: Trigger { since: super::Since::Round, threshold: 2.6 },
+            trigger: Trigger::new(super::Since::Round, 2.6),
             coverage: CoverageSetting::Ratio(0.5),
             reserve: Amount::from_units(10_000),
             norm: 1.0,

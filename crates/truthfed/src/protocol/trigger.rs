@@ -1,9 +1,13 @@
-//! When a member asks for a round.
+//! What is reason enough for a round.
 //!
-//! It does when `n * log(det V_now / det V_then)` exceeds the communication threshold: enough steps, and enough
-//! new information, since some earlier moment.
+//! A member that counts `n` steps since some earlier moment wants a round when `n * log(det V_now / det V_then)` exceeds the
+//! communication threshold: enough steps, and enough new information. It opens the round with its offer. The coordinator does
+//! not take its word for it: the offer itself, of n samples with the Gram matrix G, must be worth as much on top of what is
+//! settled, `n * log(det(V + lambda I + G) / det(V + lambda I))`. Both sides compute that by [`Trigger::is_met`], to the same bit.
 
 use serde::{Deserialize, Serialize};
+
+use crate::statistics::{Factor, Gram};
 
 /// Since when a member counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,7 +21,7 @@ pub enum Since {
     Delivery,
 }
 
-/// When a member asks for a round.
+/// When a member opens a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -26,6 +30,46 @@ pub struct Trigger {
     pub since: Since,
     /// The communication threshold, at least 0.
     pub threshold: f64,
+    /// Whether the offer that opens a round must be worth the threshold by itself; default true. Without it any offer opens
+    /// one, as in the paper, whose clients are honest about that.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub checked: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_yes(checked: &bool) -> bool {
+    *checked
+}
+
+impl Trigger {
+    /// With the offer that opens a round checked.
+    pub fn new(since: Since, threshold: f64) -> Trigger {
+        Trigger { since, threshold, checked: true }
+    }
+
+    /// Whether an offer may open a round on top of what is settled. All have one dimension.
+    pub fn is_met(&self, lambda: f64, settled: &Gram, samples: u64, offered: &Gram) -> bool {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::TriggerIgnored) {
+            return true;
+        }
+        !self.checked || worth(lambda, settled, samples, offered) > self.threshold
+    }
+}
+
+/// `n * log(det(V + lambda I + G) / det(V + lambda I))`; nothing if rounding leaves no determinant, which no terms allow.
+fn worth(lambda: f64, settled: &Gram, samples: u64, offered: &Gram) -> f64 {
+    let before = settled.ridge(lambda);
+    let mut after = before.clone();
+    after.add(offered);
+    match (Factor::new(&before), Factor::new(&after)) {
+        (Ok(before), Ok(after)) => samples as f64 * (after.log_det() - before.log_det()),
+        _ => 0.0,
+    }
 }
 
 /// The paper's communication threshold for `horizon` steps of `clients` clients: `T / (N^2 d log T) - sqrt(T^2 / (N^2 d

@@ -21,6 +21,8 @@ pub const MAX_DIMENSION: usize = 512;
 /// Largest magnitude of a coordinate or a reward: products stay below 10^12, so that 1000 of them stay within
 /// [`MAX_ENTRY`].
 pub const MAX_OBSERVATION: f64 = 1e6;
+/// Most observations in statistics that come from elsewhere: sums of such numbers stay within the range of a count.
+pub const MAX_SAMPLES: u64 = 1_000_000_000_000_000;
 
 /// The sufficient statistics of a set of observations `(x, y)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,8 @@ pub enum StatisticsError {
     Gram(#[from] GramError),
     #[error("entry {index} of the moment is {value}: it must be finite")]
     NotFinite { index: usize, value: f64 },
+    #[error("{0} samples are more than can be counted: at most 1000000000000000")]
+    TooManySamples(u64),
 }
 
 impl Statistics {
@@ -72,6 +76,9 @@ impl Statistics {
         }
         if let Some(index) = moment.iter().position(|entry| !entry.is_finite()) {
             return Err(StatisticsError::NotFinite { index, value: moment[index] });
+        }
+        if samples > MAX_SAMPLES {
+            return Err(StatisticsError::TooManySamples(samples));
         }
         Ok(Statistics { gram, moment, samples })
     }
@@ -155,6 +162,15 @@ mod tests {
         let mut sum = observed(&[([1.0, 2.0], 3.0)]);
         sum.merge(&observed(&[([0.5, -1.0], 2.0), ([4.0, 0.0], 1.0)])).unwrap();
         assert_eq!(sum, observed(&[([1.0, 2.0], 3.0), ([0.5, -1.0], 2.0), ([4.0, 0.0], 1.0)]));
+    }
+
+    /// An agent that took over a snapshot of so many ended: it could not add its own.
+    #[test]
+    fn statistics_of_more_samples_than_can_be_counted_were_taken() {
+        let of = |samples| Statistics::from_parts(Gram::zeros(2).unwrap(), vec![0.0; 2], samples);
+        assert_eq!(of(u64::MAX - 1), Err(StatisticsError::TooManySamples(u64::MAX - 1)));
+        let mut most = of(MAX_SAMPLES).unwrap();
+        most.merge(&of(MAX_SAMPLES).unwrap()).unwrap();
     }
 
     #[test]

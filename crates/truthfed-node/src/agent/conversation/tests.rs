@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::wire::{AskReply, DeclineReply, Envelope, SyncRequest};
+use crate::wire::{DeclineReply, Envelope, NextRound, OpenRound, Phase, SyncRequest};
 
 const ROUND: RoundId = RoundId(3);
 
@@ -40,6 +40,10 @@ impl Speaker for Script {
         }
     }
 
+    fn hold_back(&mut self, round: RoundId) {
+        self.heard.push(format!("held back {round}"));
+    }
+
     fn finish(&mut self, round: RoundId) {
         self.heard.push(format!("finished {round}"));
     }
@@ -66,15 +70,28 @@ fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, LinkError> {
     Ok(serde_json::to_vec(value).unwrap())
 }
 
+/// The round is open.
 fn view(version: u64) -> Result<Vec<u8>, LinkError> {
-    json(&View { version, closed: RoundId(2), open: None })
+    let (nonce, phase, remaining_ms) = (Nonce::random(), Phase::Offers, 1000);
+    let open = OpenRound { round: ROUND, nonce, phase, remaining_ms, answered: false, decision: None };
+    json(&View { version, closed: RoundId(2), open: Some(open), next: None })
+}
+
+/// The round is next.
+fn idle(version: u64) -> Result<Vec<u8>, LinkError> {
+    let next = NextRound { round: ROUND, nonce: Nonce::random() };
+    json(&View { version, closed: RoundId(2), open: None, next: Some(next) })
 }
 
 /// A conversation that has seen a view, and its next output.
 fn seen(speaker: &mut Script) -> (Conversation, Output) {
+    seen_as(speaker, view(7))
+}
+
+fn seen_as(speaker: &mut Script, view: Result<Vec<u8>, LinkError>) -> (Conversation, Output) {
     let mut conversation = begin();
     assert!(matches!(output(&mut conversation, speaker), Output::Poll(Call::View(Seen { after: None, wait_ms: 0 }))));
-    conversation.reply(view(7));
+    conversation.reply(view);
     let next = output(&mut conversation, speaker);
     (conversation, next)
 }
@@ -103,13 +120,13 @@ fn price(samples: u64) -> Step {
 
 #[test]
 fn everything_that_a_view_gives_rise_to_is_said_and_then_the_next_view_is_asked_for() {
-    let mut speaker = Script::of([Step::Send(Call::Ask), Step::Price(ROUND, Nonce::random(), None)]);
+    let mut speaker = Script::of([Step::Send(Call::Decline(ROUND)), Step::Price(ROUND, Nonce::random(), None)]);
     let (mut conversation, first) = seen(&mut speaker);
-    assert!(matches!(first, Output::Send(Call::Ask)));
-    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Ask)), "until the reply is here");
-    conversation.reply(json(&AskReply { round: ROUND }));
+    assert!(matches!(first, Output::Send(Call::Decline(ROUND))));
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)), "until the reply is here");
+    conversation.reply(json(&DeclineReply { round: ROUND }));
     assert!(is_poll(&output(&mut conversation, &mut speaker)));
-    assert_eq!((speaker.heard.join(", ").as_str(), conversation.steps()), ("/v1/ask, 3 at None", 2));
+    assert_eq!((speaker.heard.join(", ").as_str(), conversation.steps()), ("/v1/rounds/3/decline, 3 at None", 2));
 }
 
 #[test]
@@ -179,16 +196,43 @@ fn a_wish_is_told_during_a_poll_and_changes_nothing_at_any_other_time() {
     let mut speaker = Script::default();
     let (mut conversation, next) = seen(&mut speaker);
     assert!(is_poll(&next));
-    speaker.steps.push_back(Step::Send(Call::Ask));
+    speaker.steps.push_back(Step::Send(Call::Decline(ROUND)));
     conversation.wish();
-    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Ask)));
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)));
     conversation.wish();
-    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(Call::Ask)));
-    conversation.reply(json(&AskReply { round: ROUND }));
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)));
+    conversation.reply(json(&DeclineReply { round: ROUND }));
     assert!(is_poll(&output(&mut conversation, &mut speaker)), "the same poll as before");
     let mut fresh = begin();
     fresh.wish();
     assert!(matches!(output(&mut fresh, &mut speaker), Output::Poll(Call::View(Seen { after: None, .. }))));
+}
+
+/// An agent whose price command failed went on asking for rounds that it then declined.
+#[test]
+fn without_a_price_no_round_is_opened_and_none_is_asked_for_before_the_next_view() {
+    let mut speaker = Script::of([price(1), price(1)]);
+    let (mut conversation, next) = seen_as(&mut speaker, idle(7));
+    assert!(matches!(next, Output::Price { .. }));
+    conversation.priced(None);
+    assert!(is_poll(&output(&mut conversation, &mut speaker)));
+    assert!(speaker.heard.is_empty(), "nothing is decided, so nothing is kept");
+    speaker.steps.push_back(price(2));
+    conversation.wish();
+    assert!(is_poll(&output(&mut conversation, &mut speaker)), "more data is no price");
+    conversation.reply(idle(8));
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Price { .. }));
+}
+
+#[test]
+fn an_offer_that_may_not_open_a_round_is_held_back_until_another_opens_it() {
+    for code in [Code::TriggerNotMet, Code::NotPositive] {
+        let mut speaker = Script::of([Step::Send(Call::Offer(ROUND, envelope()))]);
+        let (mut conversation, _) = seen_as(&mut speaker, idle(7));
+        conversation.reply(refused(code));
+        assert!(is_poll(&output(&mut conversation, &mut speaker)), "there is nothing to decline");
+        assert_eq!(speaker.heard, ["held back 3"]);
+    }
 }
 
 #[test]
@@ -208,10 +252,13 @@ fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
         (&offer, Code::NotPositive, "finished 3, decline 3"),
         (&Call::Deliver(ROUND, envelope()), Code::NotPositive, "finished 3"),
         (&Call::Decline(ROUND), Code::ConflictingRetry, "finished 3"),
-        (&Call::Ask, Code::WrongPhase, "try again"),
+        (&offer, Code::TriggerNotMet, "finished 3"),
+        (&offer, Code::TooSoon, "try again"),
+        (&offer, Code::Excluded, "try again"),
+        (&Call::Sync(SyncRequest { have: ROUND }), Code::WrongPhase, "try again"),
     ] {
         let mut speaker = Script::default();
-        let next = super::refused(&mut speaker, call, code.into());
+        let next = super::refused(&mut speaker, (call, true), code.into());
         speaker.heard.extend(match next {
             Ok(State::Parting(round)) => Some(format!("decline {round}")),
             Ok(_) => None,

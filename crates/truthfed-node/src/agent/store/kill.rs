@@ -11,7 +11,6 @@ impl Durable for (Option<&Event>, &Beside) {
             Event::Learned { .. } => "learned",
             Event::Opened { .. } => "answered",
             Event::Snapshot(_) => "synced",
-            Event::Asked => "asked",
         });
         let receipts = beside.receipts.iter().filter_map(|receipt| match receipt.kind {
             ReceiptKind::OfferTaken => Some("offer-receipt"),

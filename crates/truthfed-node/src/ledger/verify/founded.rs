@@ -16,7 +16,7 @@ use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
 use crate::journal::{Award, Entry, Head, seal};
-use crate::ledger::vouch::{Checkpoint, StandingBody, aggregate_digest, are_signed_by};
+use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, aggregate_digest};
 use crate::signature::Verifier;
 use crate::store::{RequestKey, RequestKind};
 use crate::terms::{Agreement, Terms};
@@ -37,6 +37,8 @@ pub(super) struct Founded {
     /// Of all members, present and past.
     keys: BTreeSet<PublicKey>,
     open: Option<Open>,
+    /// The latest time in the journal.
+    latest: Time,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
     /// Who is said to have signed the last step, if a member must.
@@ -70,6 +72,8 @@ struct Taken {
 }
 
 enum Due {
+    /// The offer of who opened the round.
+    Opening(ClientId),
     Award(Box<Outcome>, Vec<SetAside>),
     End(Box<RoundRecord>),
 }
@@ -90,6 +94,7 @@ impl Founded {
             members,
             keys,
             open: None,
+            latest: Time(0),
             due,
             signed: None,
             replies,
@@ -103,7 +108,7 @@ impl Founded {
     /// What is kept when a round has ended, after so many postings.
     pub(super) fn standing(&self, postings: u64) -> StandingBody {
         let members = self.members.iter().map(|(name, member)| (name.clone(), member.info)).collect();
-        StandingBody { standing: self.machine.standing(), members, postings }
+        StandingBody { standing: self.machine.standing(), ended: self.latest, members, postings }
     }
 
     /// What must be recorded before the journal may end.
@@ -115,6 +120,8 @@ impl Founded {
     pub(super) fn check_due(&self, number: u64, entry: &Entry) -> Verdict {
         let is_sealed = self.open.as_ref().is_some_and(|open| open.is_sealed);
         let fits = match (self.due.front(), entry) {
+            (Some(Due::Opening(by)), Entry::Offered { member, .. }) => member == by,
+            (Some(Due::Opening(_)), _) => false,
             (Some(Due::Award(..)), Entry::Sealed { .. }) => !is_sealed,
             (Some(Due::Award(..)), Entry::Awarded { .. }) => is_sealed,
             (Some(Due::End(_)), Entry::Settled { .. } | Entry::Aborted { .. }) => true,
@@ -129,7 +136,10 @@ impl Founded {
                 let place = Place { entry: number, round, member: entry.about().speaker };
                 let is_late = matches!(entry, Entry::Offered { .. } | Entry::Declined { .. });
                 let fault = if is_late && is_sealed { Fault::AfterSealing } else { Fault::OutOfTurn };
-                let expected = if is_sealed { due.name() } else { "the seal of the round, or its end" };
+                let expected = match due {
+                    Due::Award(..) | Due::End(_) if !is_sealed => "the seal of the round, or its end",
+                    due => due.name(),
+                };
                 place.problem(fault, expected, entry.about().name)
             }
             _ => Ok(()),
@@ -156,22 +166,36 @@ impl Founded {
         if let Some(open) = self.open.as_mut().filter(|open| !open.is_sealed) {
             open.offers.remove(member);
         }
-        self.machine.revoke(Time(0), member);
+        self.machine.revoke(self.latest, member);
         self.drain();
         Ok(())
     }
 
-    pub(super) fn open(&mut self, place: Place<'_>, round: RoundId, nonce: Nonce, asked_by: &ClientId) -> Verdict {
+    /// Time only goes on.
+    fn pass(&mut self, place: Place<'_>, at: Time) -> Verdict {
+        if at < self.latest {
+            let expected = format!("{} ms or later, as before it", self.latest.0);
+            return place.problem(Fault::Time, expected, format!("{} ms", at.0));
+        }
+        self.latest = at;
+        Ok(())
+    }
+
+    pub(super) fn open(
+        &mut self,
+        place: Place<'_>,
+        (round, nonce): (RoundId, Nonce),
+        asked_by: &ClientId,
+        at: Time,
+    ) -> Verdict {
         if let Some(open) = &self.open {
             let expected = format!("the end of round {}", open.round);
             return place.problem(Fault::OutOfTurn, expected, "a round is opened");
         }
-        self.machine.pass_gap();
-        self.hand_in(place, asked_by, Request::Ask)?;
-        let next = self.machine.open().map(OpenRound::round).unwrap_or_default();
-        self.drain();
-        place.check(Fault::Round, next, round)?;
+        self.pass(place, at)?;
+        place.check(Fault::Round, RoundId(self.machine.closed().0 + 1), round)?;
         self.open = Some(Open { round, nonce, offers: BTreeMap::new(), is_sealed: false });
+        self.due.push_back(Due::Opening(asked_by.clone()));
         Ok(())
     }
 
@@ -185,6 +209,9 @@ impl Founded {
         let open = self.opened(place, round, "an offer")?;
         if open.is_sealed {
             return place.problem(Fault::AfterSealing, "no more offers", "an offer");
+        }
+        if let Some(Due::Opening(_)) = self.due.front() {
+            self.due.pop_front();
         }
         let content = readable(place, content, "an offer")?;
         self.check_signed(place, member, &content.context, (&content.schema, OFFER_SCHEMA))?;
@@ -210,13 +237,13 @@ impl Founded {
         &mut self,
         place: Place<'_>,
         round: RoundId,
-        offers: Digest,
+        (offers, at): (Digest, Time),
         signature: &Signature,
     ) -> Verdict {
         if self.opened(place, round, "a seal")?.is_sealed {
             return place.problem(Fault::OutOfTurn, "deliveries, or the end of the round", "a second seal");
         }
-        self.pass_time();
+        self.end_phase(place, at)?;
         if !matches!(self.due.front(), Some(Due::Award(..))) {
             return place.problem(Fault::Ending, "a round that ends without an auction", "a seal");
         }
@@ -224,7 +251,8 @@ impl Founded {
         open.is_sealed = true;
         let expected = seal(open.offers.iter().map(|(member, taken)| (member, taken.digest)));
         place.check(Fault::Seal, expected, offers)?;
-        if !are_signed_by(&self.coordinator, self.federation, round, offers, signature) {
+        let sealed = Seal { federation: self.federation, round, offers, at };
+        if !sealed.is_signed_by(&self.coordinator, signature) {
             return place.problem(Fault::Signature, "the coordinator's, over the seal", signature);
         }
         Ok(())
@@ -288,12 +316,12 @@ impl Founded {
         round: RoundId,
         paid: &[ClientId],
         defaulted: &[ClientId],
-        aggregate: Digest,
+        (aggregate, at): (Digest, Time),
     ) -> Verdict {
         if !self.opened(place, round, "a settlement")?.is_sealed {
             return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
         }
-        let record = self.ending();
+        let record = self.ending(place, at)?;
         let Some(Ending::Settled { outcome, paid: by_delivery, defaulted: without, .. }) =
             record.map(|record| record.ending)
         else {
@@ -324,11 +352,11 @@ impl Founded {
         Ok(())
     }
 
-    pub(super) fn aborted(&mut self, place: Place<'_>, round: RoundId, reason: &str) -> Verdict {
+    pub(super) fn aborted(&mut self, place: Place<'_>, round: RoundId, (reason, at): (&str, Time)) -> Verdict {
         if self.opened(place, round, "an end")?.is_sealed {
             return place.problem(Fault::Ending, "a settlement", format!("aborted: {reason}"));
         }
-        match self.ending().map(|record| record.ending) {
+        match self.ending(place, at)?.map(|record| record.ending) {
             Some(Ending::NoOffers | Ending::Invalid(_) | Ending::Refused(_)) => {
                 self.open = None;
                 Ok(())
@@ -417,29 +445,36 @@ impl Founded {
     }
 
     fn hand_in(&mut self, place: Place<'_>, member: &ClientId, request: Request) -> Verdict {
-        match self.machine.handle(Time(0), Input::Request(member.clone(), request)) {
+        match self.machine.handle(self.latest, Input::Request(member.clone(), request)) {
             Ok(Accepted::New) => Ok(()),
             Ok(Accepted::Repeated) => place.problem(Fault::Refused, "something new", "what was taken before"),
             Err(rejection) => place.problem(Fault::Refused, "what the protocol takes", rejection),
         }
     }
 
-    /// The journal says that a phase is over: if not everyone was heard, time had run out.
-    fn pass_time(&mut self) {
-        let deadline = self.machine.open().map(OpenRound::deadline);
-        if let (true, Some(deadline)) = (self.due.is_empty(), deadline) {
-            self.machine.handle(deadline, Input::Tick).expect("time can always pass");
+    /// The journal says that a phase ended at this time, and the next began: not everyone was heard only if time had run out.
+    fn end_phase(&mut self, place: Place<'_>, at: Time) -> Verdict {
+        self.pass(place, at)?;
+        if self.due.is_empty() {
+            let deadline = self.machine.open().map_or(at, OpenRound::deadline);
+            self.machine.handle(at, Input::Tick).expect("time can always pass");
             self.drain();
+            if at < deadline {
+                let expected = format!("{} ms or later, as not all were heard", deadline.0);
+                return place.problem(Fault::Time, expected, format!("{} ms", at.0));
+            }
         }
+        self.machine.begin_phase(at);
+        Ok(())
     }
 
-    /// How the open round ends, if it does.
-    fn ending(&mut self) -> Option<RoundRecord> {
-        self.pass_time();
-        match self.due.pop_front() {
+    /// How the open round ends at this time, if it does.
+    fn ending(&mut self, place: Place<'_>, at: Time) -> Verdict<Option<RoundRecord>> {
+        self.end_phase(place, at)?;
+        Ok(match self.due.pop_front() {
             Some(Due::End(record)) => Some(*record),
             _ => None,
-        }
+        })
     }
 
     fn drain(&mut self) {
@@ -456,6 +491,7 @@ impl Founded {
 impl Due {
     fn name(&self) -> &'static str {
         match self {
+            Due::Opening(_) => "the offer that opens the round",
             Due::Award(..) => "the award of the round",
             Due::End(_) => "the end of the round",
         }

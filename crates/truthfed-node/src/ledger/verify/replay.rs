@@ -215,23 +215,27 @@ impl Replay {
                 founded.enrol(place.of(member), member, info)
             }
             (Entry::Revoked { member }, _) => founded.revoke(place.of(member), member),
-            (Entry::Opened { round, nonce, asked_by }, _) => founded.open(place.of(asked_by), *round, *nonce, asked_by),
+            (Entry::Opened { round, nonce, asked_by, at_ms }, _) => {
+                founded.open(place.of(asked_by), (*round, *nonce), asked_by, *at_ms)
+            }
             (Entry::Offered { round, member, .. }, Content::Offer(digest, content)) => {
                 founded.offer(place, *round, member, (digest, content))
             }
             (Entry::Declined { round, member }, _) => founded.decline(place, *round, member),
-            (Entry::Sealed { round, offers, signature }, _) => founded.sealed(place, *round, *offers, signature),
+            (Entry::Sealed { round, offers, at_ms, signature }, _) => {
+                founded.sealed(place, *round, (*offers, *at_ms), signature)
+            }
             (Entry::Awarded { round, winners, aside }, _) => founded.awarded(place, *round, winners, aside),
             (Entry::Delivered { round, member, .. }, Content::Delivery(digest, content)) => {
                 founded.deliver(place, *round, member, (digest, content))
             }
-            (Entry::Settled { round, paid, defaulted, aggregate }, _) => {
-                founded.settled(place, *round, paid, defaulted, *aggregate)?;
+            (Entry::Settled { round, paid, defaulted, aggregate, at_ms }, _) => {
+                founded.settled(place, *round, paid, defaulted, (*aggregate, *at_ms))?;
                 (self.rounds, self.payments) = (self.rounds + 1, self.payments + paid.len() as u64);
                 Ok(())
             }
-            (Entry::Aborted { round, reason }, _) => {
-                founded.aborted(place, *round, reason)?;
+            (Entry::Aborted { round, reason, at_ms }, _) => {
+                founded.aborted(place, *round, (reason, *at_ms))?;
                 self.rounds += 1;
                 Ok(())
             }

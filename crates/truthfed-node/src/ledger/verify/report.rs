@@ -54,6 +54,9 @@ pub enum Fault {
     Membership,
     #[error("cannot come next")]
     OutOfTurn,
+    /// It is earlier than the entry before it, or a phase ended before its time.
+    #[error("the time cannot be right")]
+    Time,
     /// The entry is of another round than the one that is open, or opens another than is next.
     #[error("another round")]
     Round,

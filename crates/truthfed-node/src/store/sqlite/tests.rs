@@ -7,7 +7,11 @@ use crate::journal::Entry;
 use crate::testing::{File, Place};
 
 fn batch(head: &mut Head, size: usize) -> Batch {
-    let row = head.append(&Entry::Aborted { round: RoundId(1), reason: "x".repeat(size) });
+    let row = head.append(&Entry::Aborted {
+        round: RoundId(1),
+        reason: "x".repeat(size),
+        at_ms: truthfed::protocol::Time(0),
+    });
     Batch { rows: vec![row], ..Batch::default() }
 }
 

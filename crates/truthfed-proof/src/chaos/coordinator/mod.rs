@@ -8,15 +8,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use crate::disk::Disk;
+use truthfed::auction::ClientId;
 use truthfed::protocol::Time;
 use truthfed_node::engine::{Clock, Command, Core, EngineError, Published, Witness};
 use truthfed_node::ledger::Checkpoint;
 use truthfed_node::store::{Sqlite, StoreError};
 use truthfed_node::testing::{Federation, Forwarding};
+use truthfed_node::wire::View;
 
 use crate::chaos::{Event, Request, Verdict, World, breach, check};
 
-/// The disk's clock at the beginning: some day in 2026.
+/// The wall clock at the beginning: some day in 2026.
 const BEGINNING_MS: i64 = 1_780_000_000_000;
 
 pub(crate) struct Site {
@@ -24,7 +26,10 @@ pub(crate) struct Site {
     pub(crate) notary: Arc<Notary>,
     federation: Federation,
     pub(crate) ahead_ms: u64,
+    /// How far the wall clock is off.
     pub(crate) wall_ms: i64,
+    /// The latest time that any process has seen.
+    latest: Time,
     pub(crate) is_short: bool,
     pub(crate) processes: Vec<Process>,
     started: u64,
@@ -38,6 +43,8 @@ pub(crate) struct Process {
     attempt: u64,
     core: Core,
     clock: Clock,
+    /// The wall clock when it started, without the time since the beginning: its clock goes on from there, whoever sets the other.
+    start_ms: i64,
     published: Published,
     store: Forwarding<Sqlite>,
     inbox: Vec<Job>,
@@ -65,20 +72,36 @@ impl Site {
             federation,
             ahead_ms: 0,
             wall_ms: 0,
+            latest: Time(0),
             is_short: false,
             processes: Vec::new(),
             started: 0,
             attempts: 0,
         }
     }
+
+    /// How far the wall clock lies behind what processes have seen, and may have recorded.
+    pub(crate) fn behind_ms(&self, now: u64) -> u64 {
+        self.latest.0.saturating_sub((BEGINNING_MS + self.wall_ms) as u64 + now)
+    }
+}
+
+impl Process {
+    /// What a member sees, if it is one.
+    pub(crate) fn shown_to(&self, member: &ClientId) -> Option<View> {
+        self.published.check_member(member).is_ok().then(|| self.published.view(member))
+    }
 }
 
 impl World<'_> {
     fn set_clocks(&mut self) {
-        let site = &self.site;
+        let site = &mut self.site;
         site.disk.set_clock_ms(BEGINNING_MS + self.now as i64 + site.wall_ms);
+        let monotonic_ms = (self.now + site.ahead_ms) as i64;
         for process in &site.processes {
-            process.clock.set(Time(self.now + site.ahead_ms));
+            let now = Time((process.start_ms + monotonic_ms) as u64);
+            process.clock.set(now);
+            site.latest = site.latest.max(now);
         }
     }
 

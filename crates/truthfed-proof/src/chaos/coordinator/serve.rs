@@ -38,7 +38,7 @@ impl World<'_> {
         let number = process.number;
         if let Call::View(seen) = request.to {
             if let Err(refusal) = process.published.check_member(&name) {
-                return self.answer(request, Err(refusal));
+                return self.answer(index, request, Err(refusal));
             }
             if seen.is_latest(process.published.news()) {
                 process.waiting.push((request.clone(), self.now + WAIT_MS));
@@ -46,10 +46,10 @@ impl World<'_> {
                 return Ok(());
             }
             let view = json(&process.published.view(&name));
-            return self.answer(request, Ok(view));
+            return self.answer(index, request, Ok(view));
         }
         match request.call().and_then(|call| Command::of(&process.published, &name, call)) {
-            Err(refusal) => self.answer(request, Err(refusal)),
+            Err(refusal) => self.answer(index, request, Err(refusal)),
             Ok(command) => {
                 let is_harmless = self.observer.is_harmless(&name, &request.to);
                 process.inbox.push(Job { request: Some(request.clone()), command, is_harmless });
@@ -71,6 +71,10 @@ impl World<'_> {
     /// One transaction, and the answers.
     pub(crate) fn work(&mut self, number: u64) -> Verdict {
         let Some(index) = self.process(number) else { return Ok(()) };
+        if self.site.processes[index].next_work.is_none_or(|next| next > self.now) {
+            // What it was woken for was done sooner.
+            return Ok(());
+        }
         self.site.processes[index].next_work = None;
         if self.site.processes[index].is_paused {
             return Ok(());
@@ -130,7 +134,9 @@ impl World<'_> {
         let (number, before) = (process.number, self.observer.chain.head());
         // Time alone changes the journal only with the version.
         let is_news = !requests.is_empty() || process.core.version() != before.0;
+        self.observer.times.clock = Some(process.clock.now());
         let changed = is_news && self.observer.follow(&mut process.store, &mut self.dice)?;
+        self.observer.times.clock = None;
         self.observer.chain.check_notary(self.site.notary.last())?;
         check(is_newest || !changed, "I14", || format!("coordinator {number} wrote after another took over"))?;
         check(can_change || !changed, "I8", || {
@@ -149,7 +155,7 @@ impl World<'_> {
         }
         for (request, answer) in requests.iter().zip(answers) {
             if let Some(request) = request {
-                self.answer(request, answer)?;
+                self.answer(index, request, answer)?;
             }
         }
         self.wake(index)?;
@@ -172,15 +178,20 @@ impl World<'_> {
             let published = &self.site.processes[index].published;
             let name = self.members[request.member].name();
             let view = published.check_member(&name).map(|_| json(&published.view(&name)));
-            self.answer(&request, view)?;
+            self.answer(index, &request, view)?;
         }
         Ok(())
     }
 
-    pub(super) fn answer(&mut self, request: &Arc<Request>, answer: Result<String, Refusal>) -> Verdict {
+    fn answer(&mut self, index: usize, request: &Arc<Request>, answer: Result<String, Refusal>) -> Verdict {
         let name = self.members[request.member].name();
         match &answer {
-            Ok(_) => self.trace.say(self.now, format_args!("{name} is answered on {request}")),
+            Ok(body) => {
+                let entries = self.site.processes[index].published.entries();
+                let is_current = index + 1 == self.site.processes.len() && entries == self.observer.chain.head().0;
+                self.observer.check_served(&name, request, body, is_current)?;
+                self.trace.say(self.now, format_args!("{name} is answered on {request}"));
+            }
             Err(refusal) => {
                 self.trace.say(self.now, format_args!("{name} is refused {request}: {}", refusal.code));
             }

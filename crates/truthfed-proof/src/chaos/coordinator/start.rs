@@ -8,7 +8,7 @@ use truthfed_node::error::Code;
 use truthfed_node::store::Sqlite;
 use truthfed_node::testing::Forwarding;
 
-use super::{Process, Site, name};
+use super::{BEGINNING_MS, Process, Site, name};
 use crate::chaos::{Event, Node, Verdict, World, check};
 
 impl World<'_> {
@@ -40,7 +40,7 @@ impl World<'_> {
     }
 
     fn open_core(&mut self) -> Result<Process, EngineError> {
-        let Site { disk, notary, federation, started, attempts, ahead_ms, .. } = &mut self.site;
+        let Site { disk, notary, federation, started, attempts, ahead_ms, wall_ms, latest, .. } = &mut self.site;
         *attempts += 1;
         let store = Forwarding::new(Sqlite::open_on(&disk.path("ledger.db"), &disk.vfs())?);
         let founders = self.members.iter().take(self.plan.founders);
@@ -51,7 +51,9 @@ impl World<'_> {
             ..federation.setup()
         };
         let clock = setup.clock.clone();
-        clock.set(Time(self.now + *ahead_ms));
+        let start_ms = BEGINNING_MS + *wall_ms - *ahead_ms as i64;
+        clock.set(Time((start_ms + (self.now + *ahead_ms) as i64) as u64));
+        *latest = clock.now().max(*latest);
         let core = Core::start(setup, Box::new(store.clone()))?;
         *started += 1;
         let published = core.published();
@@ -60,6 +62,7 @@ impl World<'_> {
             attempt: *attempts,
             core,
             clock,
+            start_ms,
             published,
             store,
             inbox: Vec::new(),

@@ -1,6 +1,8 @@
 //! I11: the mechanism, run again on the journal's offers, decides the same. I3, I4: payments lie between ask and
 //! reserve. I12: no sampled lie gains, and payments are critical, where the catalog says so.
 
+use std::collections::BTreeMap;
+
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Coverage, Mechanism, Offer, Outcome, Round, RoundSpec, certify};
@@ -9,7 +11,7 @@ use truthfed::protocol::{CoverageRule, RoundId};
 use truthfed_node::journal::Award;
 
 use super::Observer;
-use crate::chaos::report::{Verdict, breach, check};
+use crate::chaos::{Sums, Verdict, breach, check};
 
 /// Lies that are tried in each round.
 const LIES: usize = 3;
@@ -19,8 +21,8 @@ impl Observer {
     fn spec(&self) -> RoundSpec {
         let terms = &self.agreement;
         let settled = self.samples.settled_now();
-        let offers = self.open.as_ref().map(|open| &open.offers).into_iter().flatten();
-        let samples: u64 = offers.clone().map(|(_, taken)| taken.content.samples).sum();
+        let offers = self.that_fit();
+        let samples: u64 = offers.values().map(|taken| taken.content.samples).sum();
         let coverage = match terms.coverage() {
             CoverageRule::Fixed(coverage) => coverage,
             CoverageRule::MonopolyFree => {
@@ -39,8 +41,21 @@ impl Observer {
             coverage,
             reserve: terms.raw().reserve,
             work: Some(terms.raw().work),
-            ..RoundSpec::new(settled.gram(), offers.map(offer).collect())
+            ..RoundSpec::new(settled.gram(), offers.into_iter().map(offer).collect())
         }
+    }
+
+    /// The offers that fit into the capacity, the smallest first, by member.
+    fn that_fit(&self) -> BTreeMap<&ClientId, &super::rounds::Taken> {
+        let mut room = self.room();
+        let mut offers: Vec<_> = self.open.as_ref().map(|open| &open.offers).into_iter().flatten().collect();
+        offers.sort_by_key(|(_, taken)| taken.content.samples);
+        offers.retain(|(_, taken)| {
+            let fits = taken.content.samples <= room;
+            room -= if fits { taken.content.samples } else { 0 };
+            fits
+        });
+        offers.into_iter().collect()
     }
 
     pub(super) fn check_award(&self, round: RoundId, awards: &[Award], dice: &mut Stream) -> Verdict {
@@ -81,13 +96,37 @@ impl Observer {
     }
 
     /// A round is aborted only when there is nothing to decide, or the mechanism gives up.
-    pub(super) fn check_aborted(&self, round: RoundId) -> Verdict {
+    pub(super) fn check_aborted(&mut self, round: RoundId) -> Verdict {
         let spec = self.spec();
-        if spec.offers.is_empty() {
-            return Ok(());
-        }
-        let decided = Round::new(spec).ok().and_then(|auction| self.agreement.mechanism().run(&auction).ok());
-        check(decided.is_none(), "I11", || format!("round {round} was aborted, and can be decided"))
+        let nothing = Sums::zero(self.agreement.dimension()).gram();
+        let afresh = RoundSpec { base: nothing, ..spec.clone() };
+        self.is_hindered = !spec.offers.is_empty() && self.is_decided(afresh);
+        check(spec.offers.is_empty() || !self.is_decided(spec), "I11", || {
+            format!("round {round} was aborted, and can be decided")
+        })
+    }
+
+    fn is_decided(&self, spec: RoundSpec) -> bool {
+        Round::new(spec).is_ok_and(|auction| self.agreement.mechanism().run(&auction).is_ok())
+    }
+
+    /// I16: on top of what is settled now, a round of an honest member can still be made.
+    pub(super) fn check_possible(&self, round: RoundId) -> Verdict {
+        let mut honest = Sums::zero(self.agreement.dimension());
+        (0..self.agreement.dimension()).for_each(|i| {
+            let arm: Vec<f64> = (0..self.agreement.dimension()).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
+            honest.add(&Sums::of_sample(&arm, 1.0), 1);
+        });
+        let client: ClientId = "honest".parse().expect("a name");
+        let offer = Offer { client, ask: Amount::from_units(1), gram: honest.gram() };
+        let spec = RoundSpec {
+            lambda: self.agreement.bandit().lambda(),
+            reserve: self.agreement.raw().reserve,
+            ..RoundSpec::new(self.samples.settled_now().gram(), vec![offer])
+        };
+        let problem = Round::new(spec).err();
+        let is_possible = problem.is_none() || self.room() < honest.samples as u64;
+        check(is_possible, "I16", || format!("after round {round} no honest round can be held: {problem:?}"))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What must always hold, checked by an observer that follows the journal with its own books.
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
-//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13). I15 is in [`crate::chaos::calm`].
+//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18). I15 and I16 are in
+//! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
 mod auction;
@@ -10,6 +11,8 @@ mod money;
 mod rounds;
 pub(crate) mod samples;
 pub(crate) mod secrets;
+mod served;
+mod shares;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +30,8 @@ use self::money::Money;
 use self::rounds::Open;
 use self::samples::Samples;
 use self::secrets::Secrets;
+use self::served::Times;
+use self::shares::Shares;
 use crate::chaos::report::{Breach, Verdict, breach, check};
 
 /// Rows and postings read at once.
@@ -34,19 +39,23 @@ const CHUNK: usize = 256;
 
 /// Follows the journal row by row, as soon as a row is committed.
 pub(crate) struct Observer {
-    agreement: Agreement,
+    pub(crate) agreement: Agreement,
     federation: Digest,
     pub(crate) chain: Chain,
     pub(crate) samples: Samples,
     pub(crate) acknowledged: Acknowledged,
     pub(crate) secrets: Secrets,
     pub(crate) money: Money,
+    shares: Shares,
+    pub(crate) times: Times,
     /// All members, present and past.
     members: BTreeMap<ClientId, Known>,
     open: Option<Open>,
     pub(crate) closed: RoundId,
     pub(crate) settled: u64,
     pub(crate) aborted: u64,
+    /// Whether the last round that was aborted could have been decided if nothing had been settled before.
+    pub(crate) is_hindered: bool,
     news: Vec<String>,
 }
 
@@ -65,11 +74,14 @@ impl Observer {
             acknowledged: Acknowledged::default(),
             secrets: Secrets::default(),
             money: Money::default(),
+            shares: Shares::default(),
+            times: Times::default(),
             members: BTreeMap::new(),
             open: None,
             closed: RoundId(0),
             settled: 0,
             aborted: 0,
+            is_hindered: false,
             news: Vec::new(),
         }
     }
@@ -104,6 +116,10 @@ impl Observer {
     }
 
     fn entry(&mut self, number: u64, entry: Entry, dice: &mut Stream) -> Verdict {
+        let about = entry.about();
+        if let (Some(round), Some(member)) = (about.round, about.speaker) {
+            self.check_share(round, member)?;
+        }
         match entry {
             Entry::Genesis { .. } => check(number == 1, "I14", || format!("a genesis at entry {number}")),
             Entry::Checkpoint(checkpoint) => self.chain.vouched(number, checkpoint),
@@ -112,16 +128,16 @@ impl Observer {
                 check(before.is_none(), "I8", || format!("{member} is enrolled twice"))
             }
             Entry::Revoked { member } => self.revoked(&member),
-            Entry::Opened { round, nonce, asked_by } => self.opened(round, nonce, &asked_by),
+            Entry::Opened { round, nonce, asked_by, at_ms } => self.opened(round, nonce, &asked_by, at_ms),
             Entry::Offered { round, member, offer } => self.offered(round, &member, &offer),
             Entry::Declined { round, member } => self.declined(round, &member),
-            Entry::Sealed { round, .. } => self.sealed(round),
+            Entry::Sealed { round, at_ms, .. } => self.sealed(round, at_ms),
             Entry::Awarded { round, winners, .. } => self.awarded(number, round, winners, dice),
             Entry::Delivered { round, member, delivery } => self.delivered(round, &member, &delivery),
-            Entry::Settled { round, paid, defaulted, aggregate } => {
-                self.settled(number, round, &paid, &defaulted, aggregate)
+            Entry::Settled { round, paid, defaulted, aggregate, at_ms } => {
+                self.settled(number, round, (&paid, &defaulted), aggregate, at_ms)
             }
-            Entry::Aborted { round, .. } => self.aborted(round),
+            Entry::Aborted { round, at_ms, .. } => self.aborted(round, at_ms),
         }
     }
 

@@ -41,6 +41,16 @@ impl Money {
         Amount::from_micros(micros as i64).expect("a few payments are within the range of one")
     }
 
+    /// Rounds after one and up to another that a member won, with what it was paid if it delivered.
+    pub(super) fn paid_between(&self, member: &ClientId, after: RoundId, last: RoundId) -> Vec<(RoundId, Option<i64>)> {
+        let ended = self.rounds.iter().filter(|(round, _)| **round > after && **round <= last);
+        let paid = |(round, payments): (&RoundId, &Payments)| {
+            let (due, (_, delivered)) = (*payments.due.get(member)?, payments.settled.as_ref()?);
+            Some((*round, delivered.contains(member).then_some(due)))
+        };
+        ended.filter_map(paid).collect()
+    }
+
     pub(super) fn awarded(&mut self, entry: u64, round: RoundId, awards: &[Award]) -> Verdict {
         let due = awards.iter().map(|award| (award.member.clone(), award.payment_micros.micros())).collect();
         let before = self.rounds.insert(round, Payments { awarded_at: entry, due, ..Payments::default() });

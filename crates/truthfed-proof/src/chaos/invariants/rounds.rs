@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::journal::Award;
 use truthfed_node::ledger::aggregate_digest;
@@ -18,24 +18,24 @@ use crate::chaos::{Sums, Verdict, breach, check};
 
 pub(super) struct Open {
     pub(super) round: RoundId,
-    nonce: Nonce,
+    pub(super) nonce: Nonce,
     pub(super) offers: BTreeMap<ClientId, Taken>,
     declined: BTreeSet<ClientId>,
     is_sealed: bool,
     pub(super) awards: Vec<Award>,
-    is_awarded: bool,
-    delivered: BTreeMap<ClientId, Sums>,
+    pub(super) is_awarded: bool,
+    pub(super) delivered: BTreeMap<ClientId, Sums>,
     /// Winners that may not deliver any more.
     revoked: BTreeSet<ClientId>,
 }
 
 pub(super) struct Taken {
-    digest: Digest,
+    pub(super) digest: Digest,
     pub(super) content: OfferContent,
 }
 
 impl Open {
-    fn has_answered(&self, member: &ClientId) -> bool {
+    pub(super) fn has_answered(&self, member: &ClientId) -> bool {
         self.offers.contains_key(member) || self.declined.contains(member)
     }
 
@@ -50,7 +50,8 @@ impl Observer {
     pub(crate) fn is_harmless(&self, member: &ClientId, call: &Call) -> bool {
         let open = |round| self.open.as_ref().filter(|open| open.round == round);
         match call {
-            Call::Ask => self.open.is_some(),
+            // It may open a round.
+            Call::Offer(round, _) if self.open.is_none() => round.0 != self.closed.0 + 1,
             Call::Offer(round, _) | Call::Decline(round) => {
                 open(*round).is_none_or(|open| open.is_sealed || open.has_answered(member))
             }
@@ -80,7 +81,15 @@ impl Observer {
         Ok(())
     }
 
-    pub(super) fn opened(&mut self, round: RoundId, nonce: Nonce, asked_by: &ClientId) -> Verdict {
+    /// Whether everybody has answered who may take part in the open round.
+    fn all_answered(&self) -> bool {
+        let awaited =
+            self.members.iter().filter(|(name, known)| !known.is_revoked && !self.shares.barred.contains(*name));
+        let has_answered = |name| self.open.as_ref().is_some_and(|open| open.has_answered(name));
+        awaited.map(|(name, _)| name).all(has_answered)
+    }
+
+    pub(super) fn opened(&mut self, round: RoundId, nonce: Nonce, asked_by: &ClientId, at: Time) -> Verdict {
         self.key_of(asked_by)?;
         check(self.open.is_none(), "I14", || format!("round {round} opens while another is open"))?;
         check(round.0 == self.closed.0 + 1, "I14", || format!("round {round} follows round {}", self.closed))?;
@@ -95,12 +104,14 @@ impl Observer {
             delivered: BTreeMap::new(),
             revoked: BTreeSet::new(),
         });
-        Ok(())
+        self.check_beginning(round, nonce, at)?;
+        self.check_opened(round, asked_by, at)
     }
 
     pub(super) fn offered(&mut self, round: RoundId, member: &ClientId, offer: &Envelope) -> Verdict {
         let content: OfferContent = serde_json::from_str(offer.content.get()).map_err(unreadable)?;
         self.check_signed(round, member, &content.context, offer, OFFER_SCHEMA)?;
+        self.check_opener(round, Some((member, &content)))?;
         let open = self.open_of(round)?;
         check(!open.is_sealed, "I8", || format!("{member} offers after round {round} was sealed"))?;
         check(!open.has_answered(member), "I8", || format!("{member} answers round {round} twice"))?;
@@ -110,6 +121,7 @@ impl Observer {
 
     pub(super) fn declined(&mut self, round: RoundId, member: &ClientId) -> Verdict {
         self.key_of(member)?;
+        self.check_opener(round, None)?;
         let open = self.open_of(round)?;
         check(!open.is_sealed, "I8", || format!("{member} declines after round {round} was sealed"))?;
         check(!open.has_answered(member), "I8", || format!("{member} answers round {round} twice"))?;
@@ -136,7 +148,9 @@ impl Observer {
         check(envelope.is_signed_by(&key, schema), "I8", || format!("{member} did not sign what counts as its own"))
     }
 
-    pub(super) fn sealed(&mut self, round: RoundId) -> Verdict {
+    pub(super) fn sealed(&mut self, round: RoundId, at: Time) -> Verdict {
+        self.check_opener(round, None)?;
+        self.check_phase(round, at, self.all_answered(), self.agreement.raw().offers_ms)?;
         let open = self.open_of(round)?;
         check(!open.is_sealed, "I8", || format!("round {round} is sealed twice"))?;
         open.is_sealed = true;
@@ -173,11 +187,14 @@ impl Observer {
         &mut self,
         number: u64,
         round: RoundId,
-        paid: &[ClientId],
-        defaulted: &[ClientId],
+        (paid, defaulted): (&[ClientId], &[ClientId]),
         aggregate: Digest,
+        at: Time,
     ) -> Verdict {
-        self.open_of(round)?;
+        let open = self.open_of(round)?;
+        let all_heard = !open.awards.iter().any(|award| open.waits_for_delivery(&award.member));
+        self.check_phase(round, at, all_heard, self.agreement.raw().deliveries_ms)?;
+        self.count_end(round, defaulted, at);
         let open = self.open.take().expect("it is open");
         check(open.is_awarded, "I5", || format!("round {round} is settled before it is awarded"))?;
         let (delivered, missing): (Vec<_>, Vec<_>) =
@@ -190,10 +207,13 @@ impl Observer {
         check(aggregate == expected, "I7", || format!("round {round} settles other sums than were delivered"))?;
         self.closed = round;
         self.settled += 1;
-        Ok(())
+        self.check_possible(round)
     }
 
-    pub(super) fn aborted(&mut self, round: RoundId) -> Verdict {
+    pub(super) fn aborted(&mut self, round: RoundId, at: Time) -> Verdict {
+        self.check_opener(round, None)?;
+        self.check_phase(round, at, self.all_answered(), self.agreement.raw().offers_ms)?;
+        self.count_end(round, &[], at);
         let open = self.open_of(round)?;
         check(!open.is_awarded, "I5", || format!("round {round} is aborted after it was awarded"))?;
         self.check_aborted(round)?;

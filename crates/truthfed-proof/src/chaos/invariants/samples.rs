@@ -25,6 +25,21 @@ impl Samples {
         self.settled.last_key_value().expect("nothing is settled in round 0").1
     }
 
+    pub(super) fn settled_after(&self, round: RoundId) -> Option<&Sums> {
+        self.settled.get(&round)
+    }
+
+    /// The last round up to this one in which something of a member was settled.
+    pub(super) fn last_delivery(&self, member: &ClientId, closed: RoundId) -> Option<RoundId> {
+        let rounds = self.delivered.get(member)?.iter().map(|(round, _)| *round);
+        rounds.filter(|round| *round <= closed).max()
+    }
+
+    /// How many samples of a member are settled.
+    pub(crate) fn delivered_by(&self, member: &ClientId) -> u64 {
+        self.delivered.get(member).into_iter().flatten().map(|(_, sums)| sums.samples as u64).sum()
+    }
+
     pub(super) fn settled(&mut self, round: RoundId, delivered: &BTreeMap<ClientId, Sums>) {
         let mut all = self.settled_now().clone();
         for (member, sums) in delivered {

@@ -11,7 +11,7 @@ use truthfed_node::digest::{Digest, PublicKey};
 use truthfed_node::testing::Federation;
 use truthfed_node::wire::Call;
 
-use crate::chaos::{Application, Event, Plan, Role, Verdict, World, check};
+use crate::chaos::{Application, Event, Offered, Plan, Role, Verdict, World, check};
 
 pub(crate) struct Node {
     pub(crate) membership: Membership,
@@ -28,6 +28,8 @@ pub(crate) struct Node {
     /// The last round it knows to have ended.
     pub(crate) closed: RoundId,
     pub(crate) application: Application,
+    /// What an attacker offered last.
+    pub(crate) offered: Option<Offered>,
 }
 
 impl Node {
@@ -46,6 +48,7 @@ impl Node {
             requests: 0,
             closed: RoundId(0),
             application: Application::new(dimension),
+            offered: None,
         }
     }
 
@@ -61,7 +64,7 @@ impl Node {
     }
 
     pub(crate) fn is_honest(&self) -> bool {
-        self.role != Role::Liar
+        matches!(self.role, Role::Honest | Role::Strategic)
     }
 
     /// Whether it waits for nothing but news.
@@ -130,7 +133,7 @@ impl World<'_> {
     }
 
     pub(crate) fn open_member(&mut self, member: usize) -> Verdict {
-        if self.members[member].agent.is_some() {
+        if self.members[member].agent.is_some() || self.members[member].role == Role::Attacker {
             return Ok(());
         }
         let is_disturbed = self.dice.chance(self.weather().member_disk);

@@ -3,7 +3,7 @@
 
 use Action::{Checkpoint, Commit, Renew, Start, Stop};
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Entry, Head, Row};
 use truthfed_node::ledger::{Account, Posting};
@@ -124,8 +124,9 @@ impl Life {
             micros,
         };
         let key = RequestKey { member: member.clone(), round: RoundId(entry), kind: RequestKind::Offer };
-        let mut append =
-            |reason: &str| head.append(&Entry::Aborted { round: RoundId(entry), reason: reason.to_owned() });
+        let mut append = |reason: &str| {
+            head.append(&Entry::Aborted { round: RoundId(entry), reason: reason.to_owned(), at_ms: Time(0) })
+        };
         Batch {
             rows: vec![append("first"), append("second")],
             replies: vec![StoredReply { key, request: Digest::of(b"request"), body: "x".repeat(size) }],

@@ -178,7 +178,6 @@ fn a_taken_offer_makes_a_round_however_small_it_is() {
     assert!(Factor::new(&gram).is_err(), "rounded away from positive semi-definite");
     let tiny = Request::Offer { round: R1, samples: 1, offer: free(gram) };
     let mut coordinator = Coordinator::new(terms(3), Box::new(Everyone), [id("a")]);
-    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
     send(&mut coordinator, 0, "a", tiny).unwrap();
     send(&mut coordinator, 0, "a", Request::Deliver(R1, vec![3e-162, 4e-162, 5e-162])).unwrap();
     assert_eq!(coordinator.settled().samples(), 1);

@@ -14,13 +14,12 @@ fn federation() -> Coordinator {
     Coordinator::new(needy(), Box::new(Clock), [id("ann"), id("bob"), id("eve")])
 }
 
-/// A round that ann asks for. Eve offers far more at an ask of 0 and wins, unless she is refused; she delivers or not.
+/// A round that ann opens. Eve offers far more at an ask of 0 and wins, unless she is refused; she delivers or not.
 fn hold(coordinator: &mut Coordinator, eve_delivers: bool) -> Result<Accepted, Rejection> {
     let round = RoundId(coordinator.closed().0 + 1);
     let now = 1000 * round.0;
-    send(coordinator, now, "ann", Request::Ask).unwrap();
-    let offered = send(coordinator, now, "eve", offer_to(round, "eve", 500.0, 900, 0));
     send(coordinator, now, "ann", offer_to(round, "ann", 1.0, 5, 2)).unwrap();
+    let offered = send(coordinator, now, "eve", offer_to(round, "eve", 500.0, 900, 0));
     send(coordinator, now, "bob", Request::Decline(round)).unwrap();
     assert!(is_awarded(coordinator), "nobody waits for who is excluded");
     if eve_delivers {
@@ -40,7 +39,10 @@ fn who_wins_and_never_delivers_is_excluded_and_the_honest_win_again() {
     assert_eq!(coordinator.conduct(&id("eve")).unwrap().excluded, Some(RoundId(5)));
     for round in 3..=5 {
         let refused = Rejection::Excluded { client: id("eve"), last: RoundId(5) };
-        assert_eq!(send(&mut coordinator, 1000 * round, "eve", Request::Ask), Err(refused.clone()));
+        assert_eq!(
+            send(&mut coordinator, 1000 * round, "eve", offer_to(RoundId(round), "eve", 1.0, 5, 2)),
+            Err(refused.clone())
+        );
         endings(&mut coordinator);
         assert_eq!(hold(&mut coordinator, false), Err(refused), "round {round}");
         let Ending::Settled { paid, .. } = &endings(&mut coordinator)[0].ending else { panic!("settled") };
@@ -78,7 +80,6 @@ fn strikes_survive_a_restart_and_a_revocation() {
 fn if_all_are_excluded_nobody_is() {
     let mut coordinator = Coordinator::new(needy(), Box::new(Clock), [id("eve")]);
     for round in 1..=4 {
-        send(&mut coordinator, 1000 * round, "eve", Request::Ask).unwrap();
         send(&mut coordinator, 1000 * round, "eve", offer_to(RoundId(round), "eve", 500.0, 900, 0)).unwrap();
         coordinator.handle(Time(1000 * round + 100), Input::Tick).unwrap();
     }
@@ -90,11 +91,12 @@ fn if_all_are_excluded_nobody_is() {
 fn rounds_keep_their_distance() {
     let terms = Terms::try_from(RawTerms { gap_ms: 50, ..raw_terms(1) }).unwrap();
     let mut coordinator = Coordinator::new(terms, Box::new(Clock), [id("ann")]);
-    send(&mut coordinator, 10, "ann", Request::Ask).unwrap();
-    send(&mut coordinator, 20, "ann", Request::Decline(R1)).unwrap();
-    let refused = send(&mut coordinator, 69, "ann", Request::Ask);
+    send(&mut coordinator, 10, "ann", offer("ann", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 20, "ann", Request::Deliver(R1, vec![0.0])).unwrap();
+    let next = offer_to(RoundId(2), "ann", 1.0, 1, 5);
+    let refused = send(&mut coordinator, 69, "ann", next.clone());
     assert_eq!(refused, Err(Rejection::TooSoon { gap_ms: 50, wait_ms: 1 }));
-    assert_eq!(send(&mut coordinator, 70, "ann", Request::Ask), Ok(Accepted::New));
+    assert_eq!(send(&mut coordinator, 70, "ann", next), Ok(Accepted::New));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod resume;
 mod rounds;
 mod saved;
 mod schedule;
+mod trigger;
 
 use super::*;
 use crate::Amount;
@@ -26,7 +27,10 @@ fn terms(dimension: usize) -> Terms {
 fn raw_terms(dimension: usize) -> RawTerms {
     let bandit = RawConfig { dimension, ..RawConfig::default() };
     let reserve = Amount::from_units(100);
-    RawTerms { bandit, reserve, samples: 1000, offers_ms: 100, deliveries_ms: 100, gap_ms: 0, ..RawTerms::default() }
+    // Any offer opens a round, so that tests can be about something else.
+    let trigger = Trigger { checked: false, ..RawTerms::default().trigger };
+    let (samples, gap_ms) = (1000, 0);
+    RawTerms { bandit, reserve, trigger, samples, offers_ms: 100, deliveries_ms: 100, gap_ms, ..RawTerms::default() }
 }
 
 fn config(dimension: usize) -> Config {
@@ -50,10 +54,11 @@ fn offer_to(round: RoundId, client: &str, information: f64, samples: u64, ask: u
     Request::Offer { round, samples, offer: Offer { client: id(client), ask: Amount::from_units(ask), gram } }
 }
 
-/// A federation of two in one dimension with an open round.
+/// A federation of two in one dimension with an open round, without an offer: a third opened it and was revoked.
 fn opened(mechanism: impl Mechanism + 'static) -> Coordinator {
-    let mut coordinator = Coordinator::new(terms(1), Box::new(mechanism), [id("a"), id("b")]);
-    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
+    let mut coordinator = Coordinator::new(terms(1), Box::new(mechanism), [id("a"), id("b"), id("o")]);
+    send(&mut coordinator, 0, "o", offer("o", 1.0, 1, 5)).unwrap();
+    assert!(coordinator.revoke(Time(0), &id("o")));
     coordinator
 }
 

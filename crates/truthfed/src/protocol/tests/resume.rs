@@ -36,6 +36,7 @@ struct Run {
     offered: BTreeMap<(RoundId, ClientId), Statistics>,
     /// The last standing, as it is written, and what was taken since.
     standing: String,
+    ended: Time,
     since: Vec<(Time, Step)>,
     /// Everything the coordinator wanted done.
     story: Vec<String>,
@@ -54,6 +55,7 @@ impl Run {
             stream: Stream::new(seed, 0),
             now: Time(0),
             standing: written(&coordinator),
+            ended: Time(0),
             coordinator,
             offered: BTreeMap::new(),
             since: Vec::new(),
@@ -83,8 +85,7 @@ impl Run {
             1 => return Step::Revoke(member),
             2 => Request::Sync,
             3 => Request::Decline(round),
-            4..=6 => Request::Ask,
-            7..=12 => self.offer(round, &member),
+            4..=12 => self.offer(round, &member),
             _ => match self.offered.get(&(round, member.clone())) {
                 Some(statistics) => Request::Deliver(round, statistics.moment().to_vec()),
                 None => Request::Deliver(round, vec![0.0; DIMENSION]),
@@ -121,7 +122,7 @@ impl Run {
         while let Some(output) = self.coordinator.poll() {
             if let Output::Ended(record) = &output {
                 self.settled += usize::from(matches!(record.ending, Ending::Settled { .. }));
-                (self.standing, self.since) = (written(&self.coordinator), Vec::new());
+                (self.standing, self.ended, self.since) = (written(&self.coordinator), record.closed, Vec::new());
             }
             self.story.push(format!("{output:?}"));
         }
@@ -131,6 +132,7 @@ impl Run {
     fn restart(&mut self) {
         let standing: Standing = serde_json::from_str(&self.standing).unwrap();
         let mut resumed = Coordinator::resume(terms(DIMENSION), mechanism(self.seed), standing);
+        resumed.begin_phase(self.ended);
         for (now, step) in self.since.clone() {
             assert!(apply(&mut resumed, now, step.clone()), "seed {}: {step:?} is taken again", self.seed);
         }
@@ -166,14 +168,15 @@ fn a_coordinator_restarted_after_every_step_does_what_one_that_never_stopped_doe
 #[test]
 fn after_a_restart_the_phase_has_its_whole_time_again() {
     let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
-    coordinator.grant_time(Time(5));
+    coordinator.begin_phase(Time(5));
     assert!(coordinator.open().is_none());
-    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
-    coordinator.grant_time(Time(1000));
+    send(&mut coordinator, 0, "b", offer("b", 1.0, 1, 5)).unwrap();
+    coordinator.begin_phase(Time(1000));
     assert_eq!(coordinator.open().map(OpenRound::deadline), Some(Time(1100)));
-    send(&mut coordinator, 1099, "a", offer("a", 1.0, 1, 5)).unwrap();
+    coordinator.handle(Time(1099), Input::Tick).unwrap();
+    assert!(!is_awarded(&coordinator));
     coordinator.handle(Time(1100), Input::Tick).unwrap();
     assert!(is_awarded(&coordinator));
-    coordinator.grant_time(Time(2000));
+    coordinator.begin_phase(Time(2000));
     assert_eq!(coordinator.open().map(OpenRound::deadline), Some(Time(2100)));
 }

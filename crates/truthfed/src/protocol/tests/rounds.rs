@@ -42,9 +42,8 @@ fn a_round_that_takes_more_work_than_the_terms_allow_is_aborted_and_the_next_one
     // In one dimension a log determinant counts for 13^3. This is enough for two members that all win, and not for three.
     let terms = Terms::try_from(RawTerms { work: 3 * 13 * 13 * 13, ..raw_terms(1) }).unwrap();
     let mut coordinator = Coordinator::new(terms, Box::new(Everyone), ["a", "b", "c"].map(id));
-    let mut member = Member::new(id("a"), config(1), Trigger { since: Since::Round, threshold: 1e9 });
+    let mut member = Member::new(id("a"), config(1), Trigger::new(Since::Round, 1e9));
     member.learn(&[0.5], 1.0).unwrap();
-    send(&mut coordinator, 0, "a", Request::Ask).unwrap();
     member.handle(Notice::Opened(R1), &mut Fixed(Amount::from_units(5))).unwrap();
     send(&mut coordinator, 1, "a", member.poll().unwrap()).unwrap();
     send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
@@ -56,9 +55,8 @@ fn a_round_that_takes_more_work_than_the_terms_allow_is_aborted_and_the_next_one
     }
     assert_eq!((member.unshared().samples(), member.in_flight().is_none()), (1, true), "it has its data back");
     let r2 = RoundId(2);
-    send(&mut coordinator, 2, "b", Request::Ask).unwrap();
-    send(&mut coordinator, 2, "a", Request::Decline(r2)).unwrap();
     send(&mut coordinator, 2, "b", offer_to(r2, "b", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 2, "a", Request::Decline(r2)).unwrap();
     send(&mut coordinator, 2, "c", offer_to(r2, "c", 1.0, 1, 5)).unwrap();
     send(&mut coordinator, 3, "b", Request::Deliver(r2, vec![1.0])).unwrap();
     send(&mut coordinator, 3, "c", Request::Deliver(r2, vec![1.0])).unwrap();
@@ -71,7 +69,6 @@ fn repeated_messages_change_nothing_and_changed_ones_are_refused() {
     let first = offer("a", 2.0, 3, 5);
     assert_eq!(send(&mut coordinator, 1, "a", first.clone()), Ok(Accepted::New));
     assert_eq!(send(&mut coordinator, 1, "a", first.clone()), Ok(Accepted::Repeated));
-    assert_eq!(send(&mut coordinator, 1, "a", Request::Ask), Ok(Accepted::Repeated));
     check_refused(&mut coordinator, 1, "a", offer("a", 2.0, 3, 6), "a already sent another offer in round 1");
     check_refused(&mut coordinator, 1, "a", Request::Decline(R1), "a already sent another decline in round 1");
     send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
@@ -85,7 +82,7 @@ fn repeated_messages_change_nothing_and_changed_ones_are_refused() {
 fn messages_out_of_turn_are_refused_by_name() {
     let mut coordinator = opened(Clock);
     let deliver = |moment: &[f64]| Request::Deliver(R1, moment.to_vec());
-    check_refused(&mut coordinator, 1, "z", Request::Ask, "z is not a member");
+    check_refused(&mut coordinator, 1, "z", offer("z", 1.0, 1, 5), "z is not a member");
     check_refused(
         &mut coordinator,
         1,
@@ -103,11 +100,10 @@ fn messages_out_of_turn_are_refused_by_name() {
 #[test]
 fn a_member_that_was_away_is_whole_after_one_snapshot() {
     let mut coordinator = Coordinator::new(terms(1), Box::new(Everyone), [id("a"), id("b")]);
-    let trigger = Trigger { since: Since::Round, threshold: 1e9 };
+    let trigger = Trigger::new(Since::Round, 1e9);
     let mut away = Member::new(id("b"), config(1), trigger);
     away.learn(&[0.5], 1.0).unwrap();
     for round in 1..=10 {
-        send(&mut coordinator, round, "a", Request::Ask).unwrap();
         send(&mut coordinator, round, "a", offer_to(RoundId(round), "a", 1.0, 1, 5)).unwrap();
         send(&mut coordinator, round, "b", Request::Decline(RoundId(round))).unwrap();
         send(&mut coordinator, round, "a", Request::Deliver(RoundId(round), vec![1.0])).unwrap();
@@ -126,9 +122,9 @@ fn a_member_that_was_away_is_whole_after_one_snapshot() {
 #[test]
 fn since_delivery_a_loser_asks_again_at_every_step_and_since_round_it_waits() {
     for (since, expected) in [(Since::Delivery, 3), (Since::Round, 0)] {
-        let trigger = Trigger { since, threshold: 3.0 };
+        let trigger = Trigger { since, threshold: 3.0, checked: false };
         let mut member = Member::new(id("a"), config(1), trigger);
-        while member.poll().is_none() {
+        while !member.wants_round() {
             member.learn(&[0.9], 1.0).unwrap();
         }
         member.handle(Notice::Opened(R1), &mut Fixed(Amount::ZERO)).unwrap();
@@ -136,11 +132,11 @@ fn since_delivery_a_loser_asks_again_at_every_step_and_since_round_it_waits() {
         let lost = Snapshot { closed: R1, settled: None, statistics: nothing };
         member.handle(Notice::Snapshot(lost), &mut Fixed(Amount::ZERO)).unwrap();
         while member.poll().is_some() {}
-        let asked = (0..3).filter(|_| {
+        let wanted = (0..3).filter(|_| {
             member.learn(&[0.9], 1.0).unwrap();
-            member.poll() == Some(Request::Ask)
+            member.wants_round()
         });
-        assert_eq!(asked.count(), expected, "{since:?}");
+        assert_eq!(wanted.count(), expected, "{since:?}");
     }
 }
 

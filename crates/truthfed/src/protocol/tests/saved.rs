@@ -18,7 +18,8 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
     let round = RoundId(stream.between(1, 12) as u64);
     let mut asking = Fixed(Amount::from_units(stream.between(0, 100) as u32));
     match stream.between(0, 9) {
-        0 => member.sync(),
+        0 if stream.chance(0.5) => member.sync(),
+        0 => member.open_round(&mut asking),
         1 => member.handle(Notice::Opened(round), &mut asking).unwrap(),
         2 => member.handle(Notice::Awarded(round), &mut asking).unwrap(),
         3 => {
@@ -45,7 +46,7 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
 fn a_member_saved_and_read_after_every_event_goes_on_as_one_that_was_not() {
     for seed in 0..200 {
         let since = if seed % 2 == 0 { Since::Round } else { Since::Delivery };
-        let trigger = Trigger { since, threshold: 2.0 };
+        let trigger = Trigger { since, threshold: 2.0, checked: seed % 3 == 0 };
         let mut whole = Member::new(id("m"), config(DIMENSION), trigger);
         let mut saved = whole.clone();
         let (mut stream, mut same) = (Stream::new(seed, 0), Stream::new(seed, 0));
@@ -60,7 +61,7 @@ fn a_member_saved_and_read_after_every_event_goes_on_as_one_that_was_not() {
 
 /// A member with something in every place: settled, in flight, unshared and unsent.
 fn member() -> Member {
-    let mut member = Member::new(id("m"), config(2), Trigger { since: Since::Round, threshold: 0.0 });
+    let mut member = Member::new(id("m"), config(2), Trigger::new(Since::Round, 0.0));
     member.learn(&[0.5, 0.1], 1.0).unwrap();
     member.handle(Notice::Opened(R1), &mut Fixed(Amount::from_units(3))).unwrap();
     member.learn(&[0.1, -0.5], 0.5).unwrap();
@@ -142,7 +143,7 @@ fn requests_are_read_only_when_they_are_whole() {
     check_not_read(&offer, |json| json["Offer"]["offer"]["gram"] = json!([1.0, 2.0]), "2 entries, expected 1");
     check_not_read(&offer, |json| json["Offer"]["offer"]["ask"] = json!(-1), "negative");
     check_not_read(&offer, |json| json["Offer"] = json!([1]), "invalid length");
-    check_not_read(&Request::Ask, |json| *json = json!("Demand"), "unknown variant `Demand`");
+    check_not_read(&Request::Sync, |json| *json = json!("Demand"), "unknown variant `Demand`");
     let delivery = Request::Deliver(R1, vec![-0.0, 1e-300, 0.1]);
     assert_eq!(format!("{:?}", again(&delivery)), format!("{delivery:?}"));
     check_not_read(&delivery, |json| json["Deliver"][1] = json!([null]), "invalid type: null");

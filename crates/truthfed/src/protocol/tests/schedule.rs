@@ -23,12 +23,13 @@ impl Schedule {
         let mut stream = Stream::new(seed, 0);
         let members: Vec<ClientId> = (0..stream.between(1, 5)).map(|i| id(&format!("m{i}"))).collect();
         let since = stream.pick(&[Since::Round, Since::Delivery]);
-        let trigger = Trigger { since, threshold: 2.0 };
+        let trigger = Trigger { since, threshold: 2.0, checked: stream.chance(0.5) };
         let mechanism: Box<dyn Mechanism> = if stream.chance(0.5) { Box::new(Clock) } else { Box::new(Everyone) };
+        let terms = Terms::try_from(RawTerms { trigger, ..raw_terms(COORDINATES) }).unwrap();
         Schedule {
             stream,
             now: 0,
-            coordinator: Coordinator::new(terms(COORDINATES), mechanism, members.clone()),
+            coordinator: Coordinator::new(terms, mechanism, members.clone()),
             members: members.into_iter().map(|id| Member::new(id, config(COORDINATES), trigger)).collect(),
             up: Vec::new(),
             down: Vec::new(),
@@ -38,14 +39,19 @@ impl Schedule {
     }
 
     fn step(&mut self) {
-        match self.stream.between(0, 9) {
+        match self.stream.between(0, 10) {
             0..=1 if self.learned < COORDINATES => self.learn(),
             2 => self.now += self.stream.between(0, 60) as u64,
             3 => {
                 let member = self.stream.between(0, self.members.len() - 1);
                 self.members[member].sync();
             }
-            4..=6 => {
+            4 => {
+                let member = self.stream.between(0, self.members.len() - 1);
+                let ask = Amount::from_units(self.stream.between(0, 120) as u32);
+                self.members[member].open_round(&mut Fixed(ask));
+            }
+            5..=6 => {
                 if let Some((from, request)) = carried(&mut self.stream, &mut self.up) {
                     // A refusal is an answer too.
                     let _ = self.coordinator.handle(Time(self.now), Input::Request(from, request));

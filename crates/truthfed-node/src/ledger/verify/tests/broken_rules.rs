@@ -56,7 +56,7 @@ fn an_offer_of_another_round_is_found() {
 #[test]
 fn a_delivery_that_does_not_match_its_offer_is_found() {
     let mut played = Played::new(&["a", "b"]);
-    played.ask("a");
+    played.begin();
     played.offers(&[("a", 3), ("b", 4)]);
     let winners = played.winners();
     let honest = played.delivery_content(&winners[0]);
@@ -130,7 +130,7 @@ fn a_round_that_ends_otherwise_is_found() {
         (seal - 1, Fault::Ending),
     ] {
         let mut entries = played.entries[..end].to_vec();
-        entries.push(Entry::Aborted { round: RoundId(1), reason: "no wish to pay".to_owned() });
+        entries.push(Entry::Aborted { round: RoundId(1), reason: "no wish to pay".to_owned(), at_ms: Time(60_000) });
         check(&find(&entries), fault, 1, None);
     }
     // The journal ends where the seal is due.
@@ -140,7 +140,7 @@ fn a_round_that_ends_otherwise_is_found() {
 #[test]
 fn members_that_are_none_take_no_part() {
     let mut played = Played::new(&["a", "b", "c"]);
-    played.ask("a");
+    played.begin();
     played.offer("a", 3);
     let offer = played.offer_entry("b", 4);
     let keys = ["a", "b"].map(|name| played.federation.members[&id(name)].public());
@@ -157,14 +157,14 @@ fn members_that_are_none_take_no_part() {
     }
     let revoked = Entry::Revoked { member: id("b") };
     check_fraud(&played, |entries| entries.push(revoked), Fault::Membership, 0, Some("b"));
-    let opened = Entry::Opened { round: RoundId(2), nonce: Nonce::random(), asked_by: id("a") };
+    let opened = Entry::Opened { round: RoundId(2), nonce: Nonce::random(), asked_by: id("a"), at_ms: Time(0) };
     check_fraud(&played, |entries| entries.push(opened), Fault::OutOfTurn, 2, Some("a"));
 }
 
 #[test]
 fn a_second_offer_of_one_member_is_found() {
     let mut played = Played::new(&["a", "b"]);
-    played.ask("a");
+    played.begin();
     played.offer("a", 3);
     let declined = |round, name| Entry::Declined { round: RoundId(round), member: id(name) };
     for (entry, fault, round, member) in [

@@ -4,9 +4,10 @@ mod broken_rules;
 mod rewritten;
 mod stores;
 mod tables;
+mod times;
 
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 
 use super::*;
 use crate::journal::Entry;
@@ -67,6 +68,30 @@ fn is_settlement(entry: &Entry) -> bool {
     matches!(entry, Entry::Settled { .. })
 }
 
+fn time_of(entry: &mut Entry) -> &mut Time {
+    match entry {
+        Entry::Opened { at_ms, .. }
+        | Entry::Sealed { at_ms, .. }
+        | Entry::Settled { at_ms, .. }
+        | Entry::Aborted { at_ms, .. } => at_ms,
+        _ => panic!("it has no time"),
+    }
+}
+
+/// The entries from a place on, a minute later: not all had to be heard.
+fn delayed(mut entries: Vec<Entry>, from: usize) -> Vec<Entry> {
+    for entry in &mut entries[from..] {
+        if let Entry::Opened { at_ms, .. }
+        | Entry::Sealed { at_ms, .. }
+        | Entry::Settled { at_ms, .. }
+        | Entry::Aborted { at_ms, .. } = entry
+        {
+            *at_ms = at_ms.plus_ms(60_000);
+        }
+    }
+    entries
+}
+
 fn is_seal(entry: &Entry) -> bool {
     matches!(entry, Entry::Sealed { .. })
 }
@@ -103,14 +128,14 @@ fn a_journal_is_right_at_every_committed_end() {
 fn a_round_that_was_aborted_for_its_work_is_replayed_to_the_same_end() {
     // In two dimensions a log determinant counts for 14^3. This is enough for a member alone.
     let mut played = Played::under(RawTerms { work: 6 * 14 * 14 * 14, ..terms(2) }, &["a", "b", "c"]);
-    played.ask("a");
+    played.begin();
     played.offers(&[("a", 3), ("b", 4), ("c", 5)]);
     let end = played.entries.iter().find_map(|entry| match entry {
         Entry::Aborted { reason, .. } => Some(reason.as_str()),
         _ => None,
     });
     assert!(end.is_some_and(|reason| reason.contains("more than its limit of 16464 multiplications")), "{end:?}");
-    played.ask("a");
+    played.begin();
     played.offer("a", 3);
     ["b", "c"].iter().for_each(|name| played.decline(name));
     let winners = played.winners();
@@ -123,7 +148,7 @@ fn the_report_says_how_many_entries_no_checkpoint_covers() {
     let mut played = Played::new(&["a", "b", "c"]);
     let line = |played: &Played| verify(&mut played.store(), &Trust::default()).unwrap().to_string();
     assert_eq!(line(&played), "ledger verified: 0 rounds, 0 payments, 0 problems");
-    played.ask("a");
+    played.begin();
     played.offer("a", 3);
     let expected = "ledger verified: 0 rounds, 0 payments, 0 problems; no checkpoint covers the last 2 entries yet";
     assert_eq!(line(&played), expected);
@@ -138,7 +163,7 @@ fn the_report_says_how_many_entries_no_checkpoint_covers() {
 #[test]
 fn a_member_enrolled_or_revoked_in_the_middle_of_a_round_is_replayed_in_its_place() {
     let mut played = Played::new(&["a", "b", "c"]);
-    played.ask("a");
+    played.begin();
     played.offer("a", 3);
     played.enrol("d");
     played.offers(&[("b", 4), ("c", 5), ("d", 6)]);
@@ -149,7 +174,7 @@ fn a_member_enrolled_or_revoked_in_the_middle_of_a_round_is_replayed_in_its_plac
     played.revoke(&winners[0]);
     played.pass_time();
     check_right(&mut played.store(), &Trust::default(), "ledger verified: 1 rounds, 1 payments, 0 problems");
-    played.ask("d");
+    played.begin();
     // The last one that was waited for is revoked: the round is decided.
     let left: Vec<String> = played.federation.members.keys().map(ToString::to_string).collect();
     for name in &left {

@@ -90,7 +90,8 @@ fn a_reordered_chain_is_found() {
     // With the hashes mended too, the next checkpoint does not fit.
     let mut entries = played.entries.clone();
     let first = position(&entries, 0, is_offer);
-    entries.swap(first, first + 1);
+    // The first opens the round.
+    entries.swap(first + 1, first + 2);
     check(&find(&entries), Fault::Checkpoint, 0, None);
     // And with a checkpoint signed again, the one outside of the store.
     let trust = Trust { checkpoint: played.store().checkpoint(), ..Trust::default() };
@@ -112,10 +113,15 @@ fn a_swapped_offer_is_found() {
 #[test]
 fn a_dropped_offer_is_found() {
     let played = Played::with_rounds();
-    for skip in 0..4 {
+    let opening = position(&played.entries, 0, is_offer);
+    let dropped = |entries: &mut Vec<Entry>| drop(entries.remove(opening));
+    check_fraud(&played, dropped, Fault::OutOfTurn, 1, Some("b"));
+    for skip in 1..4 {
         let mut entries = played.entries.clone();
         let place = position(&entries, skip, is_offer);
         let Entry::Offered { member, .. } = entries.remove(place) else { panic!("an offer") };
+        check(&find(&entries), Fault::Time, 1, None);
+        let entries = delayed(entries, place);
         check(&find(&entries), Fault::Seal, 1, None);
         // Sealed and vouched for again without it.
         let problem = find(&played.federation.sign_again(&entries));
@@ -127,7 +133,7 @@ fn a_dropped_offer_is_found() {
 #[test]
 fn an_offer_added_after_sealing_is_found() {
     let mut played = Played::new(&["a", "b", "c"]);
-    played.ask("a");
+    played.begin();
     played.offers(&[("a", 3), ("b", 4)]);
     played.pass_time();
     let late = played.offer_entry("c", 1);
