@@ -130,6 +130,30 @@ pub enum ReceiptKind {
     Voided,
 }
 
+impl ReceiptKind {
+    /// In the order of the steps of a round.
+    pub(crate) const ALL: [ReceiptKind; 6] = [
+        ReceiptKind::OfferTaken,
+        ReceiptKind::Won,
+        ReceiptKind::Lost,
+        ReceiptKind::DeliveryTaken,
+        ReceiptKind::Paid,
+        ReceiptKind::Voided,
+    ];
+
+    /// As in its JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ReceiptKind::OfferTaken => "offer-taken",
+            ReceiptKind::Won => "won",
+            ReceiptKind::Lost => "lost",
+            ReceiptKind::DeliveryTaken => "delivery-taken",
+            ReceiptKind::Paid => "paid",
+            ReceiptKind::Voided => "voided",
+        }
+    }
+}
+
 /// The content of a receipt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

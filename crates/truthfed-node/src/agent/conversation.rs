@@ -36,6 +36,11 @@ const PRICINGS: usize = 3;
 
 /// A member's side of a conversation: what it says, and what replies mean to it.
 pub trait Speaker {
+    /// A view came that was asked for after all replies so far: it must show what those said. Fails when it does not.
+    fn heard(&mut self, _view: &View) -> Result<(), StepError> {
+        Ok(())
+    }
+
     /// What is to be done. Fails when the view cannot be right, or what it says cannot be kept.
     fn next_step(&mut self, view: &View) -> Result<Step, StepError>;
 
@@ -82,6 +87,8 @@ pub struct Conversation {
     steps: usize,
     /// Whether there was no price at which to open a round: until the next view, more of the same data is no reason to ask again.
     is_unwilling: bool,
+    /// Whether the poll under way may have been answered before the last call was: its view says less than is known.
+    is_overtaken: bool,
     state: State,
 }
 
@@ -89,6 +96,8 @@ pub struct Conversation {
 enum State {
     /// A view is asked for.
     Polling,
+    /// A view came that is as new as anything known.
+    Heard,
     /// The view may give rise to something.
     Working,
     Sent(Call),
@@ -112,7 +121,8 @@ struct Pricing {
 
 impl Conversation {
     pub fn new(member: &ClientId) -> Conversation {
-        Conversation { pauses: Pauses::of(member), view: None, steps: 0, is_unwilling: false, state: State::Polling }
+        let (pauses, state) = (Pauses::of(member), State::Polling);
+        Conversation { pauses, view: None, steps: 0, is_unwilling: false, is_overtaken: false, state }
     }
 
     /// The last view, unless a failure came after it.
@@ -139,6 +149,10 @@ impl Conversation {
 
     fn advance(&mut self, state: State, speaker: &mut impl Speaker) -> Result<Option<Output>, ExchangeError> {
         self.state = match state {
+            State::Heard => {
+                speaker.heard(self.view.as_ref().expect("it was heard"))?;
+                return self.work(speaker);
+            }
             State::Working => return self.work(speaker),
             State::Priced(pricing, ask) => self.answer(speaker, &pricing, ask)?,
             State::Replied(call, reply) => {
@@ -152,7 +166,7 @@ impl Conversation {
             }
             State::Failed(error) => return Err(error),
             State::Pausing => {
-                self.state = State::Polling;
+                (self.state, self.is_overtaken) = (State::Polling, false);
                 return Ok(Some(Output::Wait(self.pauses.next())));
             }
             waiting @ (State::Polling | State::Sent(_) | State::Parting(_) | State::Pricing(_)) => waiting,
@@ -225,11 +239,11 @@ impl Conversation {
         let garbled = |refusal: Refusal| LinkError::Garbled(refusal.message);
         self.state = match (std::mem::replace(&mut self.state, State::Working), reply) {
             (State::Polling, reply) => {
-                let call = Call::View(Seen::default());
+                let (call, is_overtaken) = (Call::View(Seen::default()), std::mem::take(&mut self.is_overtaken));
                 match reply.and_then(|reply| call.read_reply(reply.as_ref()).map_err(garbled)) {
                     Ok(Reply::View(view)) => {
                         (self.view, self.steps, self.is_unwilling) = (Some(view), 0, false);
-                        State::Working
+                        if is_overtaken { State::Working } else { State::Heard }
                     }
                     Ok(_) => unreachable!("a view is answered with a view"),
                     Err(error) => State::Failed(error.into()),
@@ -258,7 +272,7 @@ impl Conversation {
     /// is no view, or while it talks, is heard anyway: the speaker knows of it.
     pub fn wish(&mut self) {
         if matches!(self.state, State::Polling) && self.view.is_some() && !self.is_unwilling {
-            (self.state, self.steps) = (State::Working, 0);
+            (self.state, self.steps, self.is_overtaken) = (State::Working, 0, true);
         }
     }
 }

@@ -80,6 +80,9 @@ pub struct Status {
     pub coordinator_reachable: bool,
     /// What it was paid so far, in units, by the receipts it holds.
     pub earned: String,
+    /// Why it takes no part in rounds for now, if it does not: the coordinator's fault, or the file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 impl Agent {
@@ -184,6 +187,7 @@ impl Agent {
             last_round: machine.closed(),
             coordinator_reachable,
             earned: self.store.earned()?.to_string(),
+            problem: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! One agent, shared by the application's requests and the conversation with the coordinator.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use truthfed::auction::ClientId;
@@ -20,6 +20,8 @@ struct Shared {
     agent: Arc<Mutex<Agent>>,
     place: Place,
     is_reachable: AtomicBool,
+    /// Why it takes no part in rounds.
+    problem: Lock<Option<String>>,
     wish: Notify,
 }
 
@@ -32,8 +34,8 @@ impl Handle {
     pub fn at(place: Place, agent: Agent) -> Handle {
         let member = agent.membership.member.clone();
         let agent = Arc::new(Mutex::new(agent));
-        let (is_reachable, wish) = (AtomicBool::new(false), Notify::new());
-        Handle(Arc::new(Shared { member, agent, place, is_reachable, wish }))
+        let (is_reachable, problem, wish) = (AtomicBool::new(false), Lock::default(), Notify::new());
+        Handle(Arc::new(Shared { member, agent, place, is_reachable, problem, wish }))
     }
 
     pub fn member(&self) -> &ClientId {
@@ -54,7 +56,9 @@ impl Handle {
 
     pub async fn status(&self) -> Result<Status, FileError> {
         let is_reachable = self.0.is_reachable.load(Ordering::Relaxed);
-        self.with(move |agent| agent.status(is_reachable)).await
+        let problem = self.0.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let status = self.with(move |agent| agent.status(is_reachable)).await?;
+        Ok(Status { problem, ..status })
     }
 
     pub async fn with<T: Send + 'static>(&self, work: impl FnOnce(&mut Agent) -> T + Send + 'static) -> T {
@@ -91,6 +95,14 @@ impl Handle {
         if self.0.is_reachable.swap(is_reachable, Ordering::Relaxed) != is_reachable {
             tracing::info!(is_reachable, "coordinator");
         }
+    }
+
+    pub(super) fn set_problem(&self, problem: Option<String>) {
+        let mut known = self.0.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_some() && problem.is_none() {
+            tracing::info!("takes part in rounds again");
+        }
+        *known = problem;
     }
 
     pub(super) async fn wished(&self) {

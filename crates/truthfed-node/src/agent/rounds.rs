@@ -46,6 +46,13 @@ pub enum StepError {
     /// Coordinator: a round has another nonce than it was opened with.
     #[error("round {0} has another nonce than before")]
     OtherNonce(RoundId),
+    /// Coordinator: it lacks what this agent has heard, and perhaps holds a receipt for. An old backup was put in place of the
+    /// store, or a coordinator that was replaced has not noticed yet: that passes within seconds.
+    #[error(
+        "the coordinator went back to the end of round {shown}, but this agent has seen round {seen}: \
+         an old backup was restored, or a coordinator that was replaced still answers. {}", proof(.receipt)
+    )]
+    RolledBack { shown: RoundId, seen: RoundId, receipt: Option<(RoundId, ReceiptKind)> },
     /// Member: the file is an old copy. What it counts as new was delivered already and must not be sold twice: put the
     /// latest file back, or remove it to begin anew with what is settled.
     #[error("round {0} settled a delivery that this agent's file knows nothing of: the file is an old copy")]
@@ -63,7 +70,34 @@ impl From<EventError> for StepError {
     }
 }
 
+fn proof(receipt: &Option<(RoundId, ReceiptKind)>) -> String {
+    match receipt {
+        None => "The agent holds no receipt of what is missing".to_owned(),
+        Some((round, kind)) => format!(
+            "Keep the agent's file: it has the receipt `{}` of round {round}, signed by the coordinator. \
+             `truthfed ledger statement BUNDLE` checks the receipts while the agent is stopped",
+            kind.name()
+        ),
+    }
+}
+
 impl Speaker for Agent {
+    /// The coordinator shows a step before it answers whoever took it, so a view that was asked for after a reply lacks nothing
+    /// of it. One that does comes from a store that went back, or from a coordinator that was replaced and has not noticed.
+    /// The agent cannot tell them apart, and reports both at once: the second ends by itself, with the next view.
+    fn heard(&mut self, view: &View) -> Result<(), StepError> {
+        self.take_up()?;
+        let (shown, closed) = (view.closed, self.state.machine.closed());
+        let receipt = self.store.last_receipt(shown)?;
+        match receipt {
+            _ if shown < closed => Err(StepError::RolledBack { shown, seen: closed, receipt }),
+            Some((seen, kind)) if shown == closed && !self.shows(view, seen, kind) => {
+                Err(StepError::RolledBack { shown, seen, receipt })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
         self.take_up()?;
         let closed = self.state.machine.closed();
@@ -71,7 +105,7 @@ impl Speaker for Agent {
             return Ok(Step::Send(Call::Sync(SyncRequest { have: closed })));
         }
         match &view.open {
-            // An old view: the next one says more.
+            // Overtaken by the reply to a call since: the next one says more.
             _ if view.closed < closed => Ok(Step::Nothing),
             _ if self.finished == Some(RoundId(closed.0 + 1)) => Ok(Step::Nothing),
             None => view.next.map_or(Ok(Step::Nothing), |next| self.before_round(next)),
@@ -114,6 +148,13 @@ impl Speaker for Agent {
 }
 
 impl Agent {
+    /// Whether a view has what a receipt says about a round that has not ended.
+    fn shows(&self, view: &View, round: RoundId, kind: ReceiptKind) -> bool {
+        let Some(open) = view.open.as_ref().filter(|open| open.round == round) else { return false };
+        let is_same = self.state.answer_to(round).is_none_or(|answer| answer.nonce == open.nonce);
+        is_same && open.answered && (kind == ReceiptKind::OfferTaken || open.phase == Phase::Deliveries)
+    }
+
     /// Opens the next round with an offer, if it wants one; the same again until it is known to be taken.
     fn before_round(&mut self, next: NextRound) -> Result<Step, StepError> {
         let NextRound { round, nonce } = next;

@@ -12,6 +12,7 @@ use super::core::Agent;
 use super::handle::Handle;
 use super::link::{Link, LinkError};
 use super::policy::Policy;
+use super::rounds::StepError;
 use crate::seldom::Seldom;
 use crate::wire::Call;
 
@@ -120,7 +121,13 @@ impl<L: Link> Talk<'_, L> {
             };
             let (held, (conversation, next)) = self.runner.agent.work_with(held, work).await;
             self.conversation = conversation;
+            if let Err(ExchangeError::Step(error)) = &next {
+                self.runner.agent.set_problem(Some(error.to_string()));
+            }
             if let Some(output) = next? {
+                if matches!(output, Output::Poll(_)) && self.conversation.view().is_some() {
+                    self.runner.agent.set_problem(None);
+                }
                 if matches!(output, Output::Price { alone: true, .. }) {
                     self.held = Some(held);
                 }
@@ -152,6 +159,9 @@ fn report(error: &ExchangeError, seldom: &mut Seldom) {
         }
         ExchangeError::Link(error) => {
             seldom.tell("link", |times| tracing::error!(%error, times, "the coordinator does not help"));
+        }
+        ExchangeError::Step(error @ StepError::RolledBack { .. }) => {
+            seldom.tell("rolled-back", |times| tracing::error!(%error, times, "the coordinator has lost rounds"));
         }
         ExchangeError::Step(error) => {
             seldom.tell("step", |times| tracing::error!(%error, times, "no part in rounds for now"));

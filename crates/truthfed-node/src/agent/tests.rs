@@ -9,7 +9,7 @@ use super::{Agent, ChooseError, FileError, LearnError, Membership, Speaker, Step
 use crate::signature::Signer;
 use crate::terms::{MechanismSetting, RawTerms};
 use crate::testing::Numbers;
-use crate::wire::{Call, Envelope, Phase, ReceiptKind, SyncReply};
+use crate::wire::{Call, Envelope, Phase, ReceiptKind, SyncReply, View};
 
 const ASK: Amount = Amount::from_units(7);
 const PAYMENT: Amount = Amount::from_units(9);
@@ -336,6 +336,47 @@ fn a_round_that_opens_with_another_nonce_than_it_was_announced_with_is_not_belie
     for view in [idle(0), open(1, Phase::Offers, false, None)] {
         assert!(matches!(agent.next_step(&view), Err(StepError::OtherNonce(RoundId(1)))));
     }
+}
+
+#[test]
+fn a_coordinator_that_went_back_was_waited_for_in_silence() {
+    let coordinator = Coordinator::new();
+    let mut agent = coordinator.taught(&mut Numbers(12), 5);
+    let unshared = agent.state.to_offer().unwrap();
+    let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
+    let check = |agent: &mut Agent, view: View, lacks: Option<(u64, &str)>| match (agent.heard(&view), lacks) {
+        (Ok(()), None) => {}
+        (Err(error @ StepError::RolledBack { .. }), Some((seen, receipt))) => {
+            let words = format!("went back to the end of round {}, but this agent has seen round {seen}", view.closed);
+            assert!(error.to_string().contains(&words) && error.to_string().contains(receipt), "{error}");
+        }
+        (heard, lacks) => panic!("{view:?}: {heard:?}, expected {lacks:?}"),
+    };
+    // As long as there is no receipt the offer may not have arrived.
+    check(&mut agent, idle(0), None);
+    acknowledge(&mut agent, &coordinator, &offer, ReceiptKind::OfferTaken);
+    let taken = Some((1, "receipt `offer-taken` of round 1"));
+    let mut again = open(1, Phase::Offers, true, None);
+    check(&mut agent, again.clone(), None);
+    check(&mut agent, idle(0), taken);
+    check(&mut agent, open(1, Phase::Offers, false, None), taken);
+    again.open.as_mut().unwrap().nonce = nonce(2);
+    check(&mut agent, again, taken);
+    let won = coordinator.receipt(&offer, ReceiptKind::Won, Some(PAYMENT));
+    agent.next_step(&open(1, Phase::Deliveries, true, Some(won))).unwrap();
+    check(&mut agent, open(1, Phase::Deliveries, true, None), None);
+    check(&mut agent, open(1, Phase::Offers, true, None), Some((1, "receipt `won` of round 1")));
+    let paid = coordinator.receipt(&offer, ReceiptKind::Paid, Some(PAYMENT));
+    agent.synced(reply(snapshot(1, Some(1), &unshared), vec![paid]), RoundId(1)).unwrap();
+    check(&mut agent, idle(1), None);
+    let mut agent = coordinator.restarted();
+    check(&mut agent, open(1, Phase::Deliveries, true, None), Some((1, "receipt `paid` of round 1")));
+    // Rounds in which it had no part leave no receipt.
+    agent.synced(reply(snapshot(3, Some(1), &unshared), vec![]), RoundId(3)).unwrap();
+    check(&mut agent, idle(2), Some((3, "no receipt")));
+    check(&mut agent, idle(3), None);
+    check(&mut agent, idle(4), None);
+    assert_eq!(agent.receipts().unwrap().len(), 3, "the proof is kept");
 }
 
 #[test]

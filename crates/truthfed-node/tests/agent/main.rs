@@ -6,4 +6,5 @@ mod api;
 mod faults;
 mod https;
 mod lockstep;
+mod rollback;
 mod support;

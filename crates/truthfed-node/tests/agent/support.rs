@@ -1,6 +1,6 @@
 //! A federation in one process: an engine with its store, and agents whose links can be broken.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,11 +32,23 @@ impl Federation {
         let names: Vec<String> = (1..=members).map(|number| format!("m{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let inner = testing::Federation::new(terms, &names);
+        Federation::start(folder, inner, names.into_iter().map(id).collect())
+    }
+
+    fn start(folder: TempDir, inner: testing::Federation, names: Vec<ClientId>) -> Federation {
         let store = folder.path().join("ledger.db");
         let open: OpenStore = Arc::new(move || Ok(Box::new(Sqlite::open(&store)?)));
         let setup = Setup { clock: Clock::real(), ..inner.setup() };
         let running = engine::start(setup, &open).unwrap();
-        Federation { folder, inner, names: names.into_iter().map(id).collect(), running }
+        Federation { folder, inner, names, running }
+    }
+
+    /// Stops the engine, does something to the file of its store, and starts it again. Wires lead to the old engine.
+    pub(crate) async fn restarted(self, change: impl FnOnce(&Path)) -> Federation {
+        let Federation { folder, inner, names, running } = self;
+        running.stop().await.unwrap();
+        change(&folder.path().join("ledger.db"));
+        Federation::start(folder, inner, names)
     }
 
     pub(crate) fn engine(&self) -> engine::Handle {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::wire::{DeclineReply, Envelope, NextRound, OpenRound, Phase, SyncRequest};
+use crate::wire::{DeclineReply, Envelope, NextRound, OpenRound, Phase, ReceiptReply, SyncRequest};
 
 const ROUND: RoundId = RoundId(3);
 
@@ -12,15 +12,22 @@ const ROUND: RoundId = RoundId(3);
 struct Script {
     steps: VecDeque<Step>,
     heard: Vec<String>,
+    /// How many views it was shown that are as new as anything it knows.
+    views: usize,
 }
 
 impl Script {
     fn of(steps: impl IntoIterator<Item = Step>) -> Script {
-        Script { steps: steps.into_iter().collect(), heard: Vec::new() }
+        Script { steps: steps.into_iter().collect(), ..Script::default() }
     }
 }
 
 impl Speaker for Script {
+    fn heard(&mut self, _: &View) -> Result<(), StepError> {
+        self.views += 1;
+        Ok(())
+    }
+
     fn next_step(&mut self, _: &View) -> Result<Step, StepError> {
         Ok(self.steps.pop_front().unwrap_or(Step::Nothing))
     }
@@ -266,4 +273,25 @@ fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
         });
         assert_eq!(speaker.heard.join(", "), expected, "{call:?} {code}");
     }
+}
+
+#[test]
+fn a_view_that_a_wish_overtook_is_not_held_against_what_was_said_since() {
+    let offer = Step::Send(Call::Offer(ROUND, envelope()));
+    let mut speaker = Script::default();
+    let (mut conversation, next) = seen_as(&mut speaker, idle(7));
+    assert!(is_poll(&next));
+    // While it polls it offers, and the poll was answered before the offer.
+    speaker.steps.push_back(offer);
+    conversation.wish();
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)));
+    conversation.reply(json(&ReceiptReply { receipt: envelope() }));
+    assert!(is_poll(&output(&mut conversation, &mut speaker)));
+    conversation.reply(idle(7));
+    assert!(is_poll(&output(&mut conversation, &mut speaker)));
+    assert_eq!(speaker.views, 1);
+    // The next one was asked for after that.
+    conversation.reply(view(7));
+    assert!(is_poll(&output(&mut conversation, &mut speaker)));
+    assert_eq!(speaker.views, 2);
 }

@@ -197,12 +197,26 @@ impl AgentStore {
     pub(super) fn receipt(&self, round: RoundId, kind: ReceiptKind) -> Result<Option<Receipt>, FileError> {
         let sql = "SELECT envelope, payment FROM receipts WHERE round = ?1 AND kind = ?2";
         let columns = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
-        let found = self.connection.prepare_cached(sql)?.query_row(params![round.0 as i64, name(kind)], columns);
+        let found = self.connection.prepare_cached(sql)?.query_row(params![round.0 as i64, kind.name()], columns);
         let receipt = |(envelope, payment): (String, Option<i64>)| {
             let payment = payment.map(payment_of).transpose()?;
             Ok(Receipt { round, kind, payment, envelope: envelope_of(round, &envelope)? })
         };
         found.optional()?.map(receipt).transpose()
+    }
+
+    /// The last receipt of rounds after this one: of the last round, and there of the last step.
+    pub(super) fn last_receipt(&self, after: RoundId) -> Result<Option<(RoundId, ReceiptKind)>, FileError> {
+        let sql = "SELECT max(round) FROM receipts WHERE round > ?1";
+        let last =
+            self.connection.prepare_cached(sql)?.query_row([after.0 as i64], |row| row.get::<_, Option<i64>>(0))?;
+        let Some(round) = last.map(|round| RoundId(round as u64)) else { return Ok(None) };
+        for kind in ReceiptKind::ALL.into_iter().rev() {
+            if self.receipt(round, kind)?.is_some() {
+                return Ok(Some((round, kind)));
+            }
+        }
+        Err(FileError::Damaged(format!("the receipts of round {round} are of no known kind")))
     }
 
     /// All receipts, by round, as they were signed.
@@ -216,7 +230,7 @@ impl AgentStore {
 
     pub(super) fn earned(&self) -> Result<Total, FileError> {
         let mut statement = self.connection.prepare_cached("SELECT payment FROM receipts WHERE kind = ?1")?;
-        let rows = statement.query_map([name(ReceiptKind::Paid)], |row| row.get::<_, i64>(0))?;
+        let rows = statement.query_map([ReceiptKind::Paid.name()], |row| row.get::<_, i64>(0))?;
         let payments: Result<Vec<Amount>, FileError> = rows.map(|micros| payment_of(micros?)).collect();
         Ok(payments?.into_iter().sum())
     }
@@ -239,7 +253,7 @@ fn insert(transaction: &Transaction<'_>, beside: &Beside) -> Result<(), FileErro
         // The first stands: the coordinator gives the same again.
         let sql = "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
         let payment = payment.map(Amount::micros);
-        transaction.execute(sql, params![round.0 as i64, name(*kind), json(envelope), payment])?;
+        transaction.execute(sql, params![round.0 as i64, kind.name(), json(envelope), payment])?;
     }
     Ok(())
 }
@@ -274,17 +288,6 @@ fn payment_of(micros: i64) -> Result<Amount, FileError> {
 
 fn json(envelope: &Envelope) -> String {
     serde_json::to_string(envelope).expect("an envelope is JSON")
-}
-
-fn name(kind: ReceiptKind) -> &'static str {
-    match kind {
-        ReceiptKind::OfferTaken => "offer-taken",
-        ReceiptKind::Won => "won",
-        ReceiptKind::Lost => "lost",
-        ReceiptKind::DeliveryTaken => "delivery-taken",
-        ReceiptKind::Paid => "paid",
-        ReceiptKind::Voided => "voided",
-    }
 }
 
 #[cfg(test)]

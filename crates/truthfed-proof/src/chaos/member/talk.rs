@@ -156,7 +156,7 @@ impl World<'_> {
             ExchangeError::Step(error) => match error {
                 StepError::File(error) => self.check_file(member, error, may_fail)?,
                 // A coordinator that was held up does not know better.
-                StepError::NoSnapshot { .. } => {}
+                StepError::NoSnapshot { .. } | StepError::RolledBack { .. } => {}
                 StepError::BadReceipt(_) | StepError::Snapshot(_) if is_stale || !is_honest => {}
                 StepError::OldFile(_) | StepError::OtherNonce(_) if !is_honest => {}
                 error => return breach("I6", format!("{} cannot go on: {error}", self.members[member].name())),
