@@ -80,6 +80,9 @@ pub enum EngineError {
     /// Operator: the folder and the store belong to different federations, or one is older than the other.
     #[error("the store does not belong to this folder: {0}")]
     Foreign(String),
+    /// Operator: two members of the roster have one name, key or certificate. Take those that were issued.
+    #[error("the federation cannot be founded with member {member}: {problem}")]
+    Founding { member: ClientId, problem: String },
     /// Operator: an old backup was put back. Entries that members hold receipts for are missing.
     #[error("the store ends at entry {head}, but entry {checkpoint} was vouched for: it is older than its checkpoint")]
     CheckpointAhead { head: u64, checkpoint: u64 },

@@ -19,6 +19,7 @@ use super::published::{Counts, Members};
 use super::state::{Open, State, Taken};
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce};
+use crate::error::Refusal;
 use crate::journal::{Award, Entry, Head, JournalError, Row};
 use crate::ledger::{Checkpoint, Ledger, StandingBody};
 use crate::store::{RequestKey, RequestKind, StandingRow, Store, StoreError};
@@ -103,20 +104,24 @@ impl State {
             tracing::warn!(behind_ms, "the clock is behind the journal: the time of rounds waits for it");
         }
         if end == Head::START {
-            self.begin();
+            self.begin()?;
         }
         Ok(())
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<(), EngineError> {
         let federation = self.setup.federation;
         let (coordinator, terms) = (self.setup.signer.public(), self.setup.agreement.raw().clone());
         self.draft.record(&Entry::Genesis { federation, coordinator, terms });
         for (member, key, certificate) in std::mem::take(&mut self.setup.members) {
+            if let Err(Refusal { message: problem, .. }) = self.check_new(&member, &key, &certificate) {
+                return Err(EngineError::Founding { member, problem });
+            }
             self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
             self.take_in(member, key, certificate);
         }
         self.vouch(None);
+        Ok(())
     }
 
     /// The end of the journal at which the standing was taken: a signed checkpoint there has its hash.

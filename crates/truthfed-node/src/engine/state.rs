@@ -308,27 +308,30 @@ impl State {
 
     fn enrol(&mut self, member: ClientId, info: MemberInfo) -> Result<String, Refusal> {
         let MemberInfo { key, certificate, .. } = info;
-        match self.members.by_name().get(&member) {
+        if self.members.by_name().get(&member) == Some(&info) {
             // The reply was lost.
-            Some(known) if *known == info => return Ok("{}".to_owned()),
-            Some(_) => {
-                let message = format!("{member} is or was a member already: take another name");
-                return Err(Refusal::new(Code::MemberExists, message));
-            }
-            None => {}
+            return Ok("{}".to_owned());
         }
-        if let Some(holder) = self.members.holder(&certificate) {
-            let message = format!("the certificate is or was {holder}'s: issue another");
-            return Err(Refusal::new(Code::MemberExists, message));
-        }
-        if let Some((holder, _)) = self.members.by_name().iter().find(|(_, known)| known.key == key) {
-            let message = format!("the key is or was {holder}'s: issue a certificate with another");
-            return Err(Refusal::new(Code::MemberExists, message));
-        }
+        self.check_new(&member, &key, &certificate)?;
         self.draft.record(&Entry::Enrolled { member: member.clone(), key, certificate });
         self.vouch(None);
         self.take_in(member, key, certificate);
         Ok("{}".to_owned())
+    }
+
+    /// Name, key and certificate are no other member's, present or past: a signature must tell who signed.
+    pub(super) fn check_new(&self, member: &ClientId, key: &PublicKey, certificate: &Digest) -> Result<(), Refusal> {
+        let members = self.members.by_name();
+        let message = if members.contains_key(member) {
+            format!("{member} is or was a member already: take another name")
+        } else if let Some(holder) = self.members.holder(certificate) {
+            format!("the certificate is or was {holder}'s: issue another")
+        } else if let Some((holder, _)) = members.iter().find(|(_, known)| known.key == *key) {
+            format!("the key is or was {holder}'s: issue a certificate with another")
+        } else {
+            return Ok(());
+        };
+        Err(Refusal::new(Code::MemberExists, message))
     }
 
     /// A member from now on.

@@ -463,3 +463,20 @@ async fn a_backup_from_before_a_revocation_is_refused() {
     let error = start(setup(folder.path()), &opener(folder.path())).err().expect("it lacks the revocation");
     assert!(matches!(error, EngineError::CheckpointAhead { .. }), "{error}");
 }
+
+#[test]
+fn a_federation_was_founded_with_one_key_for_two_members() {
+    for (change, problem) in
+        [(0, "ann is or was a member already"), (1, "the key is or was ann's"), (2, "the certificate is or was ann's")]
+    {
+        let mut setup = federation().setup();
+        let (name, key, certificate) = setup.members[0].clone();
+        match change {
+            0 => setup.members[1].0 = name,
+            1 => setup.members[1].1 = key,
+            _ => setup.members[1].2 = certificate,
+        }
+        let Err(error) = testing::Stepwise::start(setup, testing::Memory::default()) else { panic!("{problem}") };
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Opening the folder of a federation.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -203,5 +204,20 @@ fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<Enrolment>,
         roster.push(Enrolment::new(member, &certificate));
     }
     roster.sort_by(|a, b| a.member.cmp(&b.member));
+    check_keys(&roster, folder)?;
     Ok(roster)
+}
+
+/// A signature must tell who signed.
+fn check_keys(roster: &[Enrolment], folder: &Path) -> Result<(), OpenError> {
+    let mut holders = BTreeMap::new();
+    for Enrolment { member, key, .. } in roster {
+        if let Some(holder) = holders.insert(*key, member) {
+            let path = folder.join(format!("{member}.pem"));
+            let problem =
+                format!("has the key of {holder}: a key is one member's only, so take the one that was issued");
+            return Err(OpenError::content(&path, &problem));
+        }
+    }
+    Ok(())
 }

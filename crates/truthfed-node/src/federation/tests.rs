@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::identity::PrivateFileError;
+use crate::identity::{PrivateFileError, Validity};
 use crate::store::Location;
 
 fn made(members: usize) -> (TempDir, PathBuf) {
@@ -278,4 +278,15 @@ fn a_bundle_with_the_files_of_another_member_was_opened() {
     fs::copy(folder.join("roster/m2.pem"), folder.join("roster/m1.pem")).unwrap();
     let error = open(&folder).unwrap_err().to_string();
     assert!(error.contains("m1.pem: is the certificate of m2, not of m1"), "{error}");
+}
+
+#[test]
+fn two_names_with_one_key_were_taken_for_two_members() {
+    let (_outer, folder) = made(2);
+    let key = open_bundle(&folder.join("members/m1")).unwrap().identity.signer().clone();
+    let authority = super::open::read_authority(&folder).unwrap();
+    let again = authority.certify_member(key, &"m2".parse().unwrap(), Validity::leaf()).unwrap();
+    fs::write(folder.join("roster/m2.pem"), again.certificate().pem()).unwrap();
+    let error = open(&folder).unwrap_err().to_string();
+    assert!(error.contains("roster/m2.pem: has the key of m1"), "{error}");
 }

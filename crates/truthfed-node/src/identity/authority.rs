@@ -117,8 +117,18 @@ impl Authority {
 
     /// A certificate for a member. Fails when the name cannot stand in a certificate.
     pub fn issue_member(&self, member: &ClientId, validity: Validity) -> Result<Identity, IssueError> {
+        self.certify_member(Signer::random(), member, validity)
+    }
+
+    /// A certificate for the key of a member, which must be no other member's.
+    pub(crate) fn certify_member(
+        &self,
+        key: Signer,
+        member: &ClientId,
+        validity: Validity,
+    ) -> Result<Identity, IssueError> {
         check_name(member.as_str())?;
-        Ok(self.issue(Signer::random(), parameters(member.as_str()), validity, ExtendedKeyUsagePurpose::ClientAuth))
+        Ok(self.issue(key, parameters(member.as_str()), validity, ExtendedKeyUsagePurpose::ClientAuth))
     }
 
     pub fn issue_operator(&self, validity: Validity) -> Identity {
