@@ -36,6 +36,7 @@ use super::stall::Stalling;
 use super::{Limits, ServerTls};
 use crate::digest::Digest;
 use crate::error::{Code, Refusal};
+use crate::seldom::Seldom;
 
 /// Largest head of a request: ours have a few hundred bytes.
 const HEAD_BYTES: usize = 32 * 1024;
@@ -124,7 +125,7 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
     mut stop: watch::Receiver<bool>,
     connection: impl Fn(L::Stream, SocketAddr) -> Option<F>,
 ) {
-    let mut open = JoinSet::new();
+    let (mut open, mut seldom) = (JoinSet::new(), Seldom::default());
     loop {
         tokio::select! {
             biased;
@@ -138,7 +139,7 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
                     None => debug!(%address, "connection closed: too many of this address, or in all"),
                 },
                 Err(error) => {
-                    warn!(%error, "no connection can be taken");
+                    seldom.tell("accept", |times| warn!(%error, times, "no connection can be taken"));
                     tokio::time::sleep(BREATHER).await;
                 }
             },
@@ -311,7 +312,34 @@ async fn hear_out(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Seek};
+    use std::sync::Mutex;
+
     use super::*;
+
+    /// Has no connection to give, as without a free file descriptor.
+    struct Exhausted;
+
+    impl Listen for Exhausted {
+        type Stream = tokio::io::DuplexStream;
+
+        async fn accept(&mut self) -> io::Result<(Self::Stream, SocketAddr)> {
+            Err(io::Error::other("too many open files"))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_without_file_descriptors_flooded_the_log() {
+        let (mut log, mut lines) = (tempfile::tempfile().unwrap(), String::new());
+        let writer = Mutex::new(log.try_clone().unwrap());
+        let _here = tracing::subscriber::set_default(tracing_subscriber::fmt().with_writer(writer).finish());
+        let (_stop, stopped) = watch::channel(false);
+        let serving = serve_plain(Exhausted, Router::new(), Limits::default(), stopped);
+        tokio::time::timeout(Duration::from_secs(90), serving).await.unwrap_err();
+        log.rewind().unwrap();
+        log.read_to_string(&mut lines).unwrap();
+        assert_eq!(lines.matches("too many open files").count(), 2, "{lines}");
+    }
 
     #[test]
     fn addresses_of_one_customer_count_as_one() {
