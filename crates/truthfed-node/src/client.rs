@@ -24,6 +24,7 @@ use crate::agent::{DecisionId, Status};
 use crate::call::Message;
 use crate::error::Refusal;
 use crate::net::{Client, ClientLimits, NetError};
+use crate::reading::read_json;
 
 /// Largest reply that is read; an agent's replies have a few hundred bytes.
 const MAX_REPLY: usize = 1 << 20;
@@ -97,15 +98,54 @@ impl Application {
             NetError::TooLarge(_) => ApplicationError::Garbled(error.to_string()),
             error => unreachable(self.address, &error),
         })?;
-        let garbled = |error: serde_json::Error| ApplicationError::Garbled(error.to_string());
-        if reply.status.is_success() {
-            return serde_json::from_slice(&reply.body).map_err(garbled);
+        let garbled = |wrong: Refusal| ApplicationError::Garbled(wrong.message);
+        match reply.status.is_success() {
+            true => read_json(&reply.body).map_err(garbled),
+            false => Err(read_json::<Refusal>(&reply.body).map_err(garbled)?.into()),
         }
-        let refusal: Refusal = serde_json::from_slice(&reply.body).map_err(garbled)?;
-        Err(refusal.into())
     }
 }
 
 fn unreachable(address: SocketAddr, error: &NetError) -> ApplicationError {
     ApplicationError::Unreachable { address, problem: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::http::StatusCode;
+    use tokio::net::TcpListener;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::net::{Limits, serve_plain};
+
+    /// What an application makes of a choice that comes as this.
+    async fn chosen(status: StatusCode, body: &str) -> Result<Choice, ApplicationError> {
+        let body = body.to_owned();
+        let router = Router::new().fallback(move || async move { (status, body) });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_stop, stopped) = watch::channel(false);
+        tokio::spawn(serve_plain(listener, router, Limits::default(), stopped));
+        Application::connect(address).await.unwrap().choose(&[[1.0]]).await
+    }
+
+    #[tokio::test]
+    async fn replies_in_another_form_than_the_agents_were_read() {
+        let choice = r#"{"decision":"1-931d3155","index":0}"#;
+        assert_eq!(chosen(StatusCode::OK, choice).await.unwrap().index, 0);
+        let long = format!("{choice}{}", " ".repeat(MAX_REPLY));
+        let rows = [
+            (StatusCode::OK, r#"["1-931d3155",0]"#, "expected struct Choice"),
+            (StatusCode::OK, r#"{"decision":"1-931d3155","index":"0"}"#, "index: "),
+            (StatusCode::OK, long.as_str(), "more than 1048576 bytes"),
+            (StatusCode::SERVICE_UNAVAILABLE, r#"[["busy","later"]]"#, "expected struct Wire"),
+            (StatusCode::SERVICE_UNAVAILABLE, "busy", "expected value"),
+        ];
+        for (status, body, problem) in rows {
+            let read = chosen(status, body).await;
+            assert!(matches!(&read, Err(ApplicationError::Garbled(text)) if text.contains(problem)), "{read:?}");
+        }
+    }
 }

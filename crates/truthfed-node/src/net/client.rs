@@ -28,6 +28,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::call::Message;
 use crate::error::Refusal;
+use crate::reading::read_json;
 
 /// How long to wait for a failed connection to say why: the reason, such as a revoked certificate, can come after the failure.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -88,7 +89,7 @@ impl Reply {
         if self.status.is_success() {
             return None;
         }
-        serde_json::from_slice(&self.body).ok()
+        read_json(&self.body).ok()
     }
 }
 
@@ -271,4 +272,22 @@ fn classify(error: &(dyn Error + 'static)) -> NetError {
         cause = present.source();
     }
     NetError::Closed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    #[test]
+    fn a_list_was_taken_for_a_refusal() {
+        let refusal = |text: &'static str| {
+            let (status, body) = (StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(text.as_bytes()));
+            Reply { status, body }.refusal().map(|refusal| refusal.code)
+        };
+        assert_eq!(refusal(r#"{"error":{"code":"busy","message":"later"}}"#), Some(Code::Busy));
+        for text in [r#"[["busy","later"]]"#, r#"{"error":["busy","later"]}"#, r#"{"error":{"code":"busy"}}"#] {
+            assert_eq!(refusal(text), None, "{text}");
+        }
+    }
 }
