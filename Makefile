@@ -16,11 +16,14 @@ help: ## List the commands
 
 fmt: ## Format all code
 	cargo fmt --all
+	cargo fmt --manifest-path fuzz/Cargo.toml
 
 lint: ## Check format, lints, documentation, and dependencies
 	cargo fmt --all -- --check
+	cargo fmt --manifest-path fuzz/Cargo.toml -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --locked -- -D warnings # what ships: without the features that only tests have
+	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --all-targets --locked --target-dir $${CARGO_TARGET_DIR:-target} -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(MAKE) deny
 
