@@ -24,11 +24,13 @@ pub(crate) static BEFORE_OFFER: LazyLock<Memory> = LazyLock::new(|| with_offers(
 /// The member has won, and has not delivered.
 pub(crate) static BEFORE_DELIVERY: LazyLock<Memory> = LazyLock::new(|| with_offers(&[0, 1, 2, 3]));
 
+/// An offer, as it comes over the network.
 pub fn offer(bytes: &[u8]) -> bool {
     let call = |envelope| Call::Offer(ROUND, envelope);
     envelope(bytes, OFFER_SCHEMA).is_some_and(|envelope| check(&BEFORE_OFFER, &envelope, OFFER_SCHEMA, call))
 }
 
+/// A delivery, as it comes over the network.
 pub fn delivery(bytes: &[u8]) -> bool {
     let call = |envelope| Call::Deliver(ROUND, envelope);
     envelope(bytes, DELIVERY_SCHEMA).is_some_and(|envelope| check(&BEFORE_DELIVERY, &envelope, DELIVERY_SCHEMA, call))

@@ -17,6 +17,7 @@ use crate::{Target, agent, auction, engine, honest, ledger, protocol, receipts, 
 
 /// An input of a target.
 pub struct Seed {
+    /// The target it is for.
     pub target: &'static str,
     /// The name of the file.
     pub name: String,
