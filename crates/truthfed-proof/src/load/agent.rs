@@ -187,7 +187,10 @@ impl Agent {
 
     /// Opens the next round with its offer.
     pub async fn open_round(&self) -> anyhow::Result<RoundId> {
-        let NextRound { round, nonce } = self.connect().await?.next.context("a round is open already")?;
+        // On the connection that speaks: on the other one somebody may wait for news, which this would come after.
+        let call = Call::View(Seen::default());
+        let Reply::View(view) = call.read_reply(&send(&self.speaking, &call).await?)? else { bail!("it is no view") };
+        let NextRound { round, nonce } = view.next.context("a round is open already")?;
         let offer = self.party.offer(round, nonce);
         self.say(Call::Offer(round, offer.envelope)).await?;
         Ok(round)
@@ -243,7 +246,8 @@ impl Member {
     pub fn new(agent: Arc<Agent>, role: Role, after: RoundId) -> Member {
         let conversation = Conversation::new(agent.party.name());
         let part = Part { agent, role, after, offer: None, receipts: Vec::new() };
-        Member { part, conversation, is_patient: false }
+        // Who declines may be flooding beside it, and is told to wait then.
+        Member { part, conversation, is_patient: role == Role::Declines }
     }
 
     /// The same member in the same round, with another coordinator.

@@ -9,7 +9,7 @@ mod spec;
 use std::sync::Arc;
 
 pub use self::spec::{Offer, RoundError, RoundSpec};
-use self::spec::{check, perturbation};
+use self::spec::{Perturbation, check};
 use super::kernel::Kernel;
 use super::meter::Meter;
 use super::sum_tree::SumTree;
@@ -54,6 +54,8 @@ pub struct Round {
 struct Field {
     dimension: usize,
     base: Gram,
+    /// How far below zero the eigenvalues of all offers may lie together.
+    negativity: f64,
     clients: Vec<ClientId>,
     grams: Vec<f64>,
     ridge_base: Vec<f64>,
@@ -66,16 +68,16 @@ struct Field {
 
 impl Round {
     pub fn new(spec: RoundSpec) -> Result<Round, RoundError> {
-        check(&spec)?;
-        Ok(Round::seat(spec))
+        let negativity = check(&spec)?;
+        Ok(Round::seat(spec, negativity))
     }
 
-    fn seat(spec: RoundSpec) -> Round {
+    fn seat(spec: RoundSpec, negativity: f64) -> Round {
         let RoundSpec { lambda, coverage, reserve, work, base, mut offers } = spec;
         offers.sort_by(|a, b| a.client.cmp(&b.client));
         let (admitted, turned_away): (Vec<_>, Vec<_>) = offers.into_iter().partition(|offer| offer.ask <= reserve);
         let asks = admitted.iter().map(|offer| offer.ask).collect();
-        let field = Arc::new(Field::new(base, lambda, admitted));
+        let field = Arc::new(Field::new(base, lambda, admitted, negativity));
         Round { field, asks, turned_away: turned_away.into(), lambda, coverage, reserve, work, meter: None }
     }
 
@@ -92,7 +94,7 @@ impl Round {
                 let mut spec = self.spec();
                 let offer = spec.offers.iter_mut().find(|offer| offer.client == *client);
                 offer.expect("only a client that offers can change its ask").ask = ask;
-                Round::seat(spec)
+                Round::seat(spec, self.field.negativity)
             }
         }
     }
@@ -240,7 +242,7 @@ impl Round {
         &self.field.tree
     }
 
-    /// How far rounding may move a gain or a loss.
+    /// How far a gain may be above what it was with fewer clients, or a loss below what it was with more.
     pub(super) fn noise(&self) -> Information {
         self.field.noise
     }
@@ -252,7 +254,7 @@ impl Round {
 }
 
 impl Field {
-    fn new(base: Gram, lambda: f64, admitted: Vec<Offer>) -> Field {
+    fn new(base: Gram, lambda: f64, admitted: Vec<Offer>, negativity: f64) -> Field {
         let dimension = base.dimension();
         let mut clients = Vec::with_capacity(admitted.len());
         let mut grams = Vec::with_capacity(admitted.len() * packed_len(dimension));
@@ -268,11 +270,27 @@ impl Field {
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
         // Two roundings for each of the two levels of a gain.
         let each = UNIT_NATS + 4.0 * rounding;
-        let condition = perturbation(&base.ridge(lambda), &tree.root);
+        let Perturbation { condition, inverse_trace } = Perturbation::of(&base.ridge(lambda), &tree.root);
         let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64 + condition);
+        // Gains only fall as clients join, but for offers that are not quite positive semi-definite: N of them with
+        // eigenvalues down to -n in all raise a gain by at most n tr(M^-1), M being any sum. As n is at most half of what the
+        // ridge leaves, M is at least half of the base with its ridge.
+        let skew = 2.0 * negativity * inverse_trace;
         // A factorisation adds up to d products into each entry, for both levels; 16 leaves room.
-        let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition);
-        Field { dimension, base, clients, grams, ridge_base, tree, base_level, total_level, met_within, noise }
+        let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition + skew);
+        Field {
+            dimension,
+            base,
+            negativity,
+            clients,
+            grams,
+            ridge_base,
+            tree,
+            base_level,
+            total_level,
+            met_within,
+            noise,
+        }
     }
 }
 

@@ -84,7 +84,8 @@ pub enum RoundError {
     LambdaTooSmall { lambda: f64, least: f64 },
 }
 
-pub(super) fn check(spec: &RoundSpec) -> Result<(), RoundError> {
+/// Checks everything; how far below zero the eigenvalues of all offers may lie together.
+pub(super) fn check(spec: &RoundSpec) -> Result<f64, RoundError> {
     if !(spec.lambda > 0.0 && spec.lambda <= MAX_ENTRY) {
         return Err(RoundError::Lambda(spec.lambda));
     }
@@ -108,8 +109,9 @@ pub(super) fn check(spec: &RoundSpec) -> Result<(), RoundError> {
 
 /// Every sum of a subset must stay positive definite: the ridge has to outweigh all negative
 /// eigenvalues together, and the rounding of the largest matrix.
-fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
-    let mut negativity = spec.base.negativity(PSD_TOLERANCE).ok_or(RoundError::BaseNotPositive)?;
+fn check_positive(spec: &RoundSpec) -> Result<f64, RoundError> {
+    let of_base = spec.base.negativity(PSD_TOLERANCE).ok_or(RoundError::BaseNotPositive)?;
+    let mut negativity = 0.0;
     let mut total = spec.base.ridge(spec.lambda);
     for Offer { client, gram, .. } in &spec.offers {
         let not_positive = || RoundError::NotPositive { client: client.clone() };
@@ -118,14 +120,14 @@ fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
     }
     let (lambda, dimension) = (spec.lambda, spec.base.dimension());
     let rounding = 16.0 * dimension as f64 * f64::EPSILON * total.trace();
-    let least = 2.0 * (negativity + rounding);
+    let least = 2.0 * (of_base + negativity + rounding);
     if lambda < least {
         return Err(RoundError::LambdaTooSmall { lambda, least });
     }
-    let moved = perturbation(&spec.base.ridge(lambda), total.lower());
+    let Perturbation { condition: moved, .. } = Perturbation::of(&spec.base.ridge(lambda), total.lower());
     // What rounding can move falls as the ridge grows, in proportion where nothing is settled.
     let least = lambda * moved / WORST_NATS;
-    if lambda >= least { Ok(()) } else { Err(RoundError::LambdaTooSmall { lambda, least }) }
+    if lambda >= least { Ok(negativity) } else { Err(RoundError::LambdaTooSmall { lambda, least }) }
 }
 
 /// How far rounding can move the log determinant of any sum of offers, in nats. `total` is the packed sum of all.
@@ -133,12 +135,23 @@ fn check_positive(spec: &RoundSpec) -> Result<(), RoundError> {
 /// Adding up and factorising moves entry (i, j) of a sum M by at most a few d epsilon sqrt(M_ii M_jj), so its log determinant
 /// by at most that many d epsilon times the sum of M_ii (M^-1)_ii. The diagonal is largest in the sum of all offers, and that
 /// of the inverse in the base. Scaling a coordinate changes nothing: a huge offer in one direction harms no other.
-pub(super) fn perturbation(ridge_base: &Gram, total: &[f64]) -> f64 {
-    let dimension = ridge_base.dimension();
-    let factor = Factor::new(ridge_base).expect("a checked base with its ridge is positive definite");
-    let diagonal = (0..dimension).map(|i| total[packed_len(i) + i]);
-    let condition: f64 = diagonal.zip(factor.inverse_diagonal()).map(|(sum, inverse)| sum * inverse).sum();
-    4.0 * dimension as f64 * f64::EPSILON * condition
+pub(super) struct Perturbation {
+    pub(super) condition: f64,
+    /// Of the inverse of the base with its ridge.
+    pub(super) inverse_trace: f64,
+}
+
+impl Perturbation {
+    pub(super) fn of(ridge_base: &Gram, total: &[f64]) -> Perturbation {
+        let dimension = ridge_base.dimension();
+        let factor = Factor::new(ridge_base).expect("a checked base with its ridge is positive definite");
+        let (mut condition, mut inverse_trace) = (0.0, 0.0);
+        for (i, inverse) in factor.inverse_diagonal().enumerate() {
+            condition += total[packed_len(i) + i] * inverse;
+            inverse_trace += inverse;
+        }
+        Perturbation { condition: 4.0 * dimension as f64 * f64::EPSILON * condition, inverse_trace }
+    }
 }
 
 #[cfg(test)]
@@ -179,7 +192,7 @@ pub(super) mod tests {
     fn what_rounding_can_move_follows_from_the_smallest_sum_and_the_largest_entry() {
         let base = Gram::from_rows(&[[2.0, 0.0], [0.0, 8.0]]).unwrap();
         let expected = 4.0 * 2.0 * f64::EPSILON * (3.0 / 2.0 + 40.0 / 8.0);
-        assert!((perturbation(&base, &[3.0, 9.0, 40.0]) / expected - 1.0).abs() < 1e-12);
+        assert!((Perturbation::of(&base, &[3.0, 9.0, 40.0]).condition / expected - 1.0).abs() < 1e-12);
     }
 
     /// The least ridge weight that is told when another is refused.
