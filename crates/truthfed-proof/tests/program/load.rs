@@ -1,5 +1,6 @@
-//! What the program does, small: no figure is compared with its bound here. The takeover is left to `make load`: its auction must
-//! last longer than a lease on every machine.
+//! What the program does, small: no figure is compared with its bound here. Two parts are left to `make load`, as no machine is slow
+//! enough for them in few dimensions: the takeover, whose auction must last longer than a lease, and the hostile members whose offers are
+//! refused, which must be slower than what any member may send.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,7 @@ use truthfed_node::testing::{Database, Place};
 use truthfed_proof::load::figures::Figure;
 use truthfed_proof::load::plan::Plan;
 use truthfed_proof::load::world::{Shape, World};
-use truthfed_proof::load::{attack, burst, ledger, outage, wide};
+use truthfed_proof::load::{attack, burst, ledger, outage};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_truthfed-proof"))
@@ -34,14 +35,6 @@ async fn rounds_go_on_among_slow_connections_and_beside_a_flood() {
     let connections = plan.hostile + 2 * members;
     let world = World::make(&folder.path().join("fed"), &Shape::new(members, connections, attack::COVERAGE)).unwrap();
     check_measured(&attack::attack(&world, program(), &plan).await.unwrap(), 8);
-}
-
-#[tokio::test]
-async fn rounds_go_on_beside_strangers_that_stall_and_members_whose_offers_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let plan = Plan { wide_honest: 3, dimension: 64, strangers: 40, wide_s: 0, ..Plan::default() };
-    let world = World::make(&folder.path().join("fed"), &wide::shape(&plan)).unwrap();
-    check_measured(&wide::wide(&world, program(), &plan).await.unwrap(), 4);
 }
 
 #[test]
