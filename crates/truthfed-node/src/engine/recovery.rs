@@ -241,7 +241,8 @@ impl State {
                 self.open = Some(Open::new(nonce));
             }
             Entry::Offered { round, member, .. } => {
-                let Read { offer, taken } = offer.ok_or_else(|| inconsistent("it is no offer of this member"))?;
+                let Read { offer, taken } =
+                    offer.ok_or_else(|| inconsistent("its offer cannot be read, or no data gives it"))?;
                 self.again(number, Input::Offer(round, Box::new(offer)))?;
                 self.answered(number, &RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
                 self.open_of(number)?.offers.insert(member, taken);
