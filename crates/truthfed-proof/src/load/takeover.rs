@@ -22,6 +22,8 @@ const COVERAGE: f64 = 1e-150;
 const MECHANISM: &str = "ratchet";
 /// How much longer than the lease a standby may take: it tries once a second.
 const LONGER: Duration = Duration::from_secs(1);
+/// How long the auction has run when its coordinator is killed: later ones, on top of what the first settled, are shorter.
+const UNDER_WAY: Duration = Duration::from_secs(1);
 /// Between two looks at the roles.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -51,7 +53,7 @@ pub async fn takeover(world: &World, program: &Path, plan: &Plan) -> anyhow::Res
 
     let (members, mut last) = all_but_one(&agents).await?;
     let (after, offering) = (last.part.after(), tokio::spawn(async move { last.until_offered().await }));
-    tokio::time::sleep(auction / 2).await;
+    tokio::time::sleep(UNDER_WAY).await;
     ensure!(!offering.is_finished(), "the auction was over before the coordinator could be killed");
     active.kill().await?;
     let killed = Instant::now();

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::open::{Award, Taken};
 use super::{
-    CheckedOffer, Conduct, DeliveryError, Ending, Notice, OfferError, OpenRound, Request, RoundId, RoundRecord,
-    SetAside, Snapshot, Terms, Time,
+    CheckedOffer, Conduct, Ending, Notice, OfferError, OpenRound, Rejection, Request, RoundId, RoundRecord, SetAside,
+    Snapshot, Standing, Terms, Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -64,57 +62,11 @@ struct Known {
     is_worth_it: bool,
 }
 
-/// What a coordinator is between two rounds: all it needs to go on after a restart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Standing {
-    pub members: BTreeMap<ClientId, Conduct>,
-    /// Those that were members: one that comes back must learn what became of its data, and has not started afresh.
-    pub former: BTreeMap<ClientId, Conduct>,
-    /// Everything delivered so far.
-    pub settled: Statistics,
-    /// The last round that ended.
-    pub closed: RoundId,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
     New,
     /// It had been taken before, or there is nothing to do: nothing changed.
     Repeated,
-}
-
-/// Why a request was not taken; nothing changed. All are the member's to fix.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Rejection {
-    #[error("{0} is not a member of this federation")]
-    NotAMember(ClientId),
-    /// Harmless.
-    #[error("round {got} is over, the last one opened is {last}")]
-    StaleRound { got: RoundId, last: RoundId },
-    #[error("{what} is not expected from {client} in this phase of round {round}")]
-    WrongPhase { client: ClientId, what: &'static str, round: RoundId },
-    #[error("{client} already sent another {what} in round {round}: the first stands")]
-    ConflictingRetry { client: ClientId, what: &'static str, round: RoundId },
-    /// Member: it won and did not deliver too often. It may take part again later.
-    #[error("{client} won and did not deliver too often: it is excluded up to round {last}")]
-    Excluded { client: ClientId, last: RoundId },
-    /// Nobody: a little later it may.
-    #[error("a round opens {gap_ms} ms after the last one ended at the earliest: in {wait_ms} ms")]
-    TooSoon { gap_ms: u64, wait_ms: u64 },
-    /// Member: it learns more first, or waits for another to open the round.
-    #[error(
-        "the offer of {client} is not worth a round: samples times nats on top of what is settled must exceed {threshold}"
-    )]
-    TriggerNotMet { client: ClientId, threshold: f64 },
-    /// Operator: what is settled stays usable, but with more of it no round could be told from rounding. Begin a new
-    /// federation with a larger lambda.
-    #[error("{0} samples are settled, the capacity of the terms: no more rounds are held")]
-    CapacityReached(u64),
-    #[error(transparent)]
-    Offer(#[from] OfferError),
-    #[error(transparent)]
-    Delivery(#[from] DeliveryError),
 }
 
 /// All that decides what it does next, but the terms and the mechanism.

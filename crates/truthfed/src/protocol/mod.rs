@@ -22,20 +22,24 @@ mod coordinator;
 mod member;
 mod message;
 mod open;
+mod rejection;
 mod residual;
 mod settlement;
+mod standing;
 mod terms;
 mod trigger;
 
 pub use capacity::CapacitySetting;
 pub use checks::{CheckedOffer, DeliveryError, OfferError};
 pub use conduct::{Conduct, Strikes};
-pub use coordinator::{Accepted, Coordinator, Input, Output, Rejection, Standing};
+pub use coordinator::{Accepted, Coordinator, Input, Output};
 pub use member::{Asking, InFlight, Member};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
 pub use open::{OpenRound, SetAside};
+pub use rejection::Rejection;
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord};
+pub use standing::Standing;
 pub use terms::{CoverageRule, CoverageSetting, RawTerms, Terms, TermsError};
 pub use trigger::{Since, Trigger, communication_threshold};
 
