@@ -9,6 +9,7 @@ use truthfed::auction::{Coverage, catalog};
 
 use crate::node::args::NodeCommand;
 use crate::parameters::ParameterArgs;
+use crate::purse::Purse;
 
 /// Most threads; to start many more would take longer than any round.
 const MAX_THREADS: i64 = 1024;
@@ -66,6 +67,7 @@ Examples:
   truthfed auction --example > round.json         a small round to start from
   truthfed auction round.json                     run it with the default mechanism, clock
   truthfed auction round.json --certify           and prove every payment
+  truthfed auction round.json --purse 50          what 50 can buy, if the target costs more
   truthfed auction round.json --compare           all mechanisms side by side
   truthfed auction --generate 1000,5 --json       a random round of 1000 clients in 5 dimensions
   cat round.json | truthfed auction - -m greedy   from standard input
@@ -100,6 +102,10 @@ pub(crate) struct AuctionArgs {
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     pub(crate) reserve: Option<Amount>,
 
+    /// What all payments together may come to: an amount, or a share of what they are without it, such as 50% [default: as in the round]
+    #[arg(long, value_name = "AMOUNT|SHARE%", allow_negative_numbers = true)]
+    pub(crate) purse: Option<Purse>,
+
     /// Print a small valid round and stop
     #[arg(long, conflicts_with_all = ["round", "compare", "certify", "json", "generate", "seed", "write"])]
     pub(crate) example: bool,
@@ -126,6 +132,7 @@ pub(crate) struct AuctionArgs {
 Examples:
   truthfed audit --random 300                             everything, on random rounds
   truthfed audit -m clock --random 300 --check truthful   one mechanism, one property
+  truthfed audit -m clock --random 300 --purse 50%        with half of what each round costs
   truthfed audit --rounds run/rounds --out findings       rounds of a simulation, into a folder
   truthfed audit --replay findings/greedy-optimum.json    explain a counterexample
 
@@ -159,6 +166,10 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "FILE_OR_DIR")]
     pub(crate) rounds: Option<PathBuf>,
 
+    /// Give every round a purse: an amount, or a share of what it costs without one, such as 50%
+    #[arg(long, value_name = "AMOUNT|SHARE%", allow_negative_numbers = true)]
+    pub(crate) purse: Option<Purse>,
+
     /// Check only these properties; collusion is for each member and in total
     #[arg(long, value_delimiter = ',', value_name = "PROPERTIES", value_parser = PossibleValuesParser::new(CHECKS))]
     pub(crate) check: Vec<String>,
@@ -181,7 +192,7 @@ pub(crate) struct AuditArgs {
 
     /// Run a counterexample again and explain it
     #[arg(long, value_name = "COUNTEREXAMPLE.json",
-          conflicts_with_all = ["mechanism", "random", "clients", "dim", "seed", "rounds", "check", "runs", "jobs", "out"])]
+          conflicts_with_all = ["mechanism", "random", "clients", "dim", "seed", "rounds", "purse", "check", "runs", "jobs", "out"])]
     pub(crate) replay: Option<PathBuf>,
 
     // Last: its heading holds for all that follow.
@@ -190,7 +201,7 @@ pub(crate) struct AuditArgs {
 }
 
 /// What --check takes.
-const CHECKS: [&str; 7] = ["monotone", "ir", "truthful", "certified", "collusion", "coverage", "optimum"];
+const CHECKS: [&str; 8] = ["monotone", "ir", "truthful", "certified", "collusion", "coverage", "purse", "optimum"];
 
 /// The first and the last number of `3..12`, or of one number.
 fn range(text: &str, most: usize) -> Result<(usize, usize), String> {

@@ -14,6 +14,7 @@ mod mechanisms;
 mod node;
 mod parameters;
 pub mod progress;
+mod purse;
 pub mod report;
 mod reproduce;
 mod simulate;

@@ -21,7 +21,8 @@ fn text() -> String {
         let words = [entry.name, entry.summary, entry.target].map(str::to_owned);
         words.into_iter().chain(claims(entry)).collect()
     };
-    let header = ["name", "what it is", "target", "individually rational", "truthful", "collusion-proof", "optimal"];
+    let header =
+        ["name", "what it is", "target", "individually rational", "truthful", "collusion-proof", "optimal", "purse"];
     let mechanisms = table(&header, &[], catalog::entries().iter().map(row).collect());
     let parameters = catalog::parameters().into_iter().map(parameter_row).collect();
     let parameters = table(&["parameter", "of", "default", "bound", "what it does"], &[2], parameters);
@@ -29,15 +30,15 @@ fn text() -> String {
         "{mechanisms}\
          c is the coverage of the round. Individually rational: no winner is paid less than it asks. Truthful: the \
          true cost\nis every client's best ask. Collusion-proof: no group can lie so that each of its members gains.\nOptimal: no \
-         cheaper set meets c. `truthfed audit` tries to refute all of these, and that every target is met.\n\n\
+         cheaper set meets c. Purse: payments keep to that of the round. `truthfed audit` tries to refute all of these, and that every target is met.\n\n\
          {parameters}"
     )
 }
 
-/// Individually rational, truthful, collusion-proof, optimal.
-fn claims(entry: &'static Entry) -> [String; 4] {
+/// Individually rational, truthful, collusion-proof, optimal, within a purse.
+fn claims(entry: &'static Entry) -> [String; 5] {
     let claims = entry.claims();
-    [claims.individually_rational, claims.truthful, claims.collusion_proof, claims.optimal]
+    [claims.individually_rational, claims.truthful, claims.collusion_proof, claims.optimal, claims.within_purse]
         .map(|claim| claim.to_string())
 }
 
@@ -55,6 +56,7 @@ struct Item {
     truthful: String,
     collusion_proof: String,
     optimal: String,
+    within_purse: String,
     default: bool,
     parameters: Vec<ParameterItem>,
 }
@@ -69,12 +71,23 @@ struct ParameterItem {
 
 fn item(entry: &'static Entry) -> Item {
     let Entry { name, summary, target, .. } = *entry;
-    let [individually_rational, truthful, collusion_proof, optimal] = claims(entry);
+    let [individually_rational, truthful, collusion_proof, optimal, within_purse] = claims(entry);
     let parameter = |parameter: &Parameter| {
         let Parameter { name, kind, help } = *parameter;
         ParameterItem { name, default: parameter.default(), bound: format!("must {kind}"), help }
     };
     let parameters = entry.parameters.iter().map(parameter).collect();
     let default = name == catalog::DEFAULT;
-    Item { name, summary, target, individually_rational, truthful, collusion_proof, optimal, default, parameters }
+    Item {
+        name,
+        summary,
+        target,
+        individually_rational,
+        truthful,
+        collusion_proof,
+        optimal,
+        within_purse,
+        default,
+        parameters,
+    }
 }

@@ -77,7 +77,7 @@ impl Amount {
     }
 
     /// The nearest amount in the range `0..=Amount::MAX`.
-    pub(crate) fn saturating(micros: i128) -> Amount {
+    pub fn saturating(micros: i128) -> Amount {
         Amount(micros.clamp(0, i128::from(Amount::MAX.0)) as i64)
     }
 }
@@ -156,6 +156,29 @@ pub(crate) mod decimal {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+
+    /// The same, or `"none"`.
+    pub(crate) mod or_none {
+        use serde::{Deserialize, Deserializer, Serializer};
+
+        use crate::Amount;
+
+        #[allow(clippy::ref_option, reason = "serde calls it so")]
+        pub(crate) fn serialize<S: Serializer>(amount: &Option<Amount>, serializer: S) -> Result<S::Ok, S::Error> {
+            match amount {
+                Some(amount) => serializer.collect_str(amount),
+                None => serializer.serialize_str("none"),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Amount>, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            match text.as_str() {
+                "none" => Ok(None),
+                amount => amount.parse().map(Some).map_err(serde::de::Error::custom),
+            }
+        }
     }
 }
 

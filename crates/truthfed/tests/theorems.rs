@@ -30,6 +30,26 @@ fn for_truthful_mechanisms(rounds: u64, property: impl Fn(&dyn Mechanism, &Round
     }
 }
 
+/// The same within purses of all sizes, of the mechanisms that keep to one: enough for the target, half, a tenth, a hundredth
+/// of what it costs, and a few micro-units.
+fn for_mechanisms_within_a_purse(rounds: u64, property: impl Fn(&dyn Mechanism, &Round, &Outcome) + Sync) {
+    for entry in catalog::entries().iter().filter(|entry| entry.claims().within_purse == Claim::Yes) {
+        let mechanism = entry.mechanism();
+        (0..rounds).into_par_iter().for_each(|seed| {
+            let round = if seed % 8 == 0 { bent(seed) } else { varied(seed) };
+            let cost = mechanism.run(&round).unwrap().payments().micros();
+            for purse in [cost, cost - 1, cost / 2, cost / 10, cost / 100, 7] {
+                let round = round.with_purse(Some(Amount::saturating(purse)));
+                let outcome = mechanism.run(&round).unwrap();
+                let tried = std::panic::AssertUnwindSafe(|| property(mechanism.as_ref(), &round, &outcome));
+                if std::panic::catch_unwind(tried).is_err() {
+                    panic!("{} breaks on seed {seed} with a purse of {:?}", entry.name, round.purse());
+                }
+            }
+        });
+    }
+}
+
 fn micros(micros: i64) -> Amount {
     Amount::from_micros(micros).unwrap()
 }
@@ -132,6 +152,68 @@ fn payment_does_not_move_with_the_winners_own_ask() {
                 let payment = again.winner(&winner.client).map(|winner| winner.payment);
                 assert_eq!(payment, Some(winner.payment), "{} asks {ask}", winner.client);
             }
+        }
+    });
+}
+
+#[test]
+fn payments_never_exceed_the_purse_and_are_never_below_the_ask() {
+    for_mechanisms_within_a_purse(4000, |_, round, outcome| {
+        let purse = round.purse().unwrap();
+        assert!(outcome.payments().micros() <= i128::from(purse.micros()));
+        assert!(
+            outcome.winners().iter().all(|winner| winner.ask <= winner.payment && winner.payment <= round.reserve())
+        );
+        assert!(outcome.is_bound_by_purse() || outcome.is_covered(round));
+    });
+}
+
+#[test]
+fn within_a_purse_every_payment_is_certified_at_p_and_p_plus_one() {
+    for_mechanisms_within_a_purse(2000, |mechanism, round, outcome| {
+        certify(round, mechanism, outcome).unwrap();
+    });
+}
+
+#[test]
+fn within_a_purse_payment_does_not_move_with_the_winners_own_ask() {
+    for_mechanisms_within_a_purse(500, |mechanism, round, outcome| {
+        for winner in outcome.winners() {
+            for ask in [Amount::ZERO, micros(winner.payment.micros() / 2), winner.payment] {
+                let again = mechanism.run(&round.with_ask(&winner.client, ask)).unwrap();
+                let payments =
+                    |outcome: &Outcome| outcome.winners().iter().map(|it| (it.seat, it.payment)).collect::<Vec<_>>();
+                assert_eq!(payments(&again), payments(outcome), "{} asks {ask}", winner.client);
+            }
+        }
+    });
+}
+
+/// Whoever is not bought stays so, or is bought for less than it asks, whatever it says.
+#[test]
+fn within_a_purse_nobody_gains_by_any_misreport() {
+    for_mechanisms_within_a_purse(400, |mechanism, round, outcome| {
+        for seat in round.seats() {
+            let (client, cost) = (round.client(seat), round.ask(seat));
+            let utility =
+                |outcome: &Outcome| outcome.winner(client).map_or(0, |winner| winner.payment.micros() - cost.micros());
+            for share in [0.0, 0.5, 0.9, 1.1, 2.0, 10.0] {
+                let lie = micros((cost.micros() as f64 * share) as i64).min(round.reserve());
+                let lied = mechanism.run(&round.with_ask(client, lie)).unwrap();
+                assert!(utility(&lied) <= utility(outcome), "{client} asks {lie}");
+            }
+        }
+    });
+}
+
+/// A purse that is enough for the target changes nothing, if asks are admitted up to the same one.
+#[test]
+fn a_purse_that_is_enough_changes_no_payment() {
+    for_truthful_mechanisms(1000, |mechanism, round, outcome| {
+        let purse = Amount::saturating(outcome.payments().micros().max(i128::from(round.reserve().micros())));
+        match mechanism.run(&round.with_purse(Some(purse))) {
+            Ok(again) => assert_eq!(again.winners(), outcome.winners()),
+            Err(refusal) => assert_eq!(refusal, truthfed::auction::Refusal::KnowsNoPurse),
         }
     });
 }

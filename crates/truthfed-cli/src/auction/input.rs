@@ -13,7 +13,7 @@ use crate::source;
 /// What `--example` prints.
 pub(super) const EXAMPLE: &str = include_str!("example-round.json");
 
-/// The round that was asked for, with coverage and reserve as on the command line.
+/// The round that was asked for, with coverage, reserve and purse as on the command line.
 pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
     let (mut spec, name) = match (&args.round, args.generate) {
         (Some(path), _) => read(path)?,
@@ -28,7 +28,8 @@ pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
     if let Some(reserve) = args.reserve {
         spec.reserve = reserve;
     }
-    Round::new(spec).context(name)
+    let round = Round::new(spec).context(name)?;
+    Ok(args.purse.map_or_else(|| round.clone(), |purse| purse.in_round(&round)))
 }
 
 fn read(path: &Path) -> anyhow::Result<(RoundSpec, String)> {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use truthfed::auction::{CertificateError, Mechanism, Outcome, Refusal, Round, Violation, certify};
 
 use crate::args::AuctionArgs;
+use crate::purse;
 use crate::report::{Report, json};
 
 pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
@@ -23,7 +24,11 @@ pub(crate) fn run(args: &AuctionArgs) -> anyhow::Result<Report> {
     if args.compare {
         return Ok(compare::run(&round, &args.parameters.all_settings()?, args.json));
     }
-    let mechanism = &*args.parameters.setting(&args.mechanism)?.mechanism();
+    let setting = args.parameters.setting(&args.mechanism)?;
+    if args.purse.is_some() {
+        purse::check(&setting)?;
+    }
+    let mechanism = &*setting.mechanism();
     let timed = Timed::run(mechanism, &round)?;
     let violations = if args.certify { Some(violations(&round, mechanism, &timed.outcome)?) } else { None };
     let is_refuted = violations.as_ref().is_some_and(|violations| !violations.is_empty());
@@ -78,10 +83,12 @@ struct Seconds {
 }
 
 impl Timed {
-    /// Runs the selection alone, then the whole: pricing is the difference.
+    /// Runs the selection alone, then the whole: pricing is the difference. Within a purse, prices say who is selected.
     fn run(mechanism: &dyn Mechanism, round: &Round) -> Result<Timed, Refusal> {
         let start = Instant::now();
-        mechanism.select(round)?;
+        if round.purse().is_none() {
+            mechanism.select(round)?;
+        }
         let select = start.elapsed().as_secs_f64();
         let start = Instant::now();
         let outcome = mechanism.run(round)?;

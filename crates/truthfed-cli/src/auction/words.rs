@@ -16,6 +16,7 @@ pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]
         let all = round.admitted();
         text.push_str(&format!("Coverage {reached} of what all {all} admitted would give; {required} is required.\n"));
     }
+    text.push_str(&purse(round, outcome));
     if !outcome.winners().is_empty() {
         text.push_str(&winners(round, outcome));
     }
@@ -35,7 +36,10 @@ pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]
 fn headline(round: &Round, outcome: &Outcome) -> String {
     let clients = round.admitted() + round.turned_away().len();
     match outcome.winners().len() {
-        0 if round.admitted() == 0 => format!("{}: nobody wins; every ask is above the reserve.", outcome.mechanism()),
+        0 if round.admitted() == 0 => {
+            format!("{}: nobody wins; every ask is above the {}.", outcome.mechanism(), highest(round))
+        }
+        0 if outcome.is_bound_by_purse() => format!("{}: nobody wins; the purse buys nobody.", outcome.mechanism()),
         0 => format!("{}: nobody is needed; what is settled already meets the target.", outcome.mechanism()),
         winners => format!(
             "{}: {winners} of {} {}. They ask {} in all and are paid {}.",
@@ -48,6 +52,25 @@ fn headline(round: &Round, outcome: &Outcome) -> String {
     }
 }
 
+/// What the highest admitted ask is.
+fn highest(round: &Round) -> &'static str {
+    if round.purse() == Some(round.reserve()) { "purse" } else { "reserve" }
+}
+
+fn purse(round: &Round, outcome: &Outcome) -> String {
+    match outcome.purse() {
+        Some(_) if round.admitted() == 0 => String::new(),
+        Some(purse) if outcome.is_bound_by_purse() && outcome.is_covered(round) => {
+            format!("The target would cost more than the purse of {purse}: they win for shares of it.\n")
+        }
+        Some(purse) if outcome.is_bound_by_purse() => {
+            format!("The target would cost more than the purse of {purse}: this is what it buys.\n")
+        }
+        Some(purse) => format!("The purse of {purse} is enough for the target.\n"),
+        None => String::new(),
+    }
+}
+
 /// Four decimals, or as many digits as a very small ratio needs.
 pub(super) fn ratio(ratio: f64) -> String {
     if ratio >= 1e-3 { format!("{ratio:.4}") } else { format!("{ratio:.3e}") }
@@ -55,7 +78,7 @@ pub(super) fn ratio(ratio: f64) -> String {
 
 fn winners(round: &Round, outcome: &Outcome) -> String {
     let row = |winner: &Winner| {
-        let reason = reason(round, outcome.rule(), winner);
+        let reason = reason(round, outcome, winner);
         cells(&[&winner.client, &winner.ask, &winner.payment, &reason])
     };
     let rows = outcome.winners().iter().take(SHOWN).map(row).collect();
@@ -66,13 +89,20 @@ fn winners(round: &Round, outcome: &Outcome) -> String {
     }
 }
 
-fn reason(round: &Round, rule: PaymentRule, winner: &Winner) -> &'static str {
-    match rule {
+fn reason(round: &Round, outcome: &Outcome, winner: &Winner) -> &'static str {
+    match outcome.rule() {
         PaymentRule::Unpaid => "nobody is paid",
         PaymentRule::Asked if winner.payment < winner.ask => "its ask, less what the data it receives is worth",
         PaymentRule::Asked => "winners are paid what they ask",
+        PaymentRule::Critical if outcome.is_bound_by_purse() => "the largest ask with which it would still win",
+        PaymentRule::Critical | PaymentRule::Bisected if winner.essential && highest(round) == "purse" => {
+            "essential: without it the target is missed, so it is paid the purse"
+        }
         PaymentRule::Critical | PaymentRule::Bisected if winner.essential => {
             "essential: without it the target is missed, so it is paid the reserve"
+        }
+        PaymentRule::Critical if winner.payment == round.reserve() && highest(round) == "purse" => {
+            "it would win with any ask up to the purse"
         }
         PaymentRule::Critical if winner.payment == round.reserve() => "it would win with any ask up to the reserve",
         PaymentRule::Critical => "the largest ask with which it would still win",
@@ -87,13 +117,15 @@ fn losers(round: &Round, outcome: &Outcome) -> String {
     let turned_away: Vec<String> =
         round.turned_away().iter().take(SHOWN).map(|offer| format!("{} asks {}", offer.client, offer.ask)).collect();
     let mut text = String::new();
-    if outbid > 0 && !outcome.winners().is_empty() {
+    if outbid > 0 && outcome.is_bound_by_purse() {
+        text.push_str(&format!("{outbid} admitted and not bought at what they ask.\n"));
+    } else if outbid > 0 && !outcome.winners().is_empty() {
         text.push_str(&format!("{outbid} admitted and not needed at what they ask.\n"));
     }
     if !turned_away.is_empty() {
         let count = round.turned_away().len();
         let names = turned_away.join(", ");
-        text.push_str(&format!("{count} turned away, above the reserve of {}: {names}.\n", round.reserve()));
+        text.push_str(&format!("{count} turned away, above the {} of {}: {names}.\n", highest(round), round.reserve()));
     }
     text
 }

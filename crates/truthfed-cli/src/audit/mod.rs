@@ -18,6 +18,7 @@ use truthfed_sim::manipulation;
 use self::files::Folder;
 use crate::args::AuditArgs;
 use crate::progress::Progress;
+use crate::purse::{self, Purse};
 use crate::report::Report;
 
 /// Random rounds where nothing else is asked for.
@@ -36,6 +37,9 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Report> {
         "all" => args.parameters.all_settings()?,
         name => vec![args.parameters.setting(name)?],
     };
+    if args.purse.is_some() {
+        settings.iter().try_for_each(purse::check)?;
+    }
     let source = Source::of(args)?;
     // Before the work: nobody should wait for results that cannot be written.
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
@@ -86,12 +90,13 @@ fn audited(args: &AuditArgs, source: &Source, settings: &[MechanismSetting]) -> 
     let mechanisms: Vec<Box<dyn Mechanism>> = settings.iter().map(MechanismSetting::mechanism).collect();
     let mechanisms: Vec<&dyn Mechanism> = mechanisms.iter().map(AsRef::as_ref).collect();
     let effort = if source.rounds() <= FEW { Effort::THOROUGH } else { Effort::QUICK };
-    let audit = Audit::new(checks(&args.check)?).with_effort(effort);
+    let audit = Audit::new(checks(&args.check, source.has_purse())?).with_effort(effort);
     let progress = Progress::new("rounds", source.rounds() as u64);
     let Findings { verdicts, economics, .. } = audit.rounds(&mechanisms, source.iter(), || progress.step());
     progress.finish();
     let rows = verdicts.into_par_iter().map(|verdict| row(verdict, settings)).collect::<Result<_, _>>()?;
     let is_everything = args.rounds.is_none() && args.check.is_empty();
+    let is_everything = is_everything && args.purse.is_none();
     let across_rounds = across::run(settings, args.runs.unwrap_or(if is_everything { RUNS } else { 0 }))?;
     Ok(Audited { rows, economics, across_rounds })
 }
@@ -107,10 +112,10 @@ fn row(verdict: Verdict, settings: &[MechanismSetting]) -> anyhow::Result<Row> {
     Ok(Row { is_claimed, found: found.transpose()?, verdict })
 }
 
-/// The properties of some names, or all.
-fn checks(names: &[String]) -> anyhow::Result<Vec<Property>> {
+/// The properties of some names, or all that rounds with or without a purse can have.
+fn checks(names: &[String], has_purse: bool) -> anyhow::Result<Vec<Property>> {
     if names.is_empty() {
-        return Ok(Property::ALL.to_vec());
+        return Ok(Property::ALL.into_iter().filter(|&property| has_purse || property != Property::Purse).collect());
     }
     let mut checks = names.iter().map(|name| name.parse()).collect::<Result<Vec<Property>, _>>()?;
     if checks.contains(&Property::Collusion) {
@@ -126,6 +131,8 @@ struct Source {
     clients: (usize, usize),
     dimensions: (usize, usize),
     seed: u32,
+    /// Instead of that of the rounds.
+    purse: Option<Purse>,
 }
 
 impl Source {
@@ -137,7 +144,12 @@ impl Source {
             clients: args.clients,
             dimensions: args.dim,
             seed: args.seed,
+            purse: args.purse,
         })
+    }
+
+    fn has_purse(&self) -> bool {
+        self.purse.is_some() || self.recorded.iter().any(|round| round.purse().is_some())
     }
 
     fn rounds(&self) -> usize {
@@ -149,7 +161,11 @@ impl Source {
         let random = move |number: u32| {
             generate::varied_within(u64::from(self.seed) << 32 | u64::from(number), self.clients, self.dimensions)
         };
-        self.recorded.par_iter().cloned().chain((0..self.random).into_par_iter().map(random))
+        let rounds = self.recorded.par_iter().cloned().chain((0..self.random).into_par_iter().map(random));
+        rounds.map(|round| match self.purse {
+            Some(purse) => purse.in_round(&round),
+            None => round,
+        })
     }
 }
 
@@ -172,7 +188,8 @@ mod tests {
 
     #[test]
     fn collusion_is_checked_for_each_and_in_total() {
-        let checks = |names: &[&str]| checks(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()).unwrap();
+        let checks =
+            |names: &[&str]| checks(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>(), true).unwrap();
         assert_eq!(checks(&["collusion"]), [Property::Collusion, Property::CollusionInTotal]);
         assert_eq!(checks(&["ir"]), [Property::IndividuallyRational]);
         assert_eq!(checks(&[]), Property::ALL);

@@ -13,13 +13,14 @@ pub(super) fn text(source: &Source, audited: &Audited) -> String {
 }
 
 fn headline(source: &Source) -> String {
-    let Source { recorded, random, clients: (fewest, most), dimensions: (lowest, highest), seed } = source;
+    let Source { recorded, random, clients: (fewest, most), dimensions: (lowest, highest), seed, purse } = source;
     let random = (*random > 0).then(|| {
         let rounds = counted(*random as usize, "random round");
         format!("{rounds} of {fewest} to {most} clients in {lowest} to {highest} dimensions (seed {seed})")
     });
     let recorded = (!recorded.is_empty()).then(|| counted(recorded.len(), "recorded round"));
-    format!("{}.\n", recorded.into_iter().chain(random).collect::<Vec<_>>().join(", "))
+    let purse = purse.map(|purse| format!(", with a purse of {purse}")).unwrap_or_default();
+    format!("{}{purse}.\n", recorded.into_iter().chain(random).collect::<Vec<_>>().join(", "))
 }
 
 fn verdicts(rows: &[Row]) -> String {
@@ -59,6 +60,7 @@ fn terms(property: Property) -> (&'static str, Option<&'static str>) {
         Property::Certified => ("winners", Some("payment off by up to")),
         Property::Collusion => ("groups", Some("gain of each up to")),
         Property::CollusionInTotal => ("groups", Some("gain of all up to")),
+        Property::Purse => ("rounds", Some("above the purse by up to")),
         Property::Optimum => ("rounds", Some("above the optimum by up to")),
         _ => ("rounds", None),
     }

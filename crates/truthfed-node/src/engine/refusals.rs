@@ -15,6 +15,7 @@ impl From<Rejection> for Refusal {
             Rejection::Excluded { .. } => Code::Excluded,
             Rejection::TooSoon { .. } => Code::TooSoon,
             Rejection::TriggerNotMet { .. } => Code::TriggerNotMet,
+            Rejection::PurseSpent { .. } => Code::PurseSpent,
             Rejection::CapacityReached(_) => Code::CapacityReached,
             Rejection::Offer(error) => code_of(error),
             Rejection::Delivery(error) => code_of_delivery(error),

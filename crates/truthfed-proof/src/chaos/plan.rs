@@ -1,7 +1,7 @@
 //! Everything a seed decides before the run begins.
 
 use truthfed::Amount;
-use truthfed::auction::catalog;
+use truthfed::auction::catalog::{self, Claim};
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
 use truthfed::protocol::{CapacitySetting, Since, Strikes, Trigger};
@@ -73,11 +73,19 @@ fn agreement(dice: &mut Stream) -> Agreement {
         false => CoverageSetting::Ratio(dice.pick(&[0.01, 0.3, 0.5, 0.7, 0.9, 1.0])),
     };
     let dimension = dice.between(1, 4);
+    let keeps_purse = mechanism.claims().within_purse == Claim::Yes;
+    let mut purse = |most: usize| {
+        let micros = dice.between(1, most * 1_000_000) as i64;
+        Amount::from_micros(micros).filter(|_| keeps_purse && dice.chance(0.5))
+    };
+    let (purse, daily_purse) = (purse(60), purse(600));
     let document = RawTerms {
         bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
         trigger: Trigger::new(dice.pick(&[Since::Round, Since::Delivery]), dice.pick(&[0.0, 0.1, 0.5])),
         coverage,
         reserve: Amount::from_units(dice.pick(&[20, 70, 10_000])),
+        purse,
+        daily_purse,
         reward: 256.0,
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),

@@ -91,7 +91,7 @@ impl<'a> World<'a> {
             self.at(20, Event::Play(member));
         }
         self.at(100, Event::Storm);
-        let is_full = |observer: &Observer| observer.room() < observer.agreement.capacity() / 10;
+        let is_full = |it: &Observer| it.room() < it.agreement.capacity() / 10 || it.is_spent();
         while self.observer.rounds() < self.plan.rounds && self.trace.steps < MAX_STEPS && !is_full(&self.observer) {
             self.happen()?;
         }

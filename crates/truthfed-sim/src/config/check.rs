@@ -117,6 +117,8 @@ impl TryFrom<RawConfig> for Config {
             trigger: trigger(&raw)?,
             coverage: rounds.coverage.clone(),
             reserve: amount("rounds.reserve", rounds.reserve)?,
+            purse: Some(amount("rounds.purse", rounds.purse)?).filter(|purse| *purse > Amount::ZERO),
+            daily_purse: None,
             // Arms of unit length, however they are rounded.
             norm: 1.0 + 1e-9,
             // Wide open: the simulator's members may lie about their costs, but their data is what they observed.

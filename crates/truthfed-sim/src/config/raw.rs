@@ -83,6 +83,8 @@ pub struct Rounds {
     pub coverage: CoverageSetting,
     /// Highest ask that is admitted.
     pub reserve: f64,
+    /// What the payments of a round may come to; 0 for no limit.
+    pub purse: f64,
     /// `since-round` or `since-delivery`.
     pub trigger: String,
     /// `formula`, or a number.
@@ -185,6 +187,7 @@ impl Default for Rounds {
             mechanism: truthfed::auction::catalog::DEFAULT.to_owned(),
             coverage: CoverageSetting::Ratio(0.5),
             reserve: 10_000.0,
+            purse: 0.0,
             trigger: "since-round".to_owned(),
             threshold: Threshold::Rule("formula".to_owned()),
             parameters: Parameters::default(),

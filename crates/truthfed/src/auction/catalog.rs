@@ -31,6 +31,8 @@ pub struct Claims {
     pub collusion_proof: Claim,
     /// The winners are the cheapest set that meets the round's coverage.
     pub optimal: Claim,
+    /// Payments come to no more than the round's purse. A mechanism that claims it not refuses a round that has one.
+    pub within_purse: Claim,
 }
 
 /// A mechanism as its own file defines it.
@@ -65,6 +67,7 @@ impl Claims {
         truthful: Claim::No,
         collusion_proof: Claim::No,
         optimal: Claim::No,
+        within_purse: Claim::No,
     };
     /// No client alone has a reason to lie.
     pub(super) const TRUTHFUL: Claims =

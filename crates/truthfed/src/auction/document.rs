@@ -29,6 +29,8 @@ pub struct RoundDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log_coverage: Option<f64>,
     reserve: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    purse: Option<Box<RawValue>>,
     base: Vec<Vec<f64>>,
     offers: Vec<Object<OfferDocument>>,
 }
@@ -61,6 +63,8 @@ pub enum DocumentError {
     Base(GramError),
     #[error("reserve: {0}")]
     Reserve(AmountError),
+    #[error("purse: {0}")]
+    Purse(AmountError),
     #[error(transparent)]
     Coverage(#[from] CoverageError),
     #[error(transparent)]
@@ -94,10 +98,11 @@ impl RoundDocument {
             None => Coverage::ratio(self.coverage)?,
         };
         let reserve = amount(&self.reserve).map_err(DocumentError::Reserve)?;
+        let purse = self.purse.as_deref().map(amount).transpose().map_err(DocumentError::Purse)?;
         let base = Gram::from_rows(&self.base).map_err(DocumentError::Base)?;
         let offers = self.offers.into_iter().enumerate().map(|(index, offer)| offer.0.into_offer(index));
         let offers = offers.collect::<Result<_, _>>()?;
-        Ok(RoundSpec { lambda: self.lambda, coverage, reserve, ..RoundSpec::new(base, offers) })
+        Ok(RoundSpec { lambda: self.lambda, coverage, reserve, purse, ..RoundSpec::new(base, offers) })
     }
 
     pub fn read_round(text: &str) -> Result<Round, DocumentError> {
@@ -116,6 +121,7 @@ impl RoundDocument {
             coverage,
             log_coverage: (Coverage::ratio(coverage) != Ok(spec.coverage)).then_some(log),
             reserve: raw(spec.reserve),
+            purse: spec.purse.map(raw),
             base: spec.base.rows(),
             offers: spec.offers.iter().map(offer).collect(),
         }
@@ -131,11 +137,14 @@ impl fmt::Display for RoundDocument {
         if !f.alternate() {
             return f.write_str(&json(self)?);
         }
-        let RoundDocument { schema, lambda, coverage, log_coverage, reserve, base, offers } = self;
+        let RoundDocument { schema, lambda, coverage, log_coverage, reserve, purse, base, offers } = self;
         writeln!(f, "{{\"schema\": {},", json(schema)?)?;
         writeln!(f, " \"lambda\": {}, \"coverage\": {}, \"reserve\": {reserve},", json(lambda)?, json(coverage)?)?;
         if let Some(log) = log_coverage {
             writeln!(f, " \"log_coverage\": {},", json(log)?)?;
+        }
+        if let Some(purse) = purse {
+            writeln!(f, " \"purse\": {purse},")?;
         }
         writeln!(f, " \"base\": {},", json(base)?)?;
         writeln!(f, " \"offers\": [")?;
@@ -222,6 +231,10 @@ mod tests {
     #[test]
     fn a_valid_document_is_read_and_written_back() {
         check_written_and_read(&RoundDocument::read_round(VALID).unwrap().spec());
+        let with_purse = VALID.replace("\"reserve\":100", "\"reserve\":100,\"purse\":50.5");
+        let spec = RoundDocument::read_round(&with_purse).unwrap().spec();
+        assert_eq!(spec.purse.map(Amount::micros), Some(50_500_000));
+        check_written_and_read(&spec);
     }
 
     #[test]
@@ -235,6 +248,7 @@ mod tests {
         check_refused("\"lambda\":0.1", "\"lambda\":0", "lambda is 0");
         check_refused("\"coverage\":0.5", "\"coverage\":1.5", "coverage is 1.5");
         check_refused("\"reserve\":100", "\"reserve\":-1", "reserve: `-1` is negative");
+        check_refused("\"reserve\":100", "\"reserve\":100,\"purse\":-1", "purse: `-1` is negative");
         check_refused("\"ask\":12.5", "\"ask\":-3", "offers[0].ask of a: `-3` is negative");
         check_refused("\"ask\":12.5", "\"ask\":1e13", "offers[0].ask of a: `1e13` is above");
         check_refused("\"ask\":12.5", "\"ask\":0.1234567", "more than 6 decimal places");

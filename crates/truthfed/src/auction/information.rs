@@ -18,6 +18,9 @@ pub struct Information(i64);
 impl Information {
     pub const ZERO: Information = Information(0);
 
+    /// Less than any set of clients has.
+    pub(super) const NOTHING: Information = Information(i64::MIN);
+
     /// More than any set of clients has.
     pub(super) const UNREACHABLE: Information = Information(i64::MAX);
 
@@ -32,6 +35,10 @@ impl Information {
 
     pub fn to_nats(self) -> f64 {
         self.0 as f64 / UNITS_PER_NAT
+    }
+
+    pub(super) const fn from_units(units: i64) -> Information {
+        Information(units)
     }
 
     pub const fn units(self) -> i64 {

@@ -64,8 +64,16 @@ impl From<OverLimit> for Refusal {
 
 /// Decides a round within its limit: all kernels of the round that `decide` is given count towards it.
 ///
-/// Being over the limit comes before any other reason to give up, which a run that is stopped early might not have met.
+/// A round with a purse is refused. Being over the limit comes before any other reason to give up, which a run that is stopped early might not have met.
 pub(super) fn within_limit<T>(round: &Round, decide: impl FnOnce(&Round) -> Result<T, Refusal>) -> Result<T, Refusal> {
+    if round.purse().is_some() { Err(Refusal::KnowsNoPurse) } else { within_limit_and_purse(round, decide) }
+}
+
+/// [`within_limit`] for mechanisms that keep to the round's purse.
+pub(super) fn within_limit_and_purse<T>(
+    round: &Round,
+    decide: impl FnOnce(&Round) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
     let Some(limit) = round.work() else { return decide(round) };
     let meter = Arc::new(Meter::new(limit, round.dimension()));
     let decided = decide(&round.metered(meter.clone()));

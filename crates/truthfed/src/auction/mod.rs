@@ -116,6 +116,9 @@ pub enum Refusal {
          federation), have fewer offers in a round, or take a mechanism that needs less, such as clock"
     )]
     TooMuchWork { limit: u64 },
+    /// Caller: take a mechanism that keeps to a purse, or none.
+    #[error("the round has a purse, which this mechanism cannot keep to: take clock, or no purse")]
+    KnowsNoPurse,
     /// Whatever reason a mechanism of your own has.
     #[error("{0}")]
     Other(String),

@@ -64,6 +64,8 @@ pub struct Outcome {
     reached: Information,
     total: Information,
     target: Coverage,
+    purse: Option<Amount>,
+    is_bound: bool,
     evaluations: Evaluations,
 }
 
@@ -104,8 +106,26 @@ impl Outcome {
             reached: round.level(&seats),
             total: round.total_level(),
             target,
+            purse: round.purse(),
+            is_bound: false,
             evaluations: Evaluations { select: evaluations.select + 1, price: evaluations.price + seats.len() as u64 },
         }
+    }
+
+    /// The same outcome of a mechanism that gave the target up to keep to the purse.
+    #[must_use]
+    pub fn bound_by_purse(self) -> Outcome {
+        Outcome { is_bound: true, ..self }
+    }
+
+    /// Whether the prices of the target were above the purse, and it bought what the purse could pay instead.
+    pub fn is_bound_by_purse(&self) -> bool {
+        self.is_bound
+    }
+
+    /// What all payments together may come to, if the round says so.
+    pub fn purse(&self) -> Option<Amount> {
+        self.purse
     }
 
     pub fn mechanism(&self) -> &str {
@@ -126,7 +146,7 @@ impl Outcome {
         Some(&self.winners[found])
     }
 
-    /// Who asked more than the reserve, sorted.
+    /// Who asked more than the reserve, or the purse, sorted.
     pub fn turned_away(&self) -> &[ClientId] {
         &self.turned_away
     }
@@ -162,12 +182,16 @@ impl Outcome {
 /// For JSON: money is an exact decimal number of units, as in a round document.
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Outcome", 8)?;
+        let mut fields = serializer.serialize_struct("Outcome", if self.purse.is_some() { 10 } else { 8 })?;
         fields.serialize_field("mechanism", &self.mechanism)?;
         fields.serialize_field("coverage", &self.coverage())?;
         fields.serialize_field("target", &self.target())?;
         fields.serialize_field("social_cost", &raw(self.social_cost()))?;
         fields.serialize_field("payments", &raw(self.payments()))?;
+        if let Some(purse) = self.purse {
+            fields.serialize_field("purse", &raw(purse))?;
+            fields.serialize_field("bound_by_purse", &self.is_bound)?;
+        }
         fields.serialize_field("log_dets", &self.evaluations)?;
         fields.serialize_field("winners", &self.winners)?;
         fields.serialize_field("turned_away", &self.turned_away)?;

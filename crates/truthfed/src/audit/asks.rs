@@ -29,7 +29,12 @@ pub(super) fn worth_trying(round: &Round, seat: Seat, most: usize, stream: &mut 
     let (mut turns, mut budgets) = (Vec::new(), Vec::new());
     if round.admitted() <= LONGEST_PATH {
         let path = greedy_rivals(round, seat);
-        turns.extend(path.iter().chain(&clock_rivals(round, seat)).filter_map(Rival::turning_ask));
+        turns.extend(path.iter().filter_map(Rival::turning_ask));
+        // With a purse the clock may go on after the target is given up.
+        let targets = [Some(round.required(round.coverage())), round.purse().map(|_| round.level(&[]))];
+        for required in targets.into_iter().flatten() {
+            turns.extend(clock_rivals(round, seat, required).iter().filter_map(Rival::turning_ask));
+        }
         budgets = room_in_budgets(round.ask(seat), &others, &path, reserve);
     }
     turns.extend(&others);

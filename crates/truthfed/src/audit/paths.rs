@@ -61,9 +61,8 @@ pub(super) fn greedy_rivals(round: &Round, own: Seat) -> Vec<Rival> {
     }
 }
 
-/// Those turned away, worst value first, while the target can do without the client at `own`.
-pub(super) fn clock_rivals(round: &Round, own: Seat) -> Vec<Rival> {
-    let required = round.required(round.coverage());
+/// Those turned away, worst value first, while what is required can do without the client at `own`.
+pub(super) fn clock_rivals(round: &Round, own: Seat, required: Information) -> Vec<Rival> {
     let mut active: Vec<Seat> = round.seats().collect();
     let mut rivals: Vec<Rival> = Vec::new();
     loop {

@@ -17,6 +17,8 @@ pub enum Property {
     Collusion,
     CollusionInTotal,
     Coverage,
+    /// Of rounds that have one.
+    Purse,
     Optimum,
 }
 
@@ -26,7 +28,7 @@ pub struct UnknownProperty(pub String);
 
 impl Property {
     /// Every property, in the order of a verdict table.
-    pub const ALL: [Property; 8] = [
+    pub const ALL: [Property; 9] = [
         Property::Monotone,
         Property::IndividuallyRational,
         Property::Truthful,
@@ -34,6 +36,7 @@ impl Property {
         Property::Collusion,
         Property::CollusionInTotal,
         Property::Coverage,
+        Property::Purse,
         Property::Optimum,
     ];
 
@@ -45,7 +48,10 @@ impl Property {
             Property::Certified => ("certified", "each winner must win at its payment, and lose one micro-unit above"),
             Property::Collusion => ("collusion", "no group may lie so that each of its members gains"),
             Property::CollusionInTotal => ("collusion-total", "no group may lie so that it gains in sum"),
-            Property::Coverage => ("coverage", "the winners must reach the coverage of the round"),
+            Property::Coverage => {
+                ("coverage", "the winners must reach the coverage of the round, if its purse reaches for it")
+            }
+            Property::Purse => ("purse", "payments must not come to more than the purse of the round"),
             Property::Optimum => ("optimum", "no cheaper set of clients may reach the coverage of the round"),
         }
     }
@@ -68,6 +74,7 @@ impl Property {
             Property::Collusion => claims.collusion_proof,
             Property::CollusionInTotal => Claim::No,
             Property::Coverage => Claim::Yes,
+            Property::Purse => claims.within_purse,
             Property::Optimum => claims.optimal,
         }
     }

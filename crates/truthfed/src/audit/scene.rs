@@ -66,6 +66,7 @@ impl<'r> Scene<'r> {
         match property {
             property if single::PROPERTIES.contains(&property) => clients(self.round) as u64,
             property if coalition::PROPERTIES.contains(&property) => self.groups.len() as u64,
+            Property::Purse if self.round.purse().is_none() => 0,
             _ => 1,
         }
     }
@@ -97,7 +98,14 @@ impl<'r> Scene<'r> {
                 Err(_) => verdict.refused += 1,
             });
         }
-        each(&[Property::Coverage], &mut |verdict| verdict.add(outcome::missed_target(self.round, honest)));
+        let missed = outcome::missed_target(mechanism, self.round, honest);
+        each(&[Property::Coverage], &mut |verdict| match &missed {
+            Ok(missed) => verdict.add(missed.clone()),
+            Err(_) => verdict.refused += 1,
+        });
+        if let Some(purse) = self.round.purse() {
+            each(&[Property::Purse], &mut |verdict| verdict.add(outcome::above_purse(self.round, honest, purse)));
+        }
         each(&[Property::Optimum], &mut |verdict| match self.optimum {
             Some(optimum) => verdict.add(outcome::dearer_than(self.round, honest, optimum.cost)),
             None => verdict.refused += 1,

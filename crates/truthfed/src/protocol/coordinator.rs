@@ -6,7 +6,7 @@ use std::fmt;
 use super::open::{Award, Taken};
 use super::{
     CheckedOffer, Conduct, Ending, Notice, OfferError, OpenRound, Rejection, Request, RoundId, RoundRecord, SetAside,
-    Snapshot, Standing, Terms, Time,
+    Snapshot, Spent, Standing, Terms, Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -90,7 +90,8 @@ impl Coordinator {
     ) -> Coordinator {
         let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
         let members = members.into_iter().map(|member| (member, Conduct::default())).collect();
-        let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0) };
+        let standing =
+            Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0), spent: Spent::default() };
         Coordinator::resume(terms, mechanism, standing)
     }
 
@@ -246,6 +247,7 @@ impl Coordinator {
         if let Some(opens) = self.ended.map(|ended| ended.plus_ms(gap_ms)).filter(|opens| now < *opens) {
             return Err(Rejection::TooSoon { gap_ms, wait_ms: opens.0 - now.0 });
         }
+        self.terms.check_purse(&self.standing.spent, now)?;
         let round = self.next_round();
         let excluded = self.excluded_from(round);
         if let Some(conduct) = self.conduct(member).filter(|_| excluded.contains(member)) {
@@ -403,7 +405,7 @@ impl Coordinator {
         if open.offers.is_empty() {
             return self.end(now, open, Ending::NoOffers);
         }
-        let (spec, aside) = self.spec(&open.offers);
+        let (spec, aside) = self.spec(&open);
         let round = match Round::new(spec.clone()) {
             Ok(round) => round,
             Err(error) => return self.end(now, open, Ending::Invalid(error)),
@@ -412,6 +414,7 @@ impl Coordinator {
             Ok(outcome) => outcome,
             Err(refusal) => return self.end(now, open, Ending::Refused(refusal)),
         };
+        self.standing.spent.add(open.opened, outcome.payments().micros());
         self.outbox.push_back(Output::Awarded(open.round, Box::new(outcome.clone()), aside.clone()));
         let (moments, revoked) = (BTreeMap::new(), BTreeSet::new());
         open.award = Some(Box::new(Award { spec, aside, outcome, moments, revoked }));
@@ -422,8 +425,8 @@ impl Coordinator {
 
     /// The round of the offers that fit into the capacity, and those that do not. The smallest are taken first: a member that
     /// claims many samples displaces nobody.
-    fn spec(&self, offers: &BTreeMap<ClientId, Taken>) -> (RoundSpec, Vec<SetAside>) {
-        let mut by_size: Vec<(&ClientId, &Taken)> = offers.iter().collect();
+    fn spec(&self, open: &OpenRound) -> (RoundSpec, Vec<SetAside>) {
+        let mut by_size: Vec<(&ClientId, &Taken)> = open.offers.iter().collect();
         by_size.sort_by_key(|(client, taken)| (taken.samples, *client));
         let (mut samples, mut room) = (0, self.room());
         let (mut taking_part, mut aside) = (Vec::new(), Vec::new());
@@ -441,6 +444,7 @@ impl Coordinator {
             lambda: self.terms.bandit().lambda(),
             coverage: self.terms.target(&self.standing.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.raw().reserve,
+            purse: self.terms.purse_of(&self.standing.spent, open.opened),
             work: Some(self.terms.raw().work),
             ..RoundSpec::new(self.standing.settled.gram().clone(), taking_part)
         };

@@ -1,6 +1,7 @@
 //! Why the coordinator refuses a request.
 
 use super::{DeliveryError, OfferError, RoundId};
+use crate::Amount;
 use crate::auction::ClientId;
 
 /// Why a request was not taken; nothing changed. All are the member's to fix.
@@ -26,6 +27,9 @@ pub enum Rejection {
         "the offer of {client} is not worth a round: samples times nats on top of what is settled must exceed {threshold}"
     )]
     TriggerNotMet { client: ClientId, threshold: f64 },
+    /// Nobody: on the next day it may.
+    #[error("the rounds of today have been awarded the whole daily purse of {daily}: the next opens in {wait_ms} ms")]
+    PurseSpent { daily: Amount, wait_ms: u64 },
     /// Operator: what is settled stays usable, but with more of it no round could be told from rounding. Begin a new
     /// federation with a larger lambda.
     #[error("{0} samples are settled, the capacity of the terms: no more rounds are held")]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conduct, RoundId};
+use super::{Conduct, RoundId, Spent};
 use crate::auction::ClientId;
 use crate::statistics::Statistics;
 
@@ -19,4 +19,6 @@ pub struct Standing {
     pub settled: Statistics,
     /// The last round that ended.
     pub closed: RoundId,
+    /// What the rounds of the last day were awarded.
+    pub spent: Spent,
 }

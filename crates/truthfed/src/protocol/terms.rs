@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::capacity::{self, CapacitySetting};
 use super::{Strikes, Trigger};
 use crate::Amount;
-use crate::auction::catalog::Claims;
+use crate::auction::catalog::{Claim, Claims};
 use crate::auction::{Coverage, CoverageError, Mechanism, MechanismSetting, RawMechanism, SettingError};
 use crate::bandit::{Config, ConfigError, RawConfig};
 use crate::money::decimal;
@@ -29,6 +29,15 @@ pub struct RawTerms {
     #[serde(with = "decimal")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reserve: Amount,
+    /// What the payments of a round may come to: a decimal in quotes above 0, or `none`, the default. With a purse, the mechanism
+    /// must be one that keeps to it, such as `clock`.
+    #[serde(default, with = "decimal::or_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub purse: Option<Amount>,
+    /// What all rounds that open on one day (UTC) may be awarded, as `purse`. When it is spent, no round opens until the next day.
+    #[serde(default, with = "decimal::or_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub daily_purse: Option<Amount>,
     /// Longest context, `1e-9..=1e9`, default 1: an offer of n samples has a trace of at most n times its square.
     pub norm: f64,
     /// Largest reward, in size, `1e-9..=1e9`, default 1: the moment of n samples has an energy of at most n times its
@@ -63,6 +72,8 @@ impl Default for RawTerms {
             trigger: Trigger::new(super::Since::Round, 2.6),
             coverage: CoverageSetting::Ratio(0.5),
             reserve: Amount::from_units(10_000),
+            purse: None,
+            daily_purse: None,
             norm: 1.0,
             reward: 1.0,
             samples: 1_000_000,
@@ -148,6 +159,11 @@ pub enum TermsError {
     Gap(u64),
     #[error("work is {0}: it must lie in 1..=1000000000000000")]
     Work(u64),
+    #[error("{what} is 0: it must be above 0, or `none`")]
+    EmptyPurse { what: &'static str },
+    /// Take `clock`, or no purse.
+    #[error("{what} is set, and {mechanism} cannot keep to a purse: it must be `none`, or the mechanism clock")]
+    PurseNotKept { what: &'static str, mechanism: &'static str },
     #[error("strikes.{what} is {value}: it must lie in {least}..={most}")]
     Strikes { what: &'static str, value: u64, least: u64, most: u64 },
     #[error("mechanism.{0}")]
@@ -167,6 +183,7 @@ impl TermsError {
             TermsError::Capacity { .. } | TermsError::CapacityRule(_) => "capacity",
             TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
             TermsError::Threshold(_) => "trigger.threshold",
+            TermsError::EmptyPurse { what } | TermsError::PurseNotKept { what, .. } => what,
             TermsError::Gap(_) => "gap_ms",
             TermsError::Work(_) => "work",
             TermsError::Strikes { what, .. } => return format!("strikes.{what}"),
@@ -238,6 +255,15 @@ impl TryFrom<RawTerms> for Terms {
             return Err(TermsError::Capacity { capacity, most });
         }
         let mechanism = MechanismSetting::try_from(raw.mechanism)?;
+        for (what, purse) in [("purse", raw.purse), ("daily_purse", raw.daily_purse)] {
+            match purse {
+                Some(Amount::ZERO) => return Err(TermsError::EmptyPurse { what }),
+                Some(_) if mechanism.claims().within_purse != Claim::Yes => {
+                    return Err(TermsError::PurseNotKept { what, mechanism: mechanism.name() });
+                }
+                _ => {}
+            }
+        }
         // What was left to its default is written too.
         raw.mechanism = mechanism.clone().into();
         raw.capacity = CapacitySetting::Samples(capacity);

@@ -54,6 +54,10 @@ impl Factor {
         Ok(Factor { dimension, lower })
     }
 
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
     pub fn log_det(&self) -> f64 {
         (0..self.dimension).map(|i| 2.0 * libm::log(self.diagonal(i))).sum()
     }

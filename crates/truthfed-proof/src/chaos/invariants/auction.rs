@@ -40,6 +40,7 @@ impl Observer {
             lambda: terms.bandit().lambda(),
             coverage,
             reserve: terms.raw().reserve,
+            purse: self.purse(),
             work: Some(terms.raw().work),
             ..RoundSpec::new(settled.gram(), offers.into_iter().map(offer).collect())
         }

@@ -1,13 +1,14 @@
 //! What must always hold, checked by an observer that follows the journal with its own books.
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
-//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18). I15 and I16 are in
+//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19). I15 and I16 are in
 //! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
 mod auction;
 pub(crate) mod chain;
 mod money;
+mod purse;
 mod rounds;
 pub(crate) mod samples;
 pub(crate) mod secrets;
@@ -27,6 +28,7 @@ use truthfed_node::terms::Agreement;
 use self::acknowledged::Acknowledged;
 use self::chain::Chain;
 use self::money::Money;
+use self::purse::Spending;
 use self::rounds::Open;
 use self::samples::Samples;
 use self::secrets::Secrets;
@@ -47,6 +49,7 @@ pub(crate) struct Observer {
     pub(crate) secrets: Secrets,
     pub(crate) money: Money,
     shares: Shares,
+    spending: Spending,
     pub(crate) times: Times,
     /// All members, present and past.
     members: BTreeMap<ClientId, Known>,
@@ -75,6 +78,7 @@ impl Observer {
             secrets: Secrets::default(),
             money: Money::default(),
             shares: Shares::default(),
+            spending: Spending::default(),
             times: Times::default(),
             members: BTreeMap::new(),
             open: None,

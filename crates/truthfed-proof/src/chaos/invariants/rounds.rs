@@ -105,6 +105,7 @@ impl Observer {
             revoked: BTreeSet::new(),
         });
         self.check_beginning(round, nonce, at)?;
+        self.check_affordable(round, at)?;
         self.check_opened(round, asked_by, at)
     }
 
@@ -161,6 +162,7 @@ impl Observer {
         let open = self.open_of(round)?;
         check(open.is_sealed && !open.is_awarded, "I8", || format!("round {round} is awarded out of turn"))?;
         self.check_award(round, &awards, dice)?;
+        self.count_award(round, &awards)?;
         self.money.awarded(number, round, &awards)?;
         let open = self.open_of(round)?;
         (open.awards, open.is_awarded) = (awards, true);

@@ -41,7 +41,7 @@ impl Observer {
 
     /// Whether nothing keeps a member from opening the next round with so many samples, if they are worth it.
     pub(crate) fn may_open(&self, member: &ClientId, samples: u64) -> bool {
-        samples <= self.room() && !self.excluded_from(self.closed.0 + 1).contains(member)
+        samples <= self.room() && !self.is_spent() && !self.excluded_from(self.closed.0 + 1).contains(member)
     }
 
     /// How many samples can still be settled.

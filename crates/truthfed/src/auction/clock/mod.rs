@@ -10,17 +10,22 @@
 //!
 //! The price is exactly the critical value: as long as a client is not the one turned away, its ask does not change who
 //! is, so its largest surviving ask is the least of what the steps before its freezing allow.
+//!
+//! Where the prices of the target are above the round's purse, the clock goes on without a target: [`purse`].
 
+mod growth;
 mod prices;
+mod purse;
 mod rejection;
 
 use rayon::prelude::*;
 
 use self::rejection::History;
 use super::catalog::{Claim, Claims, Entry};
-use super::meter::{Metered, within_limit};
+use super::meter::{Metered, within_limit_and_purse};
 use super::outcome::tally;
 use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use crate::Amount;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clock;
@@ -30,7 +35,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "descending clock: the worst value leaves, prices fall (default)",
     target: "c",
     parameters: &[],
-    claims: |_| Claims { collusion_proof: Claim::Yes, ..Claims::TRUTHFUL },
+    claims: |_| Claims { collusion_proof: Claim::Yes, within_purse: Claim::Yes, ..Claims::TRUTHFUL },
     build: |_| Box::new(Clock),
 };
 
@@ -40,18 +45,41 @@ impl Mechanism for Clock {
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        within_limit(round, |round| {
-            let history = History::new(round, round.required(round.coverage()))?;
-            let priced = history.winners().into_par_iter().map(|seat| prices::price(round, &history, seat));
-            let (paid, price) = tally(priced.collect::<Result<_, _>>()?);
-            let evaluations = Evaluations { select: history.evaluations, price };
-            Ok(Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations))
+        within_limit_and_purse(round, |round| {
+            let Bought { paid, evaluations, bound } = buy(round)?;
+            let outcome = Outcome::new(round, self.name(), PaymentRule::Critical, round.coverage(), paid, evaluations);
+            Ok(if bound { outcome.bound_by_purse() } else { outcome })
         })
     }
 
+    /// Without a purse nothing has to be priced.
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(select(round)?.0)
+        match round.purse() {
+            None => Ok(select(round)?.0),
+            Some(_) => Ok(buy(round)?.paid.into_iter().map(|(seat, _)| seat).collect()),
+        }
     }
+}
+
+struct Bought {
+    paid: Vec<(Seat, Amount)>,
+    evaluations: Evaluations,
+    /// Whether the purse did not reach for the target.
+    bound: bool,
+}
+
+fn buy(round: &Round) -> Metered<Bought> {
+    let mut history = History::new(round, round.required(round.coverage()))?;
+    let priced = history.winners().into_par_iter().map(|seat| prices::price(round, &history, seat));
+    let (mut paid, mut price) = tally(priced.collect::<Result<_, _>>()?);
+    let total: i128 = paid.iter().map(|(_, price)| i128::from(price.micros())).sum();
+    let purse = round.purse().filter(|purse| i128::from(purse.micros()) < total);
+    if let Some(purse) = purse {
+        let purchase = purse::buy(round, &mut history, purse, &paid)?;
+        (paid, price) = (purchase.paid, price + purchase.evaluations);
+    }
+    let evaluations = Evaluations { select: history.evaluations, price };
+    Ok(Bought { paid, evaluations, bound: purse.is_some() })
 }
 
 /// The winners, and the log determinants it took.
@@ -71,7 +99,9 @@ mod tests {
 
     /// The auction as described: everyone evaluated at every step, prices lowered one by one.
     fn plain_loop(round: &Round) -> Vec<(Seat, Amount)> {
-        let required = round.required(round.coverage());
+        let mut required = round.required(round.coverage());
+        let purse = round.purse().map_or(i128::MAX, |purse| i128::from(purse.micros()));
+        let mut given_up = false;
         let mut kernel = round.kernel();
         let mut tree = round.tree().clone();
         let mut prices = vec![i128::from(round.reserve().micros()); round.admitted()];
@@ -80,6 +110,9 @@ mod tests {
         loop {
             let level = kernel.level(&tree.root).unwrap();
             let mut clients: Vec<Ratio> = Vec::new();
+            if given_up {
+                frozen.fill(false);
+            }
             for &seat in active.iter() {
                 let without = kernel.level_without(&tree.root, round.gram(seat)).unwrap();
                 frozen[seat.0] |= without < required;
@@ -87,9 +120,26 @@ mod tests {
                     clients.push(Ratio { seat, gain: level - without, ask: round.ask(seat) });
                 }
             }
-            let Some(&worst) = clients.iter().reduce(|worst, next| if worst.beats(next) { next } else { worst }) else {
-                return active.into_iter().map(|seat| (seat, Amount::saturating(prices[seat.0]))).collect();
+            let worst = clients.iter().reduce(|worst, next| if worst.beats(next) { next } else { worst }).copied();
+            let paid =
+                |prices: &[i128]| active.iter().map(|&seat| (seat, Amount::saturating(prices[seat.0]))).collect();
+            let fits = active.iter().map(|seat| prices[seat.0]).sum::<i128>() <= purse;
+            let Some(worst) = worst.filter(|_| !(given_up && fits)) else {
+                if fits {
+                    return paid(&prices);
+                }
+                (given_up, required) = (true, Information::NOTHING);
+                continue;
             };
+            if given_up {
+                let all: i128 = clients.iter().map(|client| i128::from(client.gain.units().max(0))).sum();
+                let share = |client: &Ratio| purse * i128::from(client.gain.units()) / all;
+                let is_within = |it: &Ratio| it.gain.units() > 0 && i128::from(it.ask.micros()) <= share(it);
+                if clients.iter().all(is_within) {
+                    clients.iter().for_each(|it| prices[it.seat.0] = prices[it.seat.0].min(share(it)));
+                    return paid(&prices);
+                }
+            }
             for Ratio { seat, gain, .. } in clients {
                 if seat != worst.seat {
                     prices[seat.0] = prices[seat.0].min(highest_ask_to_beat(&worst, seat, gain));
@@ -108,6 +158,35 @@ mod tests {
             let lazy: Vec<_> = outcome.winners().iter().map(|winner| (winner.seat, winner.payment)).collect();
             assert_eq!(lazy, plain_loop(&round), "seed {seed}");
         }
+    }
+
+    /// Purses of these shares of what the target costs.
+    fn purses(round: &Round) -> impl Iterator<Item = Round> + use<> {
+        let cost = Clock.run(round).unwrap().payments().micros();
+        let round = round.clone();
+        [1000, 999, 500, 100, 10, 1].into_iter().map(move |share| {
+            let purse = Amount::saturating(cost * share / 1000);
+            round.with_purse(Some(purse))
+        })
+    }
+
+    #[test]
+    fn lazy_clock_equals_the_plain_loop_within_a_purse() {
+        let large = |seed: u64| (seed, federation(100 + 10 * seed as usize, 1 + seed as usize % 7, seed));
+        // So many that a sample of them tells where to look.
+        let sampled = (20..23).map(|seed| (seed, federation(1200, seed as usize - 19, seed)));
+        let mut stops = [0, 0, 0];
+        for (seed, round) in random_rounds(2000).chain((0..10).map(large)).chain(sampled) {
+            for round in purses(&round) {
+                let outcome = Clock.run(&round).unwrap();
+                let lazy: Vec<_> = outcome.winners().iter().map(|winner| (winner.seat, winner.payment)).collect();
+                assert_eq!(lazy, plain_loop(&round), "seed {seed}, purse {:?}", round.purse());
+                assert!(outcome.payments().micros() <= i128::from(round.purse().unwrap().micros()), "seed {seed}");
+                let is_whole = outcome.winners().len() == round.admitted();
+                stops[if outcome.is_bound_by_purse() { 1 + usize::from(is_whole) } else { 0 }] += 1;
+            }
+        }
+        assert!(stops.iter().all(|&count| count > 100), "{stops:?}");
     }
 
     #[test]

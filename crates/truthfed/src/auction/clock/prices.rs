@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::growth::Growth;
 use super::rejection::History;
 use crate::Amount;
 use crate::auction::bound::Bound;
@@ -19,16 +20,41 @@ use crate::auction::{Information, Round, Seat};
 
 /// A winner with its price, and the log determinants it took.
 pub(super) fn price(round: &Round, history: &History, seat: Seat) -> Metered<Priced> {
-    let mut search = Search {
-        round,
-        history,
-        seat,
-        kernel: round.kernel(),
-        best: i128::from(round.reserve().micros()),
-        open: BinaryHeap::new(),
-    };
+    let mut search = Search::new(round, history, seat, i128::from(round.reserve().micros()));
     search.run()?;
     Ok(((seat, Amount::saturating(search.best)), search.kernel.evaluations))
+}
+
+/// A client at some step after the target was given up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) seat: Seat,
+    /// Its price before that step.
+    pub(super) price: Amount,
+    /// What was lost without it at that step or an earlier one.
+    pub(super) loss: Information,
+}
+
+/// The client after the rejections `from..to` too, at each of which it might have been turned away.
+pub(super) fn lower(
+    (round, history): (&Round, &History),
+    left: Left,
+    (from, to): (usize, usize),
+    growth: Option<&Growth>,
+) -> Metered<(Left, u64)> {
+    let mut search = Search::new(round, history, left.seat, i128::from(left.price.micros()));
+    let loss = search.loss(to - 1)?;
+    search.consider(to - 1, loss);
+    match growth {
+        None => search.add(from, to - 1, left.loss),
+        Some(growth) => {
+            for (cell, least) in growth.open(round, loss, search.best) {
+                search.add(cell.from, cell.to, least.max(left.loss));
+            }
+        }
+    }
+    search.narrow_down()?;
+    Ok((Left { price: Amount::saturating(search.best), loss, ..left }, search.kernel.evaluations))
 }
 
 struct Search<'a> {
@@ -50,7 +76,11 @@ struct Interval {
     loss: Information,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(round: &'a Round, history: &'a History, seat: Seat, best: i128) -> Search<'a> {
+        Search { round, history, seat, kernel: round.kernel(), best, open: BinaryHeap::new() }
+    }
+
     fn run(&mut self) -> Metered<()> {
         let sighting = self.history.sightings[self.seat.0];
         // Essential from the start: its price never falls.
@@ -61,6 +91,10 @@ impl Search<'_> {
             self.add(1, last_free.0, sighting.first);
         }
         self.find_freezing(last_free, sighting.frozen)?;
+        self.narrow_down()
+    }
+
+    fn narrow_down(&mut self) -> Metered<()> {
         while let Some(Reverse(interval)) = self.open.pop() {
             // Prices are whole micro-units below the real bound.
             if interval.bound.0 - 2.0 >= self.best as f64 {

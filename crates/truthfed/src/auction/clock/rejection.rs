@@ -6,25 +6,34 @@
 
 use std::collections::BinaryHeap;
 
+use crate::Amount;
 use crate::auction::bound::{Bound, WIDER};
 use crate::auction::kernel::Kernel;
 use crate::auction::meter::Metered;
 use crate::auction::ratio::Ratio;
+use crate::auction::sum_tree::SumTree;
 use crate::auction::{Information, Round, Seat};
+
+/// Floats that are compared with the purse are off by far less.
+const SURELY: f64 = 1.0 + 1e-6;
 
 /// The rejections in order, with all that pricing needs.
 #[derive(Debug, Default)]
 pub(super) struct History {
     required: Information,
+    /// The step at which the target was given up, if it was.
+    given_up: Option<usize>,
     pub(super) rejected: Vec<Ratio>,
     /// The matrix before each rejection, and after the last.
     matrices: Vec<f64>,
     /// log det of each of them.
     levels: Vec<Information>,
-    /// The lowest score ask / loss of the rejections up to each, rounded down.
+    /// The lowest score ask / loss of the rejections up to each, rounded down; anew after the target was given up.
     pub(super) lowest_scores: Vec<f64>,
     pub(super) sightings: Vec<Sighting>,
     size: usize,
+    /// What is left after the last rejection.
+    tree: Option<SumTree>,
     pub(super) evaluations: u64,
 }
 
@@ -45,17 +54,60 @@ impl History {
         let mut tree = round.tree().clone();
         let mut level = round.total_level();
         let mut queue = history.first_pass(round, &mut kernel)?;
-        loop {
-            let worst = history.worst(round, &mut kernel, &tree.root, level, &mut queue)?;
-            history.matrices.extend_from_slice(&tree.root);
-            history.levels.push(level);
-            let Some(worst) = worst else { break };
+        history.note(&tree, level);
+        while let Some(worst) = history.worst(round, &mut kernel, &mut queue)? {
             history.reject(worst);
             tree.remove(worst.seat, round.grams());
             level = kernel.level(&tree.root)?;
+            history.note(&tree, level);
         }
         history.evaluations = kernel.evaluations;
+        history.tree = Some(tree);
         Ok(history)
+    }
+
+    /// Gives the target up and goes on, with nobody frozen any more, until prices are sure to fit into the purse. What is lost
+    /// without each of those that were left, at the first of these steps.
+    ///
+    /// After a rejection at a score no price is above that score times the client's loss, and the losses of all add up to no
+    /// more than all of them add to what is settled.
+    pub(super) fn give_up(&mut self, round: &Round, purse: Amount) -> Metered<Vec<(Seat, Information)>> {
+        let left = self.winners();
+        let mut tree = self.tree.take().expect("a history keeps what is left");
+        let mut kernel = round.kernel();
+        let begin = self.rejected.len();
+        (self.given_up, self.required) = (Some(begin), Information::NOTHING);
+        let mut losses = Vec::with_capacity(left.len());
+        for seat in left {
+            losses.push((seat, self.loss(&mut kernel, begin, round.gram(seat))?));
+        }
+        let mut queue: BinaryHeap<Candidate> =
+            losses.iter().map(|&(seat, loss)| candidate(round, seat, loss)).collect();
+        for &(seat, first) in &losses {
+            self.sightings[seat.0] = Sighting { first, free: Some((begin, first)), frozen: usize::MAX };
+        }
+        let mut active = losses.len();
+        while let Some(worst) = self.worst(round, &mut kernel, &mut queue)? {
+            let level = self.levels[self.rejected.len()];
+            let noise = active as f64 * round.noise().units() as f64;
+            let most = score(&worst) * ((level - round.base_level()).units() as f64 + noise);
+            self.reject(worst);
+            tree.remove(worst.seat, round.grams());
+            let level = kernel.level(&tree.root)?;
+            self.note(&tree, level);
+            active -= 1;
+            if most * SURELY <= purse.micros() as f64 {
+                break;
+            }
+        }
+        self.evaluations += kernel.evaluations;
+        Ok(losses)
+    }
+
+    /// The matrix and its level before the next rejection.
+    fn note(&mut self, tree: &SumTree, level: Information) {
+        self.matrices.extend_from_slice(&tree.root);
+        self.levels.push(level);
     }
 
     /// Everyone's loss while all are active; the essential are frozen at once.
@@ -78,11 +130,10 @@ impl History {
         &mut self,
         round: &Round,
         kernel: &mut Kernel,
-        matrix: &[f64],
-        level: Information,
         queue: &mut BinaryHeap<Candidate>,
     ) -> Metered<Option<Ratio>> {
         let step = self.rejected.len();
+        let (matrix, level) = (&self.matrices[step * self.size..][..self.size], self.levels[step]);
         let mut worst: Option<Ratio> = None;
         let mut free: Vec<Ratio> = Vec::new();
         while let Some(&(Bound(bound), seat)) = queue.peek() {
@@ -115,21 +166,31 @@ impl History {
     }
 
     fn reject(&mut self, worst: Ratio) {
-        let lowest = self.lowest_scores.last().copied().unwrap_or(f64::INFINITY);
+        let before = self.lowest_scores.last().filter(|_| self.given_up != Some(self.rejected.len()));
+        let lowest = before.copied().unwrap_or(f64::INFINITY);
         self.lowest_scores.push(lowest.min(score(&worst) / WIDER));
         self.rejected.push(worst);
     }
 
+    /// The step at which each is rejected, by seat; those that stay have the largest number.
+    pub(super) fn leaves(&self) -> Vec<usize> {
+        let mut leaves = vec![usize::MAX; self.sightings.len()];
+        self.rejected.iter().enumerate().for_each(|(step, ratio)| leaves[ratio.seat.0] = step);
+        leaves
+    }
+
     /// Everyone who was not rejected, by seat.
     pub(super) fn winners(&self) -> Vec<Seat> {
-        let mut stays = vec![true; self.sightings.len()];
-        self.rejected.iter().for_each(|ratio| stays[ratio.seat.0] = false);
-        (0..stays.len()).filter(|&seat| stays[seat]).map(Seat).collect()
+        let leaves = self.leaves();
+        (0..leaves.len()).filter(|&seat| leaves[seat] == usize::MAX).map(Seat).collect()
+    }
+
+    pub(super) fn matrix(&self, step: usize) -> &[f64] {
+        &self.matrices[step * self.size..][..self.size]
     }
 
     pub(super) fn loss(&self, kernel: &mut Kernel, step: usize, gram: &[f64]) -> Metered<Information> {
-        let matrix = &self.matrices[step * self.size..][..self.size];
-        Ok(self.levels[step] - kernel.level_without(matrix, gram)?)
+        Ok(self.levels[step] - kernel.level_without(self.matrix(step), gram)?)
     }
 
     pub(super) fn is_frozen(&self, step: usize, loss: Information) -> bool {

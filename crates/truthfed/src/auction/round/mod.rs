@@ -44,6 +44,7 @@ pub struct Round {
     lambda: f64,
     coverage: Coverage,
     reserve: Amount,
+    purse: Option<Amount>,
     work: Option<u64>,
     /// Where kernels of this round count what they evaluate, while a mechanism runs within a limit.
     meter: Option<Arc<Meter>>,
@@ -73,12 +74,13 @@ impl Round {
     }
 
     fn seat(spec: RoundSpec, negativity: f64) -> Round {
-        let RoundSpec { lambda, coverage, reserve, work, base, mut offers } = spec;
+        let RoundSpec { lambda, coverage, reserve, purse, work, base, mut offers } = spec;
         offers.sort_by(|a, b| a.client.cmp(&b.client));
-        let (admitted, turned_away): (Vec<_>, Vec<_>) = offers.into_iter().partition(|offer| offer.ask <= reserve);
+        let highest = highest(reserve, purse);
+        let (admitted, turned_away): (Vec<_>, Vec<_>) = offers.into_iter().partition(|offer| offer.ask <= highest);
         let asks = admitted.iter().map(|offer| offer.ask).collect();
         let field = Arc::new(Field::new(base, lambda, admitted, negativity));
-        Round { field, asks, turned_away: turned_away.into(), lambda, coverage, reserve, work, meter: None }
+        Round { field, asks, turned_away: turned_away.into(), lambda, coverage, reserve, purse, work, meter: None }
     }
 
     /// The same round in which `client` asks `ask`: what it would have been like.
@@ -89,7 +91,7 @@ impl Round {
     pub fn with_ask(&self, client: &ClientId, ask: Amount) -> Round {
         let seat = self.seat_of(client);
         match seat {
-            Some(seat) if ask <= self.reserve => self.with_seat_ask(seat, ask),
+            Some(seat) if ask <= self.reserve() => self.with_seat_ask(seat, ask),
             _ => {
                 let mut spec = self.spec();
                 let offer = spec.offers.iter_mut().find(|offer| offer.client == *client);
@@ -101,7 +103,7 @@ impl Round {
 
     /// [`Round::with_ask`] for an ask that stays admitted.
     pub(super) fn with_seat_ask(&self, seat: Seat, ask: Amount) -> Round {
-        assert!(ask <= self.reserve, "an admitted ask is within the reserve");
+        assert!(ask <= self.reserve(), "an admitted ask is within the reserve");
         let mut round = self.clone();
         round.asks[seat.0] = ask;
         round
@@ -112,8 +114,8 @@ impl Round {
         let mut offers: Vec<Offer> = self.seats().map(|seat| self.offer(seat)).collect();
         offers.extend(self.turned_away.iter().cloned());
         offers.sort_by(|a, b| a.client.cmp(&b.client));
-        let Round { lambda, coverage, reserve, work, .. } = *self;
-        RoundSpec { lambda, coverage, reserve, work, base: self.field.base.clone(), offers }
+        let Round { lambda, coverage, reserve, purse, work, .. } = *self;
+        RoundSpec { lambda, coverage, reserve, purse, work, base: self.field.base.clone(), offers }
     }
 
     #[must_use]
@@ -140,7 +142,7 @@ impl Round {
         self.asks.len()
     }
 
-    /// Offers above the reserve, sorted by client; they take no part.
+    /// Offers above the reserve or the purse, sorted by client; they take no part.
     pub fn turned_away(&self) -> &[Offer] {
         &self.turned_away
     }
@@ -181,9 +183,21 @@ impl Round {
         self.coverage
     }
 
-    /// The highest ask that is admitted.
+    /// The highest ask that is admitted, and payment there is: the reserve, or the purse where that is less.
     pub fn reserve(&self) -> Amount {
-        self.reserve
+        highest(self.reserve, self.purse)
+    }
+
+    /// What all payments together may come to.
+    pub fn purse(&self) -> Option<Amount> {
+        self.purse
+    }
+
+    /// The same round with another purse, or none.
+    #[must_use]
+    pub fn with_purse(&self, purse: Option<Amount>) -> Round {
+        let negativity = self.field.negativity;
+        Round::seat(RoundSpec { purse, ..self.spec() }, negativity)
     }
 
     /// Most multiplications that running a mechanism may take. Those of the catalog keep to it; one of your own has to see to
@@ -292,6 +306,10 @@ impl Field {
             noise,
         }
     }
+}
+
+fn highest(reserve: Amount, purse: Option<Amount>) -> Amount {
+    purse.map_or(reserve, |purse| purse.min(reserve))
 }
 
 pub(super) fn add(matrix: &mut [f64], gram: &[f64]) {

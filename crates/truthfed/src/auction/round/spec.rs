@@ -34,6 +34,8 @@ pub struct RoundSpec {
     pub coverage: Coverage,
     /// Highest ask that is admitted, and the payment of an essential client.
     pub reserve: Amount,
+    /// What all payments together may come to; `None`: no limit. Asks above it are not admitted either.
+    pub purse: Option<Amount>,
     /// Most multiplications that running a mechanism may take, where a log determinant counts for (d + 12)^3 of them; `None`:
     /// no limit.
     pub work: Option<u64>,
@@ -44,10 +46,10 @@ pub struct RoundSpec {
 }
 
 impl RoundSpec {
-    /// A round of these offers with the usual limits: lambda 0.1, coverage 0.5, reserve 10,000, any amount of work.
+    /// A round of these offers with the usual limits: lambda 0.1, coverage 0.5, reserve 10,000, no purse, any amount of work.
     pub fn new(base: Gram, offers: Vec<Offer>) -> RoundSpec {
         let coverage = Coverage::ratio(0.5).expect("a half lies in (0, 1]");
-        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10_000), work: None, base, offers }
+        RoundSpec { lambda: 0.1, coverage, reserve: Amount::from_units(10_000), purse: None, work: None, base, offers }
     }
 }
 

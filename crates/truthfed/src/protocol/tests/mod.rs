@@ -4,6 +4,7 @@ mod capacity;
 mod checks;
 mod conduct;
 mod honest;
+mod purse;
 mod resume;
 mod rounds;
 mod saved;
