@@ -41,10 +41,12 @@ pub enum Fault {
     StrikesIgnored,
     /// Phases end a little before their time.
     PhaseCutShort,
+    /// Rounds open although the daily purse is spent.
+    PurseIgnored,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 15] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -59,6 +61,7 @@ impl Fault {
         Fault::TriggerIgnored,
         Fault::StrikesIgnored,
         Fault::PhaseCutShort,
+        Fault::PurseIgnored,
     ];
 }
 

@@ -35,6 +35,8 @@ struct Costs<'a> {
     payments_per_optimum: Option<Distribution>,
     payments_per_vcg_payments: Option<Distribution>,
     essential_share_of_winners: Option<Distribution>,
+    information_per_best: Option<Distribution>,
+    proportional_share_per_best: Option<Distribution>,
 }
 
 #[derive(Serialize)]
@@ -81,5 +83,7 @@ fn costs(economics: &Economics) -> Costs<'_> {
         payments_per_optimum: economics.payments.as_ref().map(distribution),
         payments_per_vcg_payments: economics.frugality.as_ref().map(distribution),
         essential_share_of_winners: economics.essential.as_ref().map(distribution),
+        information_per_best: economics.information.as_ref().map(distribution),
+        proportional_share_per_best: economics.proportional.as_ref().map(distribution),
     }
 }

@@ -82,14 +82,25 @@ fn costs(economics: &[Economics]) -> String {
         None => "-".to_owned(),
         Some(Spread { mean, median, p95, worst, .. }) => format!("{mean:.2} {median:.2} {p95:.2} {worst:.2}"),
     };
+    let has_purse = economics.iter().any(|of| of.information.is_some());
     let line = |of: &Economics| {
-        let figures = [&of.social_cost, &of.payments, &of.frugality, &of.essential].map(cell);
-        std::iter::once(of.mechanism.clone()).chain(figures).collect()
+        let figures = match has_purse {
+            true => vec![&of.information, &of.proportional, &of.essential],
+            false => vec![&of.social_cost, &of.payments, &of.frugality, &of.essential],
+        };
+        std::iter::once(of.mechanism.clone()).chain(figures.into_iter().map(cell)).collect()
     };
-    let header =
-        ["mechanism", "social cost / optimum", "payments / optimum", "payments / vcg's", "essential / winners"];
-    let table = table(&header, &[1, 2, 3, 4], economics.iter().map(line).collect());
-    format!(
-        "{table}Over rounds: mean, median, 95th percentile, largest. The optimum is that of the round's coverage.\n"
-    )
+    let (header, meaning) = match has_purse {
+        true => (
+            vec!["mechanism", "information / most", "proportional share's / most", "essential / winners"],
+            "The most is that of the best set that the purse could buy at the asks.",
+        ),
+        false => (
+            vec!["mechanism", "social cost / optimum", "payments / optimum", "payments / vcg's", "essential / winners"],
+            "The optimum is that of the round's coverage.",
+        ),
+    };
+    let numbers: Vec<usize> = (1..header.len()).collect();
+    let table = table(&header, &numbers, economics.iter().map(line).collect());
+    format!("{table}Over rounds: mean, median, 95th percentile, largest. {meaning}\n")
 }

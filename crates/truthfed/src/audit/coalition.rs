@@ -1,12 +1,14 @@
 //! What a group can do: joint lies.
 //!
 //! A group is tried with every member playing the same kind of lie (ask nothing, half, a little more, up to its payment,
-//! double, ...), with losers who outbid themselves so that a winner is paid more, and with lies drawn at random; of a pair,
-//! with thorough effort, every combination. What looks promising is improved member by member, first the gain of the
-//! one who gains least, then the sum.
+//! double, ...), with losers who outbid themselves so that a winner is paid more, and with lies drawn at random. What looks
+//! promising is improved member by member, first the gain of the one who gains least, then the sum. Of a pair, with thorough
+//! effort, every combination is tried; and for each lie of the one, the asks of the other at which the outcome can
+//! turn, then those of the first again, and so on.
 //!
 //! Members are clients within the reserve: nobody else can gain. This search can refute, and prove nothing.
 
+use super::asks::worth_trying;
 use super::finding::{Lie, Violation};
 use super::{Gain, Property};
 use crate::Amount;
@@ -19,6 +21,10 @@ const RANDOM_LIES: usize = 2;
 /// The places of twice the cost and of the reserve among the lies of a member.
 const DOUBLE: usize = 6;
 const RESERVE: usize = 7;
+
+/// Asks of a member that are tried as an answer to the lie of another, and how often a pair answers each other.
+const TURNS: usize = 40;
+const ANSWERS: usize = 4;
 
 /// A mechanism on a round, and how it ends when all tell the truth.
 pub(super) struct Table<'a> {
@@ -87,6 +93,9 @@ impl Best {
             search.try_if_promising(asks)?;
         }
         search.improve()?;
+        if limits.is_exhaustive && group.len() == 2 {
+            search.ascend(stream)?;
+        }
         Ok(search.best)
     }
 
@@ -193,6 +202,46 @@ impl Search<'_> {
         keep(&mut self.best.each, |joint| (joint.least, joint.total));
         keep(&mut self.best.total, |joint| (joint.total, joint.least));
         Ok(joint)
+    }
+
+    /// From each lie of one of a pair, the best answer of the other, then that of the first to it, and so on.
+    fn ascend(&mut self, stream: &mut Stream) -> Result<(), Refusal> {
+        let costs: Vec<Amount> = self.members.iter().map(|member| member.cost).collect();
+        let mut starts: Vec<(usize, Amount)> = Vec::new();
+        for (liar, member) in self.members.iter().enumerate() {
+            starts.extend(member.lies.iter().map(|&lie| (liar, lie)));
+        }
+        for (liar, lie) in starts {
+            let mut asks = costs.clone();
+            asks[liar] = lie;
+            let mut best: Option<Joint> = None;
+            for turn in 1..=ANSWERS {
+                let Some(answer) = self.answer(&asks, (liar + turn) % 2, stream)? else { break };
+                if best.as_ref().is_some_and(|best| (answer.least, answer.total) <= (best.least, best.total)) {
+                    break;
+                }
+                asks.clone_from(&answer.asks);
+                best = Some(answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// The best that one member can do while the others ask this, if runs are left.
+    fn answer(&mut self, asks: &[Amount], place: usize, stream: &mut Stream) -> Result<Option<Joint>, Refusal> {
+        let round = self.round(asks);
+        let seat = round.seat_of(self.table.round.client(self.members[place].seat));
+        let turns = seat.map(|seat| worth_trying(&round, seat, TURNS, stream)).unwrap_or_default();
+        let mut best: Option<Joint> = None;
+        for ask in turns.into_iter().take(self.left) {
+            let mut asks = asks.to_vec();
+            asks[place] = ask;
+            let joint = self.gain(asks)?;
+            if best.as_ref().is_none_or(|best| (joint.least, joint.total) > (best.least, best.total)) {
+                best = Some(joint);
+            }
+        }
+        Ok(best)
     }
 
     /// Lets one member after another tell another lie, as long as that helps and runs are left. Only where nobody is

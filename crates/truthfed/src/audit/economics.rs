@@ -1,5 +1,6 @@
 //! What a mechanism costs: against the cheapest set of clients, and against what that set is paid under `vcg`.
 
+use super::bought::{self, Bought};
 use crate::auction::{Outcome, Refusal, Round, Vcg};
 use crate::{Total, auction::Mechanism};
 
@@ -15,6 +16,10 @@ pub struct Economics {
     pub frugality: Option<Spread>,
     /// Winners without whom the target would be missed / winners.
     pub essential: Option<Spread>,
+    /// Of rounds with a purse: information bought / the most that the purse could buy at the asks.
+    pub information: Option<Spread>,
+    /// Of the same rounds: what the proportional-share greedy of the literature buys / that.
+    pub proportional: Option<Spread>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,12 +62,16 @@ impl Optimum {
 
 /// The ratios of [`Economics`], in its order, of some rounds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ratios([Vec<f64>; 4]);
+pub(super) struct Ratios([Vec<f64>; 6]);
 
 impl Ratios {
     /// Where the optimum costs nothing, nothing is compared with it.
-    pub(super) fn add(&mut self, outcome: &Outcome, optimum: Option<Optimum>) {
-        let [social_cost, to_cost, frugality, essential] = &mut self.0;
+    pub(super) fn add(&mut self, round: &Round, outcome: &Outcome, optimum: Option<Optimum>, bought: Option<Bought>) {
+        let [social_cost, to_cost, frugality, essential, information, proportional] = &mut self.0;
+        if let Some(bought) = bought {
+            information.push(bought::information(round, outcome) / bought.best);
+            proportional.push(bought.proportional / bought.best);
+        }
         if let Some(Optimum { cost, payments }) = optimum {
             social_cost.extend(ratio(outcome.social_cost(), cost));
             to_cost.extend(ratio(outcome.payments(), cost));
@@ -79,8 +88,10 @@ impl Ratios {
     }
 
     pub(super) fn economics(&self, mechanism: &str) -> Economics {
-        let [social_cost, payments, frugality, essential] = self.0.each_ref().map(|ratios| Spread::of(ratios));
-        Economics { mechanism: mechanism.to_owned(), social_cost, payments, frugality, essential }
+        let spreads = self.0.each_ref().map(|ratios| Spread::of(ratios));
+        let [social_cost, payments, frugality, essential, information, proportional] = spreads;
+        let mechanism = mechanism.to_owned();
+        Economics { mechanism, social_cost, payments, frugality, essential, information, proportional }
     }
 }
 

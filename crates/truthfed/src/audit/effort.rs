@@ -24,7 +24,7 @@ pub struct Effort {
     pub runs: usize,
     /// Groups tried: all pairs, if they are no more, and random groups. At least all pairs of up to 4 clients.
     pub groups: usize,
-    /// Whether a pair tries every combination of lies; in rounds of up to 4 clients it always does.
+    /// Whether a pair tries every combination of lies, and answers to them; in rounds of up to 4 clients it always does.
     pub every_combination: bool,
     /// Most joint lies of a group at which the payments are computed.
     pub group_runs: usize,
@@ -40,7 +40,7 @@ impl Effort {
 
     /// For a few rounds: for small ones all asks at which something can turn, and all pairs of ten clients.
     pub const THOROUGH: Effort =
-        Effort { asks: 1000, runs: 8, groups: 48, every_combination: true, group_runs: 80, log_dets: 300_000 };
+        Effort { asks: 1000, runs: 8, groups: 48, every_combination: true, group_runs: 1600, log_dets: 300_000 };
 
     pub(super) fn on(self, clients: usize) -> Effort {
         match clients <= SMALL_ROUND {

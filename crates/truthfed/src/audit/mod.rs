@@ -26,6 +26,7 @@
 //! Not here: what a mechanism claims ([`crate::auction::catalog`]), files, words for humans.
 
 mod asks;
+mod bought;
 mod coalition;
 mod counterexample;
 mod document;

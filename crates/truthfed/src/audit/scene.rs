@@ -1,5 +1,6 @@
 //! One round under audit: every mechanism on it, every check.
 
+use super::bought::Bought;
 use super::coalition::{self, Best, Table};
 use super::economics::{Optimum, Ratios};
 use super::effort::Effort;
@@ -31,6 +32,7 @@ pub(super) struct Scene<'r> {
     suspects: Vec<Suspect>,
     groups: Vec<Vec<Seat>>,
     optimum: Option<Optimum>,
+    bought: Option<Bought>,
 }
 
 impl<'r> Scene<'r> {
@@ -49,7 +51,8 @@ impl<'r> Scene<'r> {
         };
         let needs_optimum = with_economics || asks_for(&[Property::Optimum]);
         let optimum = needs_optimum.then(|| Optimum::of(round).ok()).flatten();
-        Scene { round, effort, seed, suspects, groups, optimum }
+        let bought = with_economics.then(|| Bought::of(round)).flatten();
+        Scene { round, effort, seed, suspects, groups, optimum, bought }
     }
 
     pub(super) fn sheet(&self, audit: &Audit, mechanism: &dyn Mechanism) -> Sheet {
@@ -72,7 +75,7 @@ impl<'r> Scene<'r> {
     }
 
     fn fill(&self, sheet: &mut Sheet, mechanism: &dyn Mechanism, honest: &Outcome) {
-        sheet.ratios.add(honest, self.optimum);
+        sheet.ratios.add(self.round, honest, self.optimum, self.bought);
         let mut each = |properties: &[Property], record: &mut dyn FnMut(&mut Verdict)| {
             sheet.verdicts.iter_mut().filter(|verdict| properties.contains(&verdict.property)).for_each(record);
         };

@@ -5,7 +5,8 @@
 //! `alpha = sigma * sqrt(log(det V / det(lambda I)) + 2 log(1/delta)) + sqrt(lambda)`.
 //!
 //! Rank-1 updates keep the inverse of V current, so a step costs O(K d^2). The inverse is recomputed when a
-//! snapshot arrives and every 1024 observations, so that rounding errors do not accumulate.
+//! snapshot arrives, every 1024 observations, so that rounding errors do not accumulate, and after an observation that tells so
+//! much that an update would lose digits.
 //!
 //! Not here: when to ask for a round, what to share ([`crate::protocol`]).
 
@@ -20,6 +21,10 @@ use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError, dot};
 /// Observations after which the inverse is recomputed. The dimension is at most 512, so its O(d^3) stays below the cost of
 /// the O(d^2) updates in between.
 const REFRESH_EVERY: u32 = 1024;
+/// An update subtracts what is nearly equal where an observation multiplies the determinant, and loses as many digits as that has.
+/// Above 2^20, some six of sixteen, the inverse is recomputed instead. Contexts of length 1 do so only at a ridge below 1e-6; and at
+/// most once for each dimension, unless contexts grow by as much.
+const REFRESH_GROWTH: f64 = (1_u64 << 20) as f64;
 /// Arms that are scored together, each in its own lane: two AVX or one AVX-512 register of doubles.
 const LANES: usize = 8;
 /// Scores that differ by less than this fraction count as equal, and the first of them wins. It is well above the
@@ -94,10 +99,7 @@ pub enum RefreshError {
     /// Sender: the snapshot has a different dimension from the bandit.
     #[error("snapshot has dimension {got}, expected {expected}")]
     WrongDimension { got: usize, expected: usize },
-    /// Caller: rounding swallows the ridge beside so much data.
-    #[error("lambda is {lambda}: beside this much data it must be at least {least:e}")]
-    RidgeDrowned { lambda: f64, least: f64 },
-    /// Sender: no data can produce such a Gram matrix.
+    /// Sender: no data can produce such a Gram matrix. Or caller: beside this much data rounding swallows a ridge of this size.
     #[error("snapshot with ridge {lambda}: {error}")]
     NotPositive { lambda: f64, error: NotPositive },
     /// Sender: no data can produce such a moment either.
@@ -149,11 +151,11 @@ impl LinUcb {
     /// Learns the reward of an arm that was played. What is refused changes nothing.
     pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
         self.known.observe(arm, reward)?;
-        self.update(arm);
+        let growth = self.update(arm);
         self.since_refresh += 1;
-        if self.since_refresh >= REFRESH_EVERY {
+        if self.since_refresh >= REFRESH_EVERY || growth > REFRESH_GROWTH {
             self.since_refresh = 0;
-            // If rounding swallows the ridge there is no safe factor: keep the updated inverse.
+            // If rounding swallows the ridge there may be no factor: keep the updated inverse.
             if let Ok(anew) = LinUcb::knowing(self.config, self.known.clone()) {
                 *self = anew;
             }
@@ -219,15 +221,15 @@ impl LinUcb {
         forms
     }
 
-    /// Sherman-Morrison: V^-1 after adding x x'.
-    fn update(&mut self, x: &[f64]) {
+    /// Sherman-Morrison: V^-1 after adding x x'. By how much the determinant grew.
+    fn update(&mut self, x: &[f64]) -> f64 {
         let d = x.len();
         let mut image = vec![0.0; d];
         multiply(&self.inverse, x, &mut image);
         let growth = 1.0 + dot(x, &image);
         // Rounding alone can make the form negative. There is nothing left to learn then: keep the inverse.
         if growth <= 1.0 {
-            return;
+            return 1.0;
         }
         for (row, u) in self.inverse.chunks_exact_mut(d).zip(&image) {
             let factor = u / growth;
@@ -237,6 +239,7 @@ impl LinUcb {
         }
         self.log_det_ratio += libm::log(growth);
         multiply(&self.inverse, self.known.moment(), &mut self.theta);
+        growth
     }
 }
 
@@ -247,14 +250,10 @@ pub(crate) fn log_det_ratio(config: &Config, known: &Statistics) -> Result<(Fact
         return Err(RefreshError::WrongDimension { got, expected });
     }
     let lambda = config.lambda();
-    // A Cholesky factorization errs by about d eps trace; 16 times that keeps every pivot well above zero.
-    let least = 16.0 * expected as f64 * f64::EPSILON * known.gram().trace();
-    if lambda < least {
-        return Err(RefreshError::RidgeDrowned { lambda, least });
-    }
     let factor = Factor::new(&known.gram().ridge(lambda));
     let factor = factor.map_err(|error| RefreshError::NotPositive { lambda, error })?;
-    let ratio = factor.log_det() - expected as f64 * libm::log(lambda);
+    // Rounding may take it below the least there is.
+    let ratio = (factor.log_det() - expected as f64 * libm::log(lambda)).max(0.0);
     Ok((factor, ratio))
 }
 

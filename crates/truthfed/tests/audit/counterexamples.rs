@@ -1,7 +1,7 @@
 //! Counterexamples are small, are read as they were written, and replay.
 
-use truthfed::auction::TruthFedBan;
-use truthfed::audit::{Audit, Counterexample, Property};
+use truthfed::auction::{Clock, Greedy, Mechanism, RoundDocument, TruthFedBan, Vcg};
+use truthfed::audit::{Audit, Counterexample, Effort, Property};
 
 use crate::{all, refs, rounds};
 
@@ -38,11 +38,29 @@ fn the_printed_algorithm_is_refuted_with_at_most_four_clients() {
     }
 }
 
+/// One of each pair lies a lot, and the other has to answer with just the right ask: the lies of a kind missed the second.
+#[test]
+fn pairs_in_which_both_gain_are_found() {
+    let vectors = [
+        (include_str!("../vectors/greedy-pair-1.json"), &Greedy as &dyn Mechanism),
+        (include_str!("../vectors/greedy-pair-2.json"), &Greedy),
+        (include_str!("../vectors/vcg-pair.json"), &Vcg::default()),
+    ];
+    let audit = Audit::new([Property::Collusion]).with_effort(Effort::THOROUGH);
+    for (text, mechanism) in vectors {
+        let vector: serde_json::Value = serde_json::from_str(text).unwrap();
+        let round = RoundDocument::read_round(&vector["round"].to_string()).unwrap();
+        let findings = audit.rounds(&[mechanism], vec![round.clone()], || {});
+        assert!(!findings.verdicts[0].holds(), "{}", vector["what"]);
+        // And the clock has none.
+        assert!(audit.rounds(&[&Clock], vec![round], || {}).verdicts[0].holds());
+    }
+}
+
 #[test]
 fn a_property_that_holds_has_no_counterexample() {
-    let clock = truthfed::auction::Clock;
-    let findings = Audit::new([Property::Truthful]).rounds(&[&clock], rounds(5), || {});
-    assert!(findings.verdicts[0].counterexample(&clock).is_none());
+    let findings = Audit::new([Property::Truthful]).rounds(&[&Clock], rounds(5), || {});
+    assert!(findings.verdicts[0].counterexample(&Clock).is_none());
 }
 
 const VALID: &str = r#"{"schema": "truthfed.counterexample/2", "mechanism": {"name":"inc-feducb","data_incentive":false},

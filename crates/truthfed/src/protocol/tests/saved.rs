@@ -181,7 +181,7 @@ fn a_standing_is_read_only_when_it_is_whole() {
     let conduct = json!({"settled": 1, "defaults": [], "excluded": null});
     let expected = json!({
         "members": {"a": conduct}, "former": {"b": conduct}, "closed": 1,
-        "settled": {"gram": [2.0], "moment": [0.1 + 0.2], "samples": 2},
+        "settled": {"gram": [2.0], "moment": [0.1 + 0.2], "samples": 2}, "spent": {"day": 0, "amount": 0},
     });
     assert_eq!(serde_json::to_value(&standing).unwrap(), expected);
     assert_eq!(again(&standing), standing);
