@@ -14,6 +14,7 @@ mod methods;
 mod micro_level;
 mod optimum;
 mod output;
+mod purse;
 mod single_rounds;
 
 use anyhow::Context;
@@ -27,7 +28,7 @@ use crate::progress::Progress;
 use crate::report::{Report, table};
 
 /// How many groups of experiments [`measure`] runs.
-const STAGES: u64 = 9;
+const STAGES: u64 = 10;
 
 struct Part {
     section: Section,
@@ -76,6 +77,7 @@ fn measure(lab: &Lab) -> Result<Reproduction, WorldError> {
     add(growth::run(lab)?);
     add(audit::run(lab));
     add(across_rounds::run(lab)?);
+    add(purse::run(lab));
     add(beyond::run(lab, &runs)?);
     Ok(Reproduction { seeds: lab.seeds, quick: lab.quick, sections, claims, runs })
 }
