@@ -317,3 +317,55 @@ fn read<T: serde::de::DeserializeOwned>(number: u64, envelope: &Envelope) -> Res
     let problem = |error: serde_json::Error| EngineError::Inconsistent { entry: number, problem: error.to_string() };
     serde_json::from_str(envelope.content.get()).map_err(problem)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Federation, Memory, Played, Stepwise, id};
+
+    /// Why a store is not taken up that somebody changed after a round, with access to all of it but not to the key.
+    fn refused(change: impl FnOnce(&Federation, &mut Memory)) -> EngineError {
+        let mut played = Played::new(&["a", "b", "c"]);
+        played.full_round();
+        let mut store = played.history.last().unwrap().clone();
+        change(&played.federation, &mut store);
+        Stepwise::start(played.federation.setup(), store).err().expect("it is not taken up")
+    }
+
+    fn append(store: &mut Memory, entry: &Entry) {
+        let row = store.head().unwrap().append(entry);
+        store.rows.push(row);
+    }
+
+    /// A checkpoint at the end that somebody else than the coordinator signed.
+    fn forge(federation: &Federation, store: &mut Memory, standing: Option<Digest>) {
+        let end = store.head().unwrap();
+        append(store, &Entry::Checkpoint(Checkpoint::sign(&Federation::key(200), federation.id, end, standing)));
+    }
+
+    #[test]
+    fn a_member_written_into_the_database_is_not_taken_in_without_the_coordinators_signature() {
+        let (member, certificate) = (id("eve"), Federation::certificate(&id("eve")));
+        let enrolled = Entry::Enrolled { member, key: Federation::key(200).public(), certificate };
+        let unsigned = refused(|_, store| append(store, &enrolled));
+        let forged = refused(|federation, store| {
+            append(store, &enrolled);
+            forge(federation, store, None);
+        });
+        for error in [unsigned, forged] {
+            assert!(error.to_string().contains("no signature of this coordinator covers it"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_standing_that_another_key_vouches_for_is_not_taken_up() {
+        let error = refused(|federation, store| {
+            let standing = store.standing.as_mut().unwrap();
+            standing.body = standing.body.replacen("\"samples\":", "\"samples\":1", 1);
+            let hash = Digest::of(standing.body.as_bytes());
+            store.rows.pop();
+            forge(federation, store, Some(hash));
+        });
+        assert!(matches!(error, EngineError::Standing(_)), "{error}");
+    }
+}
