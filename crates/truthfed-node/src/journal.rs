@@ -175,7 +175,7 @@ pub struct Row {
     pub hash: Digest,
 }
 
-/// The end of the chain.
+/// The end of the chain; of an empty one by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// Number of the last entry; 0 before the first.
@@ -192,6 +192,12 @@ pub enum JournalError {
     /// The body is not an entry.
     #[error("entry {number} cannot be read: {problem}")]
     Unreadable { number: u64, problem: String },
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head::START
+    }
 }
 
 impl Head {

@@ -358,3 +358,20 @@ pub struct StatementReply {
     #[schemars(with = "Vec<Signed<ReceiptContent>>")]
     pub settlements: Vec<Envelope>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Hex;
+
+    #[test]
+    fn a_promise_is_kept_by_its_own_payment_and_by_none_below_what_it_says() {
+        let (least, payment, salt) = (Amount::from_units(5), Amount::from_units(7), Hex([3; 16]));
+        let promise = Promise::new(least, payment, salt);
+        assert!(promise.is_kept_by(payment, salt));
+        assert!(!promise.is_kept_by(Amount::from_units(8), salt));
+        assert!(!promise.is_kept_by(payment, Hex([4; 16])));
+        let low = Amount::from_units(4);
+        assert!(!Promise::new(least, low, salt).is_kept_by(low, salt), "it was false from the beginning");
+    }
+}

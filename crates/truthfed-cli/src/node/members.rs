@@ -122,7 +122,7 @@ async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Res
 
 async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
     let plan = Config::of(federation, LEASE_MS).plan;
-    let begin = move || anyhow::Ok(engine::start(plan.setup(), &plan.store)?);
+    let begin = move || anyhow::Ok(engine::start(plan.setup(), &plan.store, &mut engine::Ahead::default())?);
     let running = tokio::task::spawn_blocking(begin).await?.with_context(|| {
         format!("no coordinator answers at {}, and the store cannot be used either", federation.settings.address)
     })?;

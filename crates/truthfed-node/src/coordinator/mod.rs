@@ -32,7 +32,7 @@ use self::metrics::Metrics;
 use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
-use crate::engine::{self, Clock, EngineError, OpenStore, Place, Setup};
+use crate::engine::{self, Ahead, Clock, EngineError, OpenStore, Place, Setup};
 use crate::federation::Federation;
 use crate::identity::{Certificate, Identity, watch_expiry};
 use crate::net::{
@@ -178,7 +178,8 @@ pub async fn start_on(
     let tls = ServerTls::new(&plan.server, &plan.authority, revocations.clone())?;
     let dimension = plan.agreement.dimension();
     let limits = Limits { body_bytes: plan.limits.body_bytes.min(body_bytes(dimension)), ..plan.limits };
-    let engine = stage::attempt(&plan).await?;
+    let mut ahead = Ahead::default();
+    let engine = stage::attempt(&plan, &mut ahead).await?;
     let (stop, stopped) = watch::channel(false);
     let (stage_sender, stage) = watch::channel(Stage::Standby(None));
     let metrics = Arc::new(Metrics::new(stage.clone()));
@@ -197,7 +198,7 @@ pub async fn start_on(
     });
     let (admin_stop, admin_stopped) = watch::channel(false);
     let admin_router = admin::router(&service);
-    let work = Work { plan, stage: stage_sender, revocations, stop: stop.clone() };
+    let work = Work { plan, ahead, stage: stage_sender, revocations, stop: stop.clone() };
     tracing::info!(members = %addresses.members, admin = %addresses.admin, "listening");
     let expiry = tokio::spawn(watch_expiry(certificate, RENEW));
     let task = tokio::spawn(async move {
@@ -218,6 +219,7 @@ pub async fn start_on(
 /// What runs beside the listeners.
 struct Work {
     plan: Plan,
+    ahead: Ahead,
     stage: watch::Sender<Stage>,
     revocations: Revocations,
     stop: watch::Sender<bool>,
@@ -225,12 +227,13 @@ struct Work {
 
 impl Work {
     /// Until told to stop, or until the engine ends.
-    async fn run(self, engine: Option<engine::Running>, members: JoinHandle<()>) -> Result<(), ServerError> {
+    async fn run(mut self, engine: Option<engine::Running>, members: JoinHandle<()>) -> Result<(), ServerError> {
         let engine = match engine {
             Some(engine) => Ok(Some(engine)),
             None => {
                 tracing::warn!("standing by: another coordinator holds the lease");
-                stage::stand_by(&self.plan, &self.stage, self.stop.subscribe()).await
+                let ahead = std::mem::take(&mut self.ahead);
+                stage::stand_by(&self.plan, ahead, &self.stage, self.stop.subscribe()).await
             }
         };
         if let Ok(Some(engine)) = &engine {

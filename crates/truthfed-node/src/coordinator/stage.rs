@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{Plan, ServerError};
-use crate::engine::{self, EngineError, Handle, Place};
+use crate::engine::{self, Ahead, EngineError, Handle, Place};
 use crate::error::{Code, Refusal};
 use crate::seldom::Seldom;
 use crate::store::StoreError;
@@ -64,16 +64,18 @@ impl Stage {
     }
 }
 
-/// Tries to start the engine; `None` while another coordinator holds the lease.
-pub(super) async fn attempt(plan: &Plan) -> Result<Option<engine::Running>, ServerError> {
-    let (setup, open) = (plan.setup(), plan.store.clone());
-    let start = move || engine::start(setup, &open);
+/// Tries to start the engine; `None` while another coordinator holds the lease, whose journal is read ahead.
+pub(super) async fn attempt(plan: &Plan, ahead: &mut Ahead) -> Result<Option<engine::Running>, ServerError> {
+    let (setup, open, mut kept) = (plan.setup(), plan.store.clone(), std::mem::take(ahead));
+    let start = move || (engine::start(setup, &open, &mut kept), kept);
     let started = match plan.place {
         // Stores wait for their database: not on a thread that serves requests.
         Place::Thread => tokio::task::spawn_blocking(start).await,
         Place::Task => Ok(start()),
     };
-    match started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
+    let (started, kept) = started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+    *ahead = kept;
+    match started {
         Ok(running) => Ok(Some(running)),
         Err(EngineError::Store(StoreError::Held)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -83,6 +85,7 @@ pub(super) async fn attempt(plan: &Plan) -> Result<Option<engine::Running>, Serv
 /// Waits for the lease; `None` when told to stop first.
 pub(super) async fn stand_by(
     plan: &Plan,
+    mut ahead: Ahead,
     stage: &watch::Sender<Stage>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<Option<engine::Running>, ServerError> {
@@ -93,7 +96,7 @@ pub(super) async fn stand_by(
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
             () = tokio::time::sleep(pause) => {}
         }
-        match attempt(plan).await {
+        match attempt(plan, &mut ahead).await {
             Ok(None) => drop(stage.send_replace(Stage::Standby(None))),
             Ok(Some(running)) => return Ok(Some(running)),
             // A database that does not answer may come back; any other error stays.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use truthfed::protocol::Time;
 
+use super::ahead::Ahead;
 use super::command::Command;
 use super::health::Health;
 use super::published::Published;
@@ -32,21 +33,33 @@ impl Core {
     /// Takes the lease of a store and the state that is in it; of an empty one, after its first entries are written.
     /// Fails when the store is held by another coordinator, damaged, or not of this federation.
     pub fn start(setup: Setup, store: Box<dyn Store>) -> Result<Core, EngineError> {
-        Core::start_held(setup, store, |_, _| Ok(())).map(|(core, ())| core)
+        Core::start_ahead(setup, store, &mut Ahead::default())
     }
 
-    /// As [`Core::start`]; `hold` is called as soon as the lease is there, before the state is read. Fails when it does, too.
+    /// As [`Core::start`], with what was read ahead; reads on if another coordinator holds the store.
+    pub fn start_ahead(setup: Setup, store: Box<dyn Store>, ahead: &mut Ahead) -> Result<Core, EngineError> {
+        Core::start_held(setup, store, ahead, |_, _| Ok(())).map(|(core, ())| core)
+    }
+
+    /// As [`Core::start_ahead`]; `hold` is called as soon as the lease is there, before the state is read. Fails when it does, too.
     pub(super) fn start_held<T>(
         setup: Setup,
         mut store: Box<dyn Store>,
+        ahead: &mut Ahead,
         hold: impl FnOnce(Lease, &Arc<Health>) -> Result<T, StoreError>,
     ) -> Result<(Core, T), EngineError> {
         kill_point!(before(&"recovery"));
-        let lease = store.acquire(setup.lease_ms)?;
+        let lease = match store.acquire(setup.lease_ms) {
+            Err(error @ StoreError::Held) => {
+                ahead.look(&setup.agreement, store.as_mut());
+                return Err(error.into());
+            }
+            granted => granted?,
+        };
         let health = Arc::new(Health::new(&setup));
         kill_point!(inside(&"recovery"));
         let held = hold(lease, &health).map_err(EngineError::from);
-        match held.and_then(|held| Ok((take_up(setup, store.as_mut(), lease)?, held))) {
+        match held.and_then(|held| Ok((take_up(setup, store.as_mut(), lease, ahead)?, held))) {
             Ok((state, held)) => {
                 Ok((Core { state, store, lease, health, is_sound: true, seldom: Seldom::default() }, held))
             }
@@ -183,7 +196,7 @@ impl Core {
             return Err(error.into());
         }
         loop {
-            match self.state.reload(self.store.as_mut()) {
+            match self.state.reload(self.store.as_mut(), &mut Ahead::default()) {
                 Err(EngineError::Store(error @ StoreError::Unavailable(_))) if wait(&error.to_string()) => {}
                 reloaded => return reloaded.map(|()| vec![Err(refusal); asked]),
             }
@@ -196,8 +209,8 @@ impl Core {
     }
 }
 
-fn take_up(setup: Setup, store: &mut dyn Store, lease: Lease) -> Result<State, EngineError> {
-    let mut state = State::recover(setup, store)?;
+fn take_up(setup: Setup, store: &mut dyn Store, lease: Lease, ahead: &mut Ahead) -> Result<State, EngineError> {
+    let mut state = State::recover(setup, store, ahead)?;
     kill_point!(committed(&"recovery"));
     if state.is_changed() {
         kill_point!(before(state.batch().rows.as_slice()));

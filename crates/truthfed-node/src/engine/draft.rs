@@ -1,7 +1,7 @@
 //! What will be committed next: entries are chained and turned into postings as they are recorded.
 
 use super::narration::narrate;
-use crate::journal::{Entry, Head, JournalError, Row};
+use crate::journal::{Entry, Head, JournalError};
 use crate::ledger::Ledger;
 use crate::store::{Batch, StandingRow, StoredReply};
 
@@ -32,12 +32,15 @@ impl Draft {
         self.batch.rows.push(row);
     }
 
-    pub(super) fn follow(&mut self, row: &Row) -> Result<Entry, JournalError> {
-        let entry = self.head.follow(row)?;
-        let followed = self.ledger.follow(row.number, &entry);
-        followed.map_err(|error| JournalError::Unreadable { number: row.number, problem: error.to_string() })?;
-        self.note(row.number, &entry);
-        Ok(entry)
+    /// Goes on after an entry that is committed: none if it is an offer. Fails when no money can move that way.
+    pub(super) fn follow(&mut self, head: Head, entry: Option<&Entry>) -> Result<(), JournalError> {
+        self.head = head;
+        if let Some(entry) = entry {
+            let followed = self.ledger.follow(head.number, entry);
+            followed.map_err(|error| JournalError::Unreadable { number: head.number, problem: error.to_string() })?;
+            self.note(head.number, entry);
+        }
+        Ok(())
     }
 
     /// Whether an entry is news to all members.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use truthfed::auction::ClientId;
 
+use super::ahead::Ahead;
 use super::checks::Checks;
 use super::command::{Command, Kind};
 use super::core::{Answer, Core};
@@ -66,16 +67,16 @@ enum Work {
 }
 
 /// Starts the engine of a federation, once the lease is there. Fails when the store is held by another coordinator,
-/// damaged, or not of this federation.
+/// damaged, or not of this federation. While it is held, each call reads `ahead` what the engine will need, and keeps it there.
 ///
 /// On a thread of its own it opens the store twice, and renews the lease over the second connection.
-pub fn start(setup: Setup, open: &OpenStore) -> Result<Running, EngineError> {
+pub fn start(setup: Setup, open: &OpenStore, ahead: &mut Ahead) -> Result<Running, EngineError> {
     let place = setup.place;
     let keep = |lease, health: &Arc<Health>| match place {
         Place::Thread => Keeper::start(lease, health.clone(), open()?).map(Some),
         Place::Task => Ok(None),
     };
-    let (core, keeper) = Core::start_held(setup, open()?, keep)?;
+    let (core, keeper) = Core::start_held(setup, open()?, ahead, keep)?;
     let (jobs, queue) = sync_channel(QUEUE);
     let first = core.published();
     let (tell, news) = watch::channel(first.news());

@@ -10,6 +10,7 @@
 //!
 //! Not here: HTTP, TLS and limits ([`crate::net`], [`crate::coordinator`]).
 
+mod ahead;
 mod checks;
 mod clock;
 mod command;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 use truthfed::auction::ClientId;
 
+pub use self::ahead::Ahead;
 pub use self::clock::Clock;
 pub use self::command::Command;
 pub use self::core::{Answer, Core};

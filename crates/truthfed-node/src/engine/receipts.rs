@@ -1,16 +1,148 @@
-//! What the coordinator signs.
+//! What the coordinator signs, and the replies it keeps: asked again, it gives the same.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use truthfed::Amount;
+use truthfed::auction::catalog::Claim;
+use truthfed::auction::{ClientId, Winner};
 use truthfed::protocol::RoundId;
 
+use super::state::{State, json};
 use crate::digest::{Digest, Nonce};
+use crate::error::{Code, Refusal};
+use crate::journal::Entry;
+use crate::ledger::Checkpoint;
 use crate::signature::Signer;
-use crate::wire::{Context, Envelope, RECEIPT_SCHEMA, ReceiptContent};
+use crate::store::{RequestKey, RequestKind, Store, StoredReply};
+use crate::wire::{
+    Context, Envelope, Promise, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind, ReceiptReply, StatementReply,
+};
 
 /// Schema of the signature a nonce is made of.
 const NONCE_SCHEMA: &str = "truthfed.nonce/1";
 /// Schema of the signature a salt is made of.
 const SALT_SCHEMA: &str = "truthfed.payment-salt/1";
+
+impl State {
+    /// Tells all winners whether they are paid.
+    pub(super) fn settle(&mut self, round: RoundId, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
+        let void = defaulted.iter().map(|member| self.receipt(member, round, ReceiptKind::Voided));
+        let paid = paid.iter().map(|(member, payment)| {
+            let receipt = self.receipt(member, round, ReceiptKind::Paid);
+            let salt = Some(salt(&self.setup.signer, &receipt.context));
+            ReceiptContent { payment_micros: Some(*payment), salt, ..receipt }
+        });
+        let given = paid.chain(void).collect();
+        self.give(round, RequestKind::Settlement, given);
+    }
+
+    /// Signs receipts that nobody asked for, and keeps them.
+    pub(super) fn give(
+        &mut self,
+        round: RoundId,
+        kind: RequestKind,
+        given: Vec<ReceiptContent>,
+    ) -> Vec<(ClientId, Envelope)> {
+        let receipts = receipts(&self.setup.signer, &given);
+        let mut all = Vec::with_capacity(given.len());
+        for (ReceiptContent { context: Context { member, .. }, offer, .. }, receipt) in given.into_iter().zip(receipts)
+        {
+            self.keep(RequestKey { member: member.clone(), round, kind }, offer, json(&receipt));
+            all.push((member, receipt));
+        }
+        all
+    }
+
+    /// Signs everything up to here, with the hash of the standing if there is a new one.
+    pub(super) fn vouch(&mut self, standing: Option<Digest>) {
+        let checkpoint = Checkpoint::sign(&self.setup.signer, self.setup.federation, self.draft.head(), standing);
+        self.draft.record(&Entry::Checkpoint(checkpoint));
+        self.checkpoint = Some(checkpoint);
+    }
+
+    /// A receipt about the offer of a member in the open round.
+    pub(super) fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind) -> ReceiptContent {
+        let (open, federation) = (self.opened(), self.setup.federation);
+        let context = Context { federation, round, nonce: open.nonce, terms: self.terms, member: member.clone() };
+        let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), open.offers[member].digest);
+        ReceiptContent { schema, context, kind, offer, promise: None, payment_micros: None, salt: None }
+    }
+
+    pub(super) fn promise(&self, winner: &Winner, context: &Context) -> Promise {
+        let is_rational = self.setup.agreement.claims().individually_rational == Claim::Yes;
+        let least = if is_rational { winner.ask } else { Amount::ZERO };
+        Promise::new(least, winner.payment, salt(&self.setup.signer, context))
+    }
+
+    /// The reply to an offer or a delivery that was taken.
+    pub(super) fn acknowledge(&mut self, key: RequestKey, digest: Digest, kind: ReceiptKind) -> String {
+        let content = self.receipt(&key.member, key.round, kind);
+        let receipt = self.setup.signer.seal(RECEIPT_SCHEMA, &content);
+        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
+        self.drain();
+        reply
+    }
+
+    /// The reply to the same request before, if there was one.
+    pub(super) fn earlier(
+        &mut self,
+        key: &RequestKey,
+        digest: Digest,
+        store: &mut dyn Store,
+    ) -> Result<Option<String>, Refusal> {
+        self.members.check(&key.member)?;
+        #[cfg(feature = "planted-faults")]
+        if truthfed::planted::is(truthfed::planted::Fault::NoIdempotency) {
+            return Ok(None);
+        }
+        let is_open = self.machine.open().is_some_and(|open| open.round() == key.round);
+        let known = match &self.open {
+            Some(open) if is_open => open.replies.get(key).cloned(),
+            _ => match self.draft.batch().replies.iter().find(|reply| reply.key == *key) {
+                Some(reply) => Some(reply.clone()),
+                None => store.reply(key).map_err(|error| Refusal::from(&error))?,
+            },
+        };
+        match known {
+            None => Ok(None),
+            Some(known) if known.request == digest => Ok(Some(known.body)),
+            Some(_) => {
+                let RequestKey { member, round, kind } = key;
+                let message =
+                    format!("{member} already sent another {} in round {round}: the first stands", kind.name());
+                Err(Refusal::new(Code::ConflictingRetry, message))
+            }
+        }
+    }
+
+    /// The receipts of one kind that a member was given after a round, with those that are about to be committed.
+    pub(super) fn receipts_of(
+        &self,
+        member: &ClientId,
+        kind: RequestKind,
+        after: RoundId,
+        store: &mut dyn Store,
+    ) -> Result<Vec<Envelope>, Refusal> {
+        let mut replies = store.replies(member, kind, after).map_err(|error| Refusal::from(&error))?;
+        let is_meant = |key: &RequestKey| key.member == *member && key.kind == kind && key.round > after;
+        replies.extend(self.draft.batch().replies.iter().filter(|reply| is_meant(&reply.key)).cloned());
+        let read = |reply: StoredReply| serde_json::from_str(&reply.body);
+        let receipts: Result<_, _> = replies.into_iter().map(read).collect();
+        receipts.map_err(|error| Refusal::new(Code::Internal, format!("a stored receipt cannot be read: {error}")))
+    }
+
+    pub(super) fn statement(&mut self, member: &ClientId, store: &mut dyn Store) -> Result<String, Refusal> {
+        let mut of = |kind| self.receipts_of(member, kind, RoundId(0), store);
+        let (decisions, settlements) = (of(RequestKind::Decision)?, of(RequestKind::Settlement)?);
+        Ok(json(&StatementReply { member: member.clone(), decisions, settlements }))
+    }
+
+    pub(super) fn keep(&mut self, key: RequestKey, request: Digest, body: String) -> String {
+        let reply = StoredReply { key: key.clone(), request, body: body.clone() };
+        self.open_mut().replies.insert(key, reply.clone());
+        self.draft.keep(reply);
+        body
+    }
+}
 
 /// Receipts for many members, in their order, signed on all cores: everybody waits for them.
 pub(super) fn receipts(signer: &Signer, given: &[ReceiptContent]) -> Vec<Envelope> {

@@ -10,33 +10,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use truthfed::auction::{ClientId, Offer};
-use truthfed::protocol::{Accepted, CheckedOffer, Coordinator, Input, OpenRound, Request, RoundId, Terms, Time};
+use truthfed::auction::ClientId;
+use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Terms, Time};
 
+use super::ahead::{Ahead, Read, Step};
 use super::draft::Draft;
 use super::published::{Counts, Members};
-use super::state::{Open, State, Taken};
+use super::state::{Open, State};
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce};
 use crate::error::Refusal;
-use crate::journal::{Award, Entry, Head, JournalError, Row};
+use crate::journal::{Award, Entry, Head, JournalError};
 use crate::ledger::{Checkpoint, Ledger, StandingBody};
 use crate::store::{RequestKey, RequestKind, StandingRow, Store, StoreError};
-use crate::wire::{DeliveryContent, Envelope, OfferContent};
-
-/// An offer of the journal.
-struct Read {
-    offer: CheckedOffer,
-    taken: Taken,
-}
-
-/// Rows read at once.
-const CHUNK: usize = 1024;
+use crate::wire::{DeliveryContent, Envelope};
 
 impl State {
     /// The state that a store holds; of an empty one, the beginning of a federation as a draft.
-    pub(super) fn recover(setup: Setup, store: &mut dyn Store) -> Result<State, EngineError> {
+    pub(super) fn recover(setup: Setup, store: &mut dyn Store, ahead: &mut Ahead) -> Result<State, EngineError> {
         let terms = setup.agreement.hash();
         let mut state = State {
             machine: beginning(&setup),
@@ -53,12 +44,12 @@ impl State {
             latest: Time(0),
             setup,
         };
-        state.reload(store)?;
+        state.reload(store, ahead)?;
         Ok(state)
     }
 
     /// Takes up the state of the store; what was not committed is forgotten.
-    pub(super) fn reload(&mut self, store: &mut dyn Store) -> Result<(), EngineError> {
+    pub(super) fn reload(&mut self, store: &mut dyn Store, ahead: &mut Ahead) -> Result<(), EngineError> {
         let end = store.head()?;
         self.check_belongs(store, end)?;
         (self.checkpoint, self.settled) = (None, None);
@@ -87,7 +78,8 @@ impl State {
         }
         self.look_ahead();
         self.draft = Draft::new(head, ledger);
-        self.replay_all(store)?;
+        let steps = ahead.between((head, end), &self.setup.agreement, store)?;
+        self.replay_all(steps, store)?;
         if self.draft.head() != end {
             return Err(JournalError::BrokenChain(end.number).into());
         }
@@ -147,24 +139,20 @@ impl State {
     }
 
     /// The committed steps after the standing, again.
-    fn replay_all(&mut self, store: &mut dyn Store) -> Result<(), EngineError> {
+    fn replay_all(&mut self, steps: Vec<(Head, Step)>, store: &mut dyn Store) -> Result<(), EngineError> {
         // The last checkpoint covers those before it: only its signature is checked.
         let (mut unsigned, mut vouched) = (None, None);
-        loop {
-            let rows = store.rows(self.draft.head().number, CHUNK)?;
-            if rows.is_empty() {
-                break;
+        for (head, step) in steps {
+            let before = self.draft.head();
+            self.draft.follow(head, step.entry())?;
+            match step.entry() {
+                Some(Entry::Checkpoint(checkpoint)) => (unsigned, vouched) = (None, Some((*checkpoint, before))),
+                Some(entry) if entry.is_vouched_for() => unsigned = Some(head.number),
+                _ => {}
             }
-            let offers = self.read_offers(&rows);
-            for (row, offer) in rows.into_iter().zip(offers) {
-                let before = self.draft.head();
-                let entry = self.draft.follow(&row)?;
-                match &entry {
-                    Entry::Checkpoint(checkpoint) => (unsigned, vouched) = (None, Some((*checkpoint, before))),
-                    entry if entry.is_vouched_for() => unsigned = Some(row.number),
-                    _ => {}
-                }
-                self.replay((row.number, entry), offer, store)?;
+            match step {
+                Step::Offered(round, member, read) => self.offer_again(head.number, (round, member), read, store)?,
+                Step::Other(entry) => self.replay(head.number, entry, store)?,
             }
         }
         let forged = vouched.filter(|(checkpoint, before)| !self.is_own(checkpoint, *before));
@@ -175,19 +163,6 @@ impl State {
             }
             None => Ok(()),
         }
-    }
-
-    /// The offers among these rows, read and checked on all cores: at 512 dimensions it is most of the work, and members wait.
-    fn read_offers(&self, rows: &[Row]) -> Vec<Option<Read>> {
-        let read = |row: &Row| {
-            let Ok(Entry::Offered { member, offer, .. }) = row.entry() else { return None };
-            let content: OfferContent = serde_json::from_str(offer.content.get()).ok()?;
-            let OfferContent { gram, samples, ask_micros: ask, commitment, .. } = content;
-            let taken = Taken { digest: offer.digest(), commitment };
-            let offer = self.setup.agreement.checked(Offer { client: member, ask, gram }, samples).ok()?;
-            Some(Read { offer, taken })
-        };
-        rows.par_iter().map(read).collect()
     }
 
     /// The store is of this federation and its terms, and not older than its checkpoint.
@@ -218,12 +193,7 @@ impl State {
     }
 
     /// One committed step again.
-    fn replay(
-        &mut self,
-        (number, entry): (u64, Entry),
-        offer: Option<Read>,
-        store: &mut dyn Store,
-    ) -> Result<(), EngineError> {
+    fn replay(&mut self, number: u64, entry: Entry, store: &mut dyn Store) -> Result<(), EngineError> {
         let inconsistent = |problem: &str| EngineError::Inconsistent { entry: number, problem: problem.to_owned() };
         match entry {
             Entry::Genesis { .. } if number == 1 => {}
@@ -240,13 +210,7 @@ impl State {
                 self.latest = at_ms;
                 self.open = Some(Open::new(nonce));
             }
-            Entry::Offered { round, member, .. } => {
-                let Read { offer, taken } =
-                    offer.ok_or_else(|| inconsistent("its offer cannot be read, or no data gives it"))?;
-                self.again(number, Input::Offer(round, Box::new(offer)))?;
-                self.answered(number, &RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
-                self.open_of(number)?.offers.insert(member, taken);
-            }
+            Entry::Offered { .. } => unreachable!("an offer is a step of its own"),
             Entry::Declined { round, member } => {
                 self.again(number, Input::Request(member.clone(), Request::Decline(round)))?;
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Offer }, store)?;
@@ -262,6 +226,24 @@ impl State {
                 return Err(inconsistent("it should be in the standing"));
             }
         }
+        Ok(())
+    }
+
+    fn offer_again(
+        &mut self,
+        number: u64,
+        (round, member): (RoundId, ClientId),
+        read: Option<Read>,
+        store: &mut dyn Store,
+    ) -> Result<(), EngineError> {
+        let unread = || {
+            let problem = "its offer cannot be read, or no data gives it".to_owned();
+            EngineError::Inconsistent { entry: number, problem }
+        };
+        let Read { offer, taken } = read.ok_or_else(unread)?;
+        self.again(number, Input::Offer(round, offer))?;
+        self.answered(number, &RequestKey { member: member.clone(), round, kind: RequestKind::Offer }, store)?;
+        self.open_of(number)?.offers.insert(member, taken);
         Ok(())
     }
 
@@ -334,4 +316,56 @@ fn beginning(Setup { agreement, .. }: &Setup) -> Coordinator {
 fn read<T: serde::de::DeserializeOwned>(number: u64, envelope: &Envelope) -> Result<T, EngineError> {
     let problem = |error: serde_json::Error| EngineError::Inconsistent { entry: number, problem: error.to_string() };
     serde_json::from_str(envelope.content.get()).map_err(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Federation, Memory, Played, Stepwise, id};
+
+    /// Why a store is not taken up that somebody changed after a round, with access to all of it but not to the key.
+    fn refused(change: impl FnOnce(&Federation, &mut Memory)) -> EngineError {
+        let mut played = Played::new(&["a", "b", "c"]);
+        played.full_round();
+        let mut store = played.history.last().unwrap().clone();
+        change(&played.federation, &mut store);
+        Stepwise::start(played.federation.setup(), store).err().expect("it is not taken up")
+    }
+
+    fn append(store: &mut Memory, entry: &Entry) {
+        let row = store.head().unwrap().append(entry);
+        store.rows.push(row);
+    }
+
+    /// A checkpoint at the end that somebody else than the coordinator signed.
+    fn forge(federation: &Federation, store: &mut Memory, standing: Option<Digest>) {
+        let end = store.head().unwrap();
+        append(store, &Entry::Checkpoint(Checkpoint::sign(&Federation::key(200), federation.id, end, standing)));
+    }
+
+    #[test]
+    fn a_member_written_into_the_database_is_not_taken_in_without_the_coordinators_signature() {
+        let (member, certificate) = (id("eve"), Federation::certificate(&id("eve")));
+        let enrolled = Entry::Enrolled { member, key: Federation::key(200).public(), certificate };
+        let unsigned = refused(|_, store| append(store, &enrolled));
+        let forged = refused(|federation, store| {
+            append(store, &enrolled);
+            forge(federation, store, None);
+        });
+        for error in [unsigned, forged] {
+            assert!(error.to_string().contains("no signature of this coordinator covers it"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_standing_that_another_key_vouches_for_is_not_taken_up() {
+        let error = refused(|federation, store| {
+            let standing = store.standing.as_mut().unwrap();
+            standing.body = standing.body.replacen("\"samples\":", "\"samples\":1", 1);
+            let hash = Digest::of(standing.body.as_bytes());
+            store.rows.pop();
+            forge(federation, store, Some(hash));
+        });
+        assert!(matches!(error, EngineError::Standing(_)), "{error}");
+    }
 }

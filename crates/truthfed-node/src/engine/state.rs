@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use truthfed::Amount;
-use truthfed::auction::catalog::Claim;
-use truthfed::auction::{ClientId, Outcome, Winner};
+use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
     Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside, Surprise, Time,
 };
@@ -29,8 +27,7 @@ use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, Seal, StandingBody, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    Call, Context, DeclineReply, DeliveryContent, Envelope, Phase, Promise, RECEIPT_SCHEMA, ReceiptContent,
-    ReceiptKind, ReceiptReply, StatementReply, SyncReply, commitment,
+    Call, DeclineReply, DeliveryContent, Envelope, Phase, ReceiptContent, ReceiptKind, SyncReply, commitment,
 };
 
 pub(super) struct State {
@@ -300,12 +297,6 @@ impl State {
         }
     }
 
-    fn statement(&mut self, member: &ClientId, store: &mut dyn Store) -> Result<String, Refusal> {
-        let mut of = |kind| self.receipts_of(member, kind, RoundId(0), store);
-        let (decisions, settlements) = (of(RequestKind::Decision)?, of(RequestKind::Settlement)?);
-        Ok(json(&StatementReply { member: member.clone(), decisions, settlements }))
-    }
-
     fn enrol(&mut self, member: ClientId, info: MemberInfo) -> Result<String, Refusal> {
         let MemberInfo { key, certificate, .. } = info;
         if self.members.by_name().get(&member) == Some(&info) {
@@ -364,7 +355,7 @@ impl State {
         self.machine.revoke(now, member);
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         while let Some(output) = self.machine.poll() {
             match output {
                 // Members see it in their views and snapshots.
@@ -440,119 +431,15 @@ impl State {
         self.draft.record(&Entry::Aborted { round, reason, at_ms });
     }
 
-    /// Tells all winners whether they are paid.
-    fn settle(&mut self, round: RoundId, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
-        let void = defaulted.iter().map(|member| self.receipt(member, round, ReceiptKind::Voided));
-        let paid = paid.iter().map(|(member, payment)| {
-            let receipt = self.receipt(member, round, ReceiptKind::Paid);
-            let salt = Some(receipts::salt(&self.setup.signer, &receipt.context));
-            ReceiptContent { payment_micros: Some(*payment), salt, ..receipt }
-        });
-        let given = paid.chain(void).collect();
-        self.give(round, RequestKind::Settlement, given);
-    }
-
-    /// Signs receipts that nobody asked for, and keeps them.
-    fn give(&mut self, round: RoundId, kind: RequestKind, given: Vec<ReceiptContent>) -> Vec<(ClientId, Envelope)> {
-        let receipts = receipts::receipts(&self.setup.signer, &given);
-        let mut all = Vec::with_capacity(given.len());
-        for (ReceiptContent { context: Context { member, .. }, offer, .. }, receipt) in given.into_iter().zip(receipts)
-        {
-            self.keep(RequestKey { member: member.clone(), round, kind }, offer, json(&receipt));
-            all.push((member, receipt));
-        }
-        all
-    }
-
-    /// Signs everything up to here, with the hash of the standing if there is a new one.
-    pub(super) fn vouch(&mut self, standing: Option<Digest>) {
-        let checkpoint = Checkpoint::sign(&self.setup.signer, self.setup.federation, self.draft.head(), standing);
-        self.draft.record(&Entry::Checkpoint(checkpoint));
-        self.checkpoint = Some(checkpoint);
-    }
-
-    /// A receipt about the offer of a member in the open round.
-    fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind) -> ReceiptContent {
-        let (open, federation) = (self.opened(), self.setup.federation);
-        let context = Context { federation, round, nonce: open.nonce, terms: self.terms, member: member.clone() };
-        let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), open.offers[member].digest);
-        ReceiptContent { schema, context, kind, offer, promise: None, payment_micros: None, salt: None }
-    }
-
-    fn promise(&self, winner: &Winner, context: &Context) -> Promise {
-        let is_rational = self.setup.agreement.claims().individually_rational == Claim::Yes;
-        let least = if is_rational { winner.ask } else { Amount::ZERO };
-        Promise::new(least, winner.payment, receipts::salt(&self.setup.signer, context))
-    }
-
-    /// The reply to an offer or a delivery that was taken.
-    fn acknowledge(&mut self, key: RequestKey, digest: Digest, kind: ReceiptKind) -> String {
-        let content = self.receipt(&key.member, key.round, kind);
-        let receipt = self.setup.signer.seal(RECEIPT_SCHEMA, &content);
-        let reply = self.keep(key, digest, json(&ReceiptReply { receipt }));
-        self.drain();
-        reply
-    }
-
-    /// The reply to the same request before, if there was one.
-    fn earlier(&mut self, key: &RequestKey, digest: Digest, store: &mut dyn Store) -> Result<Option<String>, Refusal> {
-        self.members.check(&key.member)?;
-        #[cfg(feature = "planted-faults")]
-        if truthfed::planted::is(truthfed::planted::Fault::NoIdempotency) {
-            return Ok(None);
-        }
-        let is_open = self.machine.open().is_some_and(|open| open.round() == key.round);
-        let known = match &self.open {
-            Some(open) if is_open => open.replies.get(key).cloned(),
-            _ => match self.draft.batch().replies.iter().find(|reply| reply.key == *key) {
-                Some(reply) => Some(reply.clone()),
-                None => store.reply(key).map_err(|error| Refusal::from(&error))?,
-            },
-        };
-        match known {
-            None => Ok(None),
-            Some(known) if known.request == digest => Ok(Some(known.body)),
-            Some(_) => {
-                let RequestKey { member, round, kind } = key;
-                let message =
-                    format!("{member} already sent another {} in round {round}: the first stands", kind.name());
-                Err(Refusal::new(Code::ConflictingRetry, message))
-            }
-        }
-    }
-
-    /// The receipts of one kind that a member was given after a round, with those that are about to be committed.
-    fn receipts_of(
-        &self,
-        member: &ClientId,
-        kind: RequestKind,
-        after: RoundId,
-        store: &mut dyn Store,
-    ) -> Result<Vec<Envelope>, Refusal> {
-        let mut replies = store.replies(member, kind, after).map_err(|error| Refusal::from(&error))?;
-        let is_meant = |key: &RequestKey| key.member == *member && key.kind == kind && key.round > after;
-        replies.extend(self.draft.batch().replies.iter().filter(|reply| is_meant(&reply.key)).cloned());
-        let read = |reply: StoredReply| serde_json::from_str(&reply.body);
-        let receipts: Result<_, _> = replies.into_iter().map(read).collect();
-        receipts.map_err(|error| Refusal::new(Code::Internal, format!("a stored receipt cannot be read: {error}")))
-    }
-
-    fn keep(&mut self, key: RequestKey, request: Digest, body: String) -> String {
-        let reply = StoredReply { key: key.clone(), request, body: body.clone() };
-        self.open_mut().replies.insert(key, reply.clone());
-        self.draft.keep(reply);
-        body
-    }
-
-    fn opened(&self) -> &Open {
+    pub(super) fn opened(&self) -> &Open {
         self.open.as_ref().expect("the machine and the engine agree on the open round")
     }
 
-    fn open_mut(&mut self) -> &mut Open {
+    pub(super) fn open_mut(&mut self) -> &mut Open {
         self.open.as_mut().expect("the machine and the engine agree on the open round")
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("our own structs are JSON")
 }

@@ -49,7 +49,7 @@ fn opener(folder: &Path) -> OpenStore {
 }
 
 fn begin(folder: &Path) -> Running {
-    start(setup(folder), &opener(folder)).unwrap()
+    start(setup(folder), &opener(folder), &mut Ahead::default()).unwrap()
 }
 
 /// A new federation whose engine runs.
@@ -273,7 +273,7 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
         let moods = [mood, Mood::Fine].repeat(20);
         let store = moody(folder.path(), moods);
         let open: OpenStore = Arc::new(move || Ok(Box::new(store.clone())));
-        let running = start(setup(folder.path()), &open).unwrap();
+        let running = start(setup(folder.path()), &open, &mut Ahead::default()).unwrap();
         for step in two_rounds() {
             let mut reply = take(&running.handle(), step).await;
             if reply.as_ref().is_err_and(|refusal| refusal.code == Code::StorageFull) {
@@ -284,6 +284,21 @@ async fn a_commit_that_fails_leaves_nothing_and_the_same_request_is_taken_later(
         running.stop().await.unwrap();
         assert_eq!(journal(folder.path()), expected, "{mood:?}");
     }
+}
+
+#[tokio::test]
+async fn a_standby_reads_ahead_while_another_coordinator_holds_the_lease() {
+    let (folder, running, handle) = new();
+    take(&handle, ROUND[0]).await.unwrap();
+    let mut ahead = Ahead::default();
+    let held = start(setup(folder.path()), &opener(folder.path()), &mut ahead).err().unwrap();
+    assert!(matches!(held, EngineError::Store(StoreError::Held)), "{held}");
+    assert_eq!(ahead.entries(), journal(folder.path()).len());
+    running.stop().await.unwrap();
+    let running = start(setup(folder.path()), &opener(folder.path()), &mut ahead).unwrap();
+    assert_eq!(ahead.entries(), 0, "they were used");
+    take_all(&running.handle(), &ROUND[1..]).await;
+    running.stop().await.unwrap();
 }
 
 #[test]
@@ -412,13 +427,13 @@ async fn what_is_altered_or_older_than_its_checkpoint_is_not_taken_up() {
     // A store from before: nothing in it yet.
     let older = testing::folder();
     std::fs::copy(folder.path().join("checkpoint.json"), older.path().join("checkpoint.json")).unwrap();
-    let error = start(setup(older.path()), &opener(older.path())).err().unwrap();
+    let error = start(setup(older.path()), &opener(older.path()), &mut Ahead::default()).err().unwrap();
     assert!(matches!(error, EngineError::CheckpointAhead { head: 0, .. }), "{error}");
     // Other terms than the federation began with.
     let mut other = setup(folder.path());
     let document = RawTerms { reserve: Amount::from_units(99), ..testing::terms(1) };
     other.agreement = Agreement::try_from(document).unwrap();
-    let error = start(other, &opener(folder.path())).err().unwrap();
+    let error = start(other, &opener(folder.path()), &mut Ahead::default()).err().unwrap();
     assert!(error.to_string().contains("terms in federation.toml"), "{error}");
     // It holds nobody up: the right one starts at once.
     begin(folder.path()).stop().await.unwrap();
@@ -460,7 +475,9 @@ async fn a_backup_from_before_a_revocation_is_refused() {
     running.handle().revoke(member(2).0).await.unwrap();
     running.stop().await.unwrap();
     std::fs::write(&ledger, backup).unwrap();
-    let error = start(setup(folder.path()), &opener(folder.path())).err().expect("it lacks the revocation");
+    let error = start(setup(folder.path()), &opener(folder.path()), &mut Ahead::default())
+        .err()
+        .expect("it lacks the revocation");
     assert!(matches!(error, EngineError::CheckpointAhead { .. }), "{error}");
 }
 

@@ -150,6 +150,13 @@ mod tests {
     }
 
     #[test]
+    fn strangers_wait_on_half_of_the_seats_even_if_the_other_half_is_free() {
+        let door = Door::new(4);
+        let strangers: Vec<Waiting> = (0..4).map(|_| door.enter().unwrap()).collect();
+        assert_eq!((lock(&door.room).waiting.len(), strangers.len()), (2, 4));
+    }
+
+    #[test]
     fn whoever_waits_longest_makes_way_and_whoever_has_a_seat_does_not() {
         let is_away = |waiting: &mut Waiting| waiting.stays.try_recv() == Err(oneshot::error::TryRecvError::Closed);
         let door = Door::new(3);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use truthfed::auction::ClientId;
 use truthfed_node::agent::{Agent, Direct, Handle, Link, LinkError, Membership, Policy, Runner};
-use truthfed_node::engine::{self, Clock, OpenStore, Setup};
+use truthfed_node::engine::{self, Ahead, Clock, OpenStore, Setup};
 use truthfed_node::store::Sqlite;
 use truthfed_node::terms::{Agreement, CoverageSetting, RawTerms};
 use truthfed_node::testing::{self, Numbers, id, wide_terms};
@@ -39,7 +39,7 @@ impl Federation {
         let store = folder.path().join("ledger.db");
         let open: OpenStore = Arc::new(move || Ok(Box::new(Sqlite::open(&store)?)));
         let setup = Setup { clock: Clock::real(), ..inner.setup() };
-        let running = engine::start(setup, &open).unwrap();
+        let running = engine::start(setup, &open, &mut Ahead::default()).unwrap();
         Federation { folder, inner, names, running }
     }
 

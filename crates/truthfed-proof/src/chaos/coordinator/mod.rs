@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::disk::Disk;
 use truthfed::auction::ClientId;
 use truthfed::protocol::Time;
-use truthfed_node::engine::{Clock, Command, Core, EngineError, Published, Witness};
+use truthfed_node::engine::{Ahead, Clock, Command, Core, EngineError, Published, Witness};
 use truthfed_node::ledger::Checkpoint;
 use truthfed_node::store::{Sqlite, StoreError};
 use truthfed_node::testing::{Federation, Forwarding};
@@ -32,6 +32,8 @@ pub(crate) struct Site {
     latest: Time,
     pub(crate) is_short: bool,
     pub(crate) processes: Vec<Process>,
+    /// What whoever waits for the lease has read, and keeps whatever happens to the others.
+    read_ahead: Ahead,
     started: u64,
     /// Starts that were tried, whatever came of them.
     attempts: u64,
@@ -75,6 +77,7 @@ impl Site {
             latest: Time(0),
             is_short: false,
             processes: Vec::new(),
+            read_ahead: Ahead::default(),
             started: 0,
             attempts: 0,
         }

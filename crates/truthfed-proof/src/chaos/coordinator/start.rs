@@ -40,7 +40,8 @@ impl World<'_> {
     }
 
     fn open_core(&mut self) -> Result<Process, EngineError> {
-        let Site { disk, notary, federation, started, attempts, ahead_ms, wall_ms, latest, .. } = &mut self.site;
+        let Site { disk, notary, federation, started, attempts, ahead_ms, wall_ms, latest, read_ahead, .. } =
+            &mut self.site;
         *attempts += 1;
         let store = Forwarding::new(Sqlite::open_on(&disk.path("ledger.db"), &disk.vfs())?);
         let founders = self.members.iter().take(self.plan.founders);
@@ -54,7 +55,7 @@ impl World<'_> {
         let start_ms = BEGINNING_MS + *wall_ms - *ahead_ms as i64;
         clock.set(Time((start_ms + (self.now + *ahead_ms) as i64) as u64));
         *latest = clock.now().max(*latest);
-        let core = Core::start(setup, Box::new(store.clone()))?;
+        let core = Core::start_ahead(setup, Box::new(store.clone()), read_ahead)?;
         *started += 1;
         let published = core.published();
         Ok(Process {

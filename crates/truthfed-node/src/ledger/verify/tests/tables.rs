@@ -68,6 +68,21 @@ fn whatever_is_changed_in_the_standing_is_found_and_not_served() {
     }
 }
 
+#[test]
+fn a_standing_that_does_not_follow_from_the_journal_is_found_although_the_coordinator_signed_its_hash() {
+    let played = Played::with_rounds();
+    let is_taken = |entry: &Entry| matches!(entry, Entry::Checkpoint(Checkpoint { standing: Some(_), .. }));
+    let first = position(&played.entries, 0, is_taken);
+    for standing in [None, Some(Digest::of(b"other"))] {
+        let mut entries = played.entries.clone();
+        let Entry::Checkpoint(vouched) = &mut entries[first] else { panic!("a checkpoint") };
+        vouched.standing = standing;
+        let mut store = played.store();
+        store.rows = Memory::of(&played.federation.sign_again(&entries)).rows;
+        assert_eq!(problem_of(&mut store, &Trust::default()).fault, Fault::Standing, "{standing:?}");
+    }
+}
+
 fn check_reply(replies: Vec<StoredReply>, played: &Played) -> Problem {
     let mut store = played.store();
     store.replies = replies;
