@@ -43,10 +43,12 @@ pub enum Fault {
     PhaseCutShort,
     /// Rounds open although the daily purse is spent.
     PurseIgnored,
+    /// The bodies of all members together have the bytes that each of them should have.
+    OneBudget,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 15] = [
+    pub const ALL: [Fault; 16] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -62,6 +64,7 @@ impl Fault {
         Fault::StrikesIgnored,
         Fault::PhaseCutShort,
         Fault::PurseIgnored,
+        Fault::OneBudget,
     ];
 }
 

@@ -30,13 +30,14 @@ struct Decided {
     aggregate: Digest,
 }
 
-fn config(mechanism: &str) -> Config {
+fn config(mechanism: &str, purse: u32) -> Config {
     let changes = [
         format!("world.clients={CLIENTS}"),
         "world.dimension=3".to_owned(),
         format!("world.steps={STEPS}"),
         "rounds.threshold=3.0".to_owned(),
         format!("rounds.mechanism={mechanism}"),
+        format!("rounds.purse={purse}"),
     ];
     Config::read("", &changes).unwrap()
 }
@@ -57,10 +58,14 @@ fn simulated(config: &Config) -> Vec<Decided> {
 
 fn make(folder: &Path, config: &Config) {
     let members = (0..CLIENTS).map(|client| client_id(client, CLIENTS).to_string()).collect();
+    let terms = config.terms().raw();
     let changes = [
         "terms.bandit.dimension=3".to_owned(),
+        format!("terms.reserve={}", terms.reserve),
+        format!("terms.purse={}", terms.purse.map_or("none".to_owned(), |purse| purse.to_string())),
+        "terms.daily_purse=none".to_owned(),
         format!("terms.trigger.threshold={:?}", config.terms().trigger().threshold),
-        format!("terms.norm={:?}", config.terms().raw().norm),
+        format!("terms.norm={:?}", terms.norm),
         "terms.reward=100".to_owned(),
         "limits.requests_per_second=10000".to_owned(),
         "limits.burst=10000".to_owned(),
@@ -126,11 +131,11 @@ async fn exchange(runners: &[Runner<Https>]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_seed_gives_the_same_rounds_bit_for_bit_in_the_simulator_and_in_the_service() {
-    for mechanism in ["clock", "greedy"] {
-        let config = config(mechanism);
+    for (mechanism, purse) in [("clock", 0), ("clock", 90), ("greedy", 0)] {
+        let config = config(mechanism, purse);
         let expected = simulated(&config);
         assert!(expected.len() >= 4, "{} rounds", expected.len());
         let place = tempfile::tempdir().unwrap();
-        assert_eq!(served(&config, &place.path().join("fed")).await, expected, "{mechanism}");
+        assert_eq!(served(&config, &place.path().join("fed")).await, expected, "{mechanism}, purse {purse}");
     }
 }

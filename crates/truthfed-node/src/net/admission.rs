@@ -18,7 +18,7 @@ pub(super) struct Shares<K: Ord> {
 
 /// A part of a holder's share; it is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Part<K: Ord + Clone> {
+pub struct Part<K: Ord + Clone> {
     holder: K,
     size: usize,
     shares: Arc<Shares<K>>,
@@ -33,7 +33,13 @@ impl<K: Ord + Clone> Shares<K> {
     pub(super) fn take(self: &Arc<Self>, holder: K, size: usize) -> Option<Part<K>> {
         let mut taken = lock(&self.taken);
         let held = taken.get(&holder).copied().unwrap_or(0);
-        if size > self.most - held {
+        let left = self.most - held;
+        #[cfg(feature = "planted-faults")]
+        let left = match truthfed::planted::is(truthfed::planted::Fault::OneBudget) {
+            true => self.most.saturating_sub(taken.values().sum()),
+            false => left,
+        };
+        if size > left {
             return None;
         }
         taken.insert(holder.clone(), held + size);

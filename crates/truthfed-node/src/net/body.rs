@@ -49,13 +49,18 @@ impl<K: Ord + Clone> Intake<K> {
         Intake { within, shares: Shares::new(share) }
     }
 
-    /// Reads a body of at most so many bytes. Fails as [`read_body`], and with `busy` when the sender's other bodies leave
-    /// no room.
+    /// Room in a sender's share for a body that announces so many bytes. Fails with `busy` when the sender's other bodies
+    /// leave none.
+    pub fn reserve(&self, sender: K, announced: usize) -> Result<Part<K>, Refusal> {
+        let full = || Refusal::new(Code::Busy, "your other requests are still being read: wait for their answers");
+        self.shares.take(sender, announced).ok_or_else(full)
+    }
+
+    /// Reads a body of at most so many bytes. Fails as [`read_body`] and [`Intake::reserve`].
     pub async fn read(&self, sender: K, body: Body, most: usize) -> Result<Taken<K>, Refusal> {
         // A body that announces no size may take up to the limit.
         let announced = body.size_hint().upper().unwrap_or(u64::MAX).min(most as u64);
-        let full = || Refusal::new(Code::Busy, "your other requests are still being read: wait for their answers");
-        let part = self.shares.take(sender, announced as usize).ok_or_else(full)?;
+        let part = self.reserve(sender, announced as usize)?;
         Ok(Taken { bytes: read_body(body, most, self.within).await?, _part: part })
     }
 }

@@ -19,6 +19,7 @@ mod serve;
 mod stall;
 mod tls;
 
+pub use admission::Part;
 pub use body::{Intake, Taken, read_body};
 pub use bucket::TokenBucket;
 pub use client::{Client, ClientLimits, Connect, NetError, Reply, Tcp};

@@ -5,6 +5,7 @@ use truthfed::auction::catalog::{self, Claim};
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
 use truthfed::protocol::{CapacitySetting, Since, Strikes, Trigger};
+use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
 use crate::chaos::weather::Weather;
@@ -61,6 +62,14 @@ impl Plan {
             rounds: dice.between(15, 40) as u64,
             weather: Weather::draw(&mut dice),
         }
+    }
+}
+
+impl Plan {
+    /// The bytes that the bodies of one member may have: a large one and a small one.
+    pub(crate) fn share(&self) -> usize {
+        let dimension = self.agreement.dimension();
+        body_bytes(dimension) + message_bytes(dimension)
     }
 }
 

@@ -38,6 +38,7 @@ pub const FAULTS: &[&str] = &[
     "member-lied",
     "member-attacked",
     "member-flooded",
+    "member-stalled",
     "member-revoked",
     "member-enrolled",
 ];

@@ -6,10 +6,12 @@ use truthfed::Amount;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Gram;
 use truthfed_node::digest::{Digest, Hex, Nonce};
+use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::wire::{
     Call, Context, DELIVERY_SCHEMA, DeliveryContent, OFFER_SCHEMA, OfferContent, Phase, View, commitment,
 };
 
+use crate::chaos::coordinator::Stalled;
 use crate::chaos::{Request, Sums, World};
 
 /// The salt of every commitment.
@@ -41,6 +43,9 @@ impl World<'_> {
         if self.now < self.members[member].gone_until || !self.dice.chance(self.weather().attack) {
             return;
         }
+        if self.dice.chance(0.2) {
+            return self.stall(member);
+        }
         let name = self.members[member].name();
         let newest = self.site.processes.last().filter(|process| !process.is_paused);
         let Some(View { open, next, .. }) = newest.and_then(|process| process.shown_to(&name)) else { return };
@@ -52,6 +57,20 @@ impl World<'_> {
             (None, Some(next)) => self.attack(member, next.round, next.nonce),
             _ => {}
         }
+    }
+
+    /// Announces a large body and a small one, as many bytes as it may have, and sends neither.
+    fn stall(&mut self, member: usize) {
+        let until = self.now + self.dice.between(100, 3000) as u64;
+        let dimension = self.plan.agreement.dimension();
+        let newest = self.site.processes.last_mut().filter(|process| !process.is_paused);
+        let Some(process) = newest else { return };
+        for bytes in [body_bytes(dimension), message_bytes(dimension)] {
+            if let Ok(part) = process.intake.reserve(member, bytes) {
+                process.stalled.push(Stalled { member, bytes, until, _part: part });
+            }
+        }
+        self.count("member-stalled");
     }
 
     fn attack(&mut self, member: usize, round: RoundId, nonce: Nonce) {

@@ -68,6 +68,9 @@ impl World {
             format!("terms.bandit.dimension={dimension}"),
             format!("terms.coverage={coverage}"),
             format!("terms.mechanism.name={mechanism}"),
+            // Rounds go on as long as they are measured, and not every mechanism keeps to a purse.
+            "terms.purse=none".to_owned(),
+            "terms.daily_purse=none".to_owned(),
             format!("terms.offers_ms={PHASE_MS}"),
             format!("terms.deliveries_ms={PHASE_MS}"),
             "terms.gap_ms=0".to_owned(),

@@ -12,7 +12,9 @@ use faults::Fault::{self, OwnGrid};
 use faults::Faulty;
 use rayon::prelude::*;
 use truthfed::auction::catalog::{self, Claim, Entry};
-use truthfed::auction::{Clock, Mechanism, Outcome, RawMechanism, Refusal, Round, RoundDocument, Seat, TruthFedBan};
+use truthfed::auction::{
+    Clock, Greedy, Mechanism, Outcome, RawMechanism, Refusal, Round, RoundDocument, Seat, TruthFedBan,
+};
 use truthfed::audit::{Audit, Counterexample, Effort, Property};
 use truthfed::generate::varied_within;
 
@@ -30,12 +32,33 @@ pub(crate) fn refs(mechanisms: &[Box<dyn Mechanism>]) -> Vec<&dyn Mechanism> {
 
 #[test]
 fn nothing_is_found_against_what_is_claimed() {
-    let findings = Audit::new(Property::ALL).rounds(&refs(&all()), rounds(300), || {});
-    assert_eq!((findings.rounds, findings.verdicts.len()), (300, catalog::entries().len() * Property::ALL.len()));
+    let without_purse = Property::ALL.into_iter().filter(|property| *property != Property::Purse);
+    let findings = Audit::new(without_purse.clone()).rounds(&refs(&all()), rounds(300), || {});
+    assert_eq!((findings.rounds, findings.verdicts.len()), (300, catalog::entries().len() * (Property::ALL.len() - 1)));
     for entry in catalog::entries() {
-        for property in Property::ALL.into_iter().filter(|property| property.claim_of(&entry.claims()) == Claim::Yes) {
+        for property in without_purse.clone().filter(|property| property.claim_of(&entry.claims()) == Claim::Yes) {
             let verdict = findings.verdict(entry.name, property).unwrap();
             assert!(verdict.holds() && verdict.cases > 0 && verdict.refused == 0, "{verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn within_a_purse_nothing_is_found_against_what_is_claimed() {
+    for share in [100, 50, 10, 1] {
+        let bound = |round: &Round| {
+            let cost = Clock.run(round).unwrap().payments().micros();
+            round.with_purse(Some(truthfed::Amount::saturating(cost * share / 100)))
+        };
+        let rounds: Vec<Round> = rounds(200).iter().map(bound).collect();
+        let findings = Audit::new(Property::ALL).rounds(&[&Clock, &Greedy], rounds, || {});
+        for property in Property::ALL {
+            let claimed = property.claim_of(&catalog::find("clock").unwrap().claims()) == Claim::Yes;
+            let verdict = findings.verdict("clock", property).unwrap();
+            assert!(!claimed || (verdict.holds() && verdict.cases > 0 && verdict.refused == 0), "{verdict:?}");
+            // What cannot keep to a purse refuses the round.
+            let refused = findings.verdict("greedy", property).unwrap();
+            assert!(refused.cases == 0 && refused.refused > 0, "{refused:?}");
         }
     }
 }
@@ -157,7 +180,7 @@ fn a_search_that_is_given_up_is_no_case() {
     let vcg = truthfed::auction::Vcg { node_limit: 1 };
     let round = truthfed::generate::federation(14, 3, 1);
     let findings = Audit::new(Property::ALL).rounds(&[&vcg], [round].as_slice(), || {});
-    for verdict in &findings.verdicts {
+    for verdict in findings.verdicts.iter().filter(|verdict| verdict.property != Property::Purse) {
         assert!(verdict.holds() && verdict.cases == 0 && verdict.refused > 0, "{verdict:?}");
     }
 }

@@ -12,6 +12,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::Time;
 use truthfed_node::engine::{Ahead, Clock, Command, Core, EngineError, Published, Witness};
 use truthfed_node::ledger::Checkpoint;
+use truthfed_node::net::{Intake, Part};
 use truthfed_node::store::{Sqlite, StoreError};
 use truthfed_node::testing::{Federation, Forwarding};
 use truthfed_node::wire::View;
@@ -49,6 +50,10 @@ pub(crate) struct Process {
     start_ms: i64,
     published: Published,
     store: Forwarding<Sqlite>,
+    /// Whose bodies have how many bytes.
+    pub(crate) intake: Intake<usize>,
+    /// Bodies that were announced and do not come.
+    pub(crate) stalled: Vec<Stalled>,
     inbox: Vec<Job>,
     /// Those who wait for news, until then.
     waiting: Vec<(Arc<Request>, u64)>,
@@ -58,10 +63,20 @@ pub(crate) struct Process {
     next_work: Option<u64>,
 }
 
+pub(crate) struct Stalled {
+    pub(crate) member: usize,
+    pub(crate) bytes: usize,
+    /// When the coordinator gives up.
+    pub(crate) until: u64,
+    pub(crate) _part: Part<usize>,
+}
+
 struct Job {
     /// None from the operator.
     request: Option<Arc<Request>>,
     command: Command,
+    /// What its body takes until it is answered; none from the operator.
+    _part: Option<Part<usize>>,
     /// It can change nothing, by what the observer knows.
     is_harmless: bool,
 }
@@ -90,6 +105,13 @@ impl Site {
 }
 
 impl Process {
+    /// The bytes that a member has under way, by a count of our own.
+    fn bytes_of(&self, member: usize) -> usize {
+        let asked = self.inbox.iter().filter_map(|job| job.request.as_ref()).filter(|asked| asked.member == member);
+        let stalled = self.stalled.iter().filter(|body| body.member == member);
+        asked.map(|asked| asked.body.len()).sum::<usize>() + stalled.map(|body| body.bytes).sum::<usize>()
+    }
+
     /// What a member sees, if it is one.
     pub(crate) fn shown_to(&self, member: &ClientId) -> Option<View> {
         self.published.check_member(member).is_ok().then(|| self.published.view(member))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::disk::Fault;
 use truthfed_node::engine::Command;
 use truthfed_node::error::Refusal;
+use truthfed_node::net::Part;
 use truthfed_node::wire::Call;
 
 use super::{Job, name};
@@ -48,11 +49,16 @@ impl World<'_> {
             let view = json(&process.published.view(&name));
             return self.answer(index, request, Ok(view));
         }
+        let part = match self.reserve(index, request)? {
+            Ok(part) => Some(part),
+            Err(refusal) => return self.answer(index, request, Err(refusal)),
+        };
+        let process = &mut self.site.processes[index];
         match request.call().and_then(|call| Command::of(&process.published, &name, call)) {
             Err(refusal) => self.answer(index, request, Err(refusal)),
             Ok(command) => {
                 let is_harmless = self.observer.is_harmless(&name, &request.to);
-                process.inbox.push(Job { request: Some(request.clone()), command, is_harmless });
+                process.inbox.push(Job { request: Some(request.clone()), command, _part: part, is_harmless });
                 let delay = self.dice.between(0, 3) as u64;
                 self.schedule_at(number, self.now + delay);
                 Ok(())
@@ -60,9 +66,22 @@ impl World<'_> {
         }
     }
 
+    /// Room for the body of a request. Only its sender's own bodies may leave none.
+    fn reserve(&mut self, index: usize, request: &Request) -> Verdict<Result<Part<usize>, Refusal>> {
+        let (now, share, process) = (self.now, self.plan.share(), &mut self.site.processes[index]);
+        process.stalled.retain(|body| body.until > now);
+        let bytes = request.body.len();
+        let reserved = process.intake.reserve(request.member, bytes);
+        let is_own = process.bytes_of(request.member) + bytes > share;
+        check(reserved.is_ok() || is_own, "I17", || {
+            format!("{}'s {request} is refused for the bytes of others", self.members[request.member].name())
+        })?;
+        Ok(reserved)
+    }
+
     pub(crate) fn operate(&mut self, command: Command) {
         if let Some(process) = self.site.processes.last_mut().filter(|process| !process.is_paused) {
-            process.inbox.push(Job { request: None, command, is_harmless: false });
+            process.inbox.push(Job { request: None, command, _part: None, is_harmless: false });
             let number = process.number;
             self.schedule_at(number, self.now);
         }

@@ -1,10 +1,12 @@
 //! A coordinator starts: from what is on its disk, and with all that was acknowledged.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use truthfed::protocol::Time;
 use truthfed_node::engine::{Command, Core, EngineError, Setup};
 use truthfed_node::error::Code;
+use truthfed_node::net::Intake;
 use truthfed_node::store::Sqlite;
 use truthfed_node::testing::Forwarding;
 
@@ -66,6 +68,8 @@ impl World<'_> {
             start_ms,
             published,
             store,
+            intake: Intake::new(self.plan.share(), Duration::ZERO),
+            stalled: Vec::new(),
             inbox: Vec::new(),
             waiting: Vec::new(),
             backlog: VecDeque::new(),
