@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conduct, RoundId};
+use super::{AwardedRound, Conduct, RoundId};
 use crate::auction::ClientId;
 use crate::statistics::Statistics;
 
@@ -19,4 +19,7 @@ pub struct Standing {
     pub settled: Statistics,
     /// The last round that ended.
     pub closed: RoundId,
+    /// The awarded rounds that rates are taken over, and the one before, where offers are fresh.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awarded: Vec<AwardedRound>,
 }
