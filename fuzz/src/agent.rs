@@ -160,7 +160,7 @@ impl Run {
         let open = open.then(|| self.open_round(bytes, round));
         // What is next is shown when no round is open; this coordinator may show it anyway, or not.
         let next = (open.is_none() != (bytes.below(16) == 0)).then(|| NextRound { round, nonce: nonce(bytes) });
-        View { version: bytes.count(), closed, open, next }
+        View { version: bytes.count(), closed, open, next, most_samples: None }
     }
 
     fn open_round(&mut self, bytes: &mut Bytes<'_>, round: RoundId) -> OpenRound {
@@ -208,7 +208,8 @@ impl Run {
             let kind = bytes.pick(&[ReceiptKind::Paid, ReceiptKind::Paid, ReceiptKind::Voided]);
             receipts.push(self.receipt(bytes, round, kind));
         }
-        let snapshot = settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics });
+        let snapshot =
+            settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, awarded: None, statistics });
         SyncReply { snapshot, receipts }
     }
 }

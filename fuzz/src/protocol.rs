@@ -110,7 +110,7 @@ impl Run {
             0..=2 => self.learn(bytes),
             16 | 17 => {
                 let ask = ask(bytes);
-                self.member(bytes).open_round(&mut Price(ask));
+                self.member(bytes).open_round(None, &mut Price(ask));
             }
             3 => self.now += bytes.pick(&[0, 1, 50, 100, 1000]),
             4 => self.member(bytes).sync(),

@@ -28,10 +28,11 @@ fn go_on(mut member: Member) {
     let _ = member.learn(&unit, 1.0);
     let (undelivered, mut free) = (member.undelivered(), Price(Some(Amount::ZERO)));
     for closed in [0, 1, RoundId::LAST.0 - 1] {
-        member.open_round(&mut free);
-        let _ = member.handle(Notice::Opened(RoundId(closed + 1)), &mut free);
+        member.open_round(None, &mut free);
+        let _ = member.handle(Notice::Opened(RoundId(closed + 1), None), &mut free);
         let _ = member.handle(Notice::Awarded(RoundId(closed + 1)), &mut free);
-        let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
+        let snapshot =
+            Snapshot { closed: RoundId(closed), settled: None, awarded: None, statistics: undelivered.clone() };
         let _ = member.handle(Notice::Snapshot(snapshot), &mut free);
         while member.poll().is_some() {}
     }

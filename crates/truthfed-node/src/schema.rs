@@ -122,6 +122,9 @@ pub(crate) struct Snapshot {
     closed: Round,
     /// The last round in which this member's delivery was settled.
     settled: Option<Round>,
+    /// The last awarded round in which this member's answer counted, where offers are fresh.
+    #[schemars(default)]
+    awarded: Option<Round>,
     /// Everything delivered so far.
     statistics: Statistics,
 }

@@ -10,7 +10,7 @@ use truthfed::protocol::{Asking, Coordinator, Ending, Input, Member, Notice, Out
 use truthfed::statistics::Statistics;
 
 use crate::config::Config;
-use crate::role::{Pricing, Role};
+use crate::role::{Pricing, Role, Share};
 use crate::world::{Cost, Purpose, stream};
 
 pub struct Federation<'c> {
@@ -27,6 +27,10 @@ struct Seat<'c> {
     member: Member,
     asker: Asker<'c>,
     poisons: bool,
+    share: Share,
+    opens: bool,
+    /// Rounds that it heard of.
+    rounds: u64,
     faults: Stream,
     /// Away from the current round.
     away: bool,
@@ -36,15 +40,25 @@ struct Seat<'c> {
 
 impl Seat<'_> {
     /// Takes in a notice, unless it is away; whether it is turns out when a round opens.
-    fn hear(&mut self, notice: Notice, offline: f64) {
-        if let Notice::Opened(_) = notice {
+    fn hear(&mut self, mut notice: Notice, offline: f64) {
+        if let Notice::Opened(_, most) = &mut notice {
             self.away = offline > 0.0 && self.faults.chance(offline);
+            self.rounds += 1;
+            *most = self.most(*most, self.rounds);
         }
         if self.away {
             self.missed = true;
             return;
         }
         self.member.handle(notice, &mut self.asker).expect("settled statistics are sums of checked offers");
+    }
+}
+
+impl Seat<'_> {
+    /// Most samples that it offers in its `nth` round, if it may offer so many.
+    fn most(&self, most: Option<u64>, nth: u64) -> Option<u64> {
+        let own = self.share.most(self.member.unshared().samples(), nth);
+        most.into_iter().chain(own).min()
     }
 }
 
@@ -64,7 +78,7 @@ impl Asking for Asker<'_> {
     fn ask(&mut self, unshared: &Statistics) -> Option<Amount> {
         self.rounds += 1;
         self.true_cost = self.cost.of(self.number, unshared);
-        Some(self.pricing.ask(self.true_cost, self.rounds, self.reserve))
+        Some(self.pricing.ask(self.true_cost, self.rounds, self.reserve, (unshared.samples(), unshared.dimension())))
     }
 }
 
@@ -75,10 +89,20 @@ impl<'c> Federation<'c> {
         let faults = &config.raw().faults;
         let reserve = config.terms().raw().reserve;
         let id = |number: usize| client_id(number, roles.len());
+        let member = |number, role: &Role| {
+            let member = Member::new(id(number), config.terms().bandit(), config.terms().trigger());
+            let fresh = config.terms().fresh();
+            // Where nothing is retired, whoever offers everything needs no other sums than the rest.
+            let hoards = role.hoards && (fresh.is_some() || role.share != Share::All);
+            if hoards { member.hoarding() } else { member.offering(fresh) }
+        };
         let seat = |(number, role): (usize, &Role)| Seat {
-            member: Member::new(id(number), config.terms().bandit(), config.terms().trigger()),
+            member: member(number, role),
             asker: Asker { number, cost, pricing: role.pricing, reserve, rounds: 0, true_cost: 0.0 },
             poisons: role.poisons,
+            share: role.share,
+            opens: role.opens,
+            rounds: 0,
             faults: stream(seed, Purpose::Faults, number),
             away: false,
             missed: false,
@@ -134,8 +158,13 @@ impl<'c> Federation<'c> {
     /// Returns the rounds that ended.
     pub fn exchange(&mut self, now: Time) -> Vec<RoundRecord> {
         let mut now = now;
-        for seat in &mut self.members {
-            seat.member.open_round(&mut seat.asker);
+        for seat in self.members.iter_mut().filter(|seat| seat.opens && seat.member.wants_round()) {
+            let most = self.coordinator.most_fresh(seat.member.id(), now);
+            let closed = seat.member.closed();
+            seat.member.open_round(seat.most(most, seat.rounds + 1), &mut seat.asker);
+            // Whoever opens a round hears of it by its own offer only.
+            let opened = seat.member.in_flight().is_some_and(|in_flight| in_flight.round() > closed);
+            seat.rounds += u64::from(opened);
         }
         loop {
             let sent = self.carry_up(now);

@@ -10,6 +10,11 @@ use crate::world::to_amount;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Role {
     pub pricing: Pricing,
+    pub share: Share,
+    /// Whether it keeps, against the rule, what it should retire where offers are fresh; needed to offer a part.
+    pub hoards: bool,
+    /// Whether it opens rounds, and does not wait for others to.
+    pub opens: bool,
     /// Whether it delivers moments of the wrong sign.
     pub poisons: bool,
 }
@@ -23,6 +28,33 @@ pub enum Pricing {
     Reserve,
     /// Asks more than the reserve in its first so many rounds, which sells nothing, and its true cost from then on.
     Withhold(u64),
+    /// Asks its true cost times this for 4 d samples, and less the more it has, down to its true cost.
+    Falling(f64),
+}
+
+/// How much of its data a member offers.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Share {
+    #[default]
+    All,
+    /// This share, in every round.
+    Part(f64),
+    /// Everything in each round of a number divisible by this, nothing in the others.
+    Every(u64),
+    /// Everything from its round of this number on, nothing before.
+    From(u64),
+}
+
+impl Share {
+    /// The most of so many samples in its `nth` round, from 1; none if that is not bounded.
+    pub(crate) fn most(self, samples: u64, nth: u64) -> Option<u64> {
+        match self {
+            Share::Part(share) => Some((samples as f64 * share).ceil() as u64),
+            Share::Every(rounds) if !nth.is_multiple_of(rounds) => Some(0),
+            Share::From(first) if nth < first => Some(0),
+            Share::All | Share::Every(_) | Share::From(_) => None,
+        }
+    }
 }
 
 impl Role {
@@ -33,19 +65,28 @@ impl Role {
             Behaviour::Over | Behaviour::Under | Behaviour::Coalition => Pricing::Multiple(factor),
             Behaviour::LongRun => Pricing::Reserve,
         };
-        Role { pricing, poisons: behaviour == Behaviour::Poisoner }
+        Role { poisons: behaviour == Behaviour::Poisoner, ..Role::asking(pricing) }
+    }
+
+    /// Of one that sets its price so, and is honest about all else.
+    pub fn asking(pricing: Pricing) -> Role {
+        Role { pricing, share: Share::All, hoards: false, opens: true, poisons: false }
     }
 }
 
 impl Pricing {
     /// The ask for data of that cost in the member's `nth` round, from 1.
-    pub(crate) fn ask(self, true_cost: f64, nth: u64, reserve: Amount) -> Amount {
+    pub(crate) fn ask(self, true_cost: f64, nth: u64, reserve: Amount, (samples, dimension): (u64, usize)) -> Amount {
         match self {
             Pricing::Multiple(factor) => to_amount(true_cost * factor),
             Pricing::Reserve => reserve,
             // To decline would not count as taking part: its trigger would ask for a round at every step.
             Pricing::Withhold(rounds) if nth <= rounds => Amount::MAX,
             Pricing::Withhold(_) => to_amount(true_cost),
+            Pricing::Falling(factor) => {
+                let typical = 4.0 * dimension as f64 / samples.max(1) as f64;
+                to_amount(true_cost * (factor * typical).clamp(1.0, factor))
+            }
         }
     }
 }
@@ -56,8 +97,17 @@ mod tests {
 
     fn check_asks(pricing: Pricing, expected: [i64; 3]) {
         let reserve = Amount::from_units(500);
-        let asks = [1, 2, 3].map(|nth| pricing.ask(40.0, nth, reserve).micros());
+        let asks = [1, 2, 3].map(|nth| pricing.ask(40.0, nth, reserve, (8 * nth, 2)).micros());
         assert_eq!(asks, expected.map(|units| units * 1_000_000), "{pricing:?}");
+    }
+
+    #[test]
+    fn a_share_of_the_data_is_offered_now_or_later() {
+        let most = |share: Share| [1, 2, 3].map(|nth| share.most(10, nth));
+        assert_eq!(most(Share::All), [None; 3]);
+        assert_eq!(most(Share::Part(0.25)), [Some(3); 3]);
+        assert_eq!(most(Share::Every(2)), [Some(0), None, Some(0)]);
+        assert_eq!(most(Share::From(3)), [Some(0), Some(0), None]);
     }
 
     #[test]
@@ -65,6 +115,7 @@ mod tests {
         check_asks(Pricing::Multiple(1.0), [40, 40, 40]);
         check_asks(Pricing::Multiple(1.5), [60, 60, 60]);
         check_asks(Pricing::Reserve, [500, 500, 500]);
+        check_asks(Pricing::Falling(3.0), [120, 60, 40]);
         check_asks(Pricing::Withhold(2), [1_000_000_000_000, 1_000_000_000_000, 40]);
     }
 }

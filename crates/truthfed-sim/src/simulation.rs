@@ -6,7 +6,7 @@ use truthfed::statistics::Statistics;
 use crate::config::{Behaviour, Config};
 use crate::federation::{Federation, client_number, paid};
 use crate::identities::{Identities, IdentityCost};
-use crate::role::{Pricing, Role};
+use crate::role::Role;
 use crate::totals::Totals;
 use crate::world::{Cost, PaperCost, Played, Purpose, Source, World, WorldError, arrivals, stream};
 
@@ -97,13 +97,13 @@ impl<'c> Simulation<'c> {
         self
     }
 
-    /// With how one client sets its price.
+    /// With what one client does.
     ///
     /// # Panics
     /// When there is no such client.
     #[must_use]
-    pub fn with_pricing(mut self, client: usize, pricing: Pricing) -> Simulation<'c> {
-        self.roles[client].pricing = pricing;
+    pub fn with_role(mut self, client: usize, role: Role) -> Simulation<'c> {
+        self.roles[client] = role;
         self
     }
 

@@ -23,8 +23,9 @@ pub(super) fn run(settings: &[MechanismSetting], seeds: u64) -> anyhow::Result<O
 
 /// A table of the best strategy of each kind.
 pub(super) fn words(findings: &Findings) -> String {
+    let families = findings.families();
     let row = |mechanism: &str| {
-        let found: Vec<&Finding> = Family::ALL.iter().filter_map(|family| findings.of(mechanism, *family)).collect();
+        let found: Vec<&Finding> = families.iter().filter_map(|family| findings.of(mechanism, *family)).collect();
         let paying: Vec<&str> =
             found.iter().filter(|found| found.pays()).map(|found| found.strategy.as_str()).collect();
         let mut row = vec![mechanism.to_owned()];
@@ -34,7 +35,7 @@ pub(super) fn words(findings: &Findings) -> String {
         row
     };
     let mut header = vec!["mechanism".to_owned(), "truth earns".to_owned()];
-    header.extend(Family::ALL.map(|family| family.to_string()));
+    header.extend(families.iter().map(Family::to_string));
     header.push("what pays".to_owned());
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let rows = findings.mechanisms().into_iter().map(row).collect();
@@ -43,7 +44,7 @@ pub(super) fn words(findings: &Findings) -> String {
          Truthful is a promise about one round: what is not sold now can be sold later.\n",
         findings.clients,
         findings.seeds,
-        table(&header, &[1, 2, 3, 4, 5], rows)
+        table(&header, &(1..=1 + families.len()).collect::<Vec<_>>(), rows)
     )
 }
 

@@ -78,9 +78,9 @@ fn bar(finding: &Finding) -> Option<Bar> {
 }
 
 fn table(title: &str, found: &Findings) -> Table {
+    let families = found.families();
     let row = |mechanism: &str| {
-        let of_mechanism: Vec<&Finding> =
-            Family::ALL.iter().filter_map(|&family| found.of(mechanism, family)).collect();
+        let of_mechanism: Vec<&Finding> = families.iter().filter_map(|&family| found.of(mechanism, family)).collect();
         let paying = of_mechanism.iter().filter(|finding| finding.pays()).map(|finding| finding.strategy.as_str());
         let paying = Some(paying.collect::<Vec<_>>().join("; ")).filter(|paying| !paying.is_empty());
         let mut cells = vec![label(mechanism), plus_minus(of_mechanism[0].truthful)];
@@ -88,18 +88,25 @@ fn table(title: &str, found: &Findings) -> Table {
         cells.push(paying.unwrap_or_else(|| "nothing beyond chance".to_owned()));
         cells
     };
-    let header = ["mechanism", "utility with truth"].into_iter().chain(Family::ALL.map(short)).chain(["what pays"]);
+    let header =
+        ["mechanism", "utility with truth"].into_iter().chain(families.iter().copied().map(short)).chain(["what pays"]);
     let caption = format!(
         "{title}: gain over the truth in units of money, with the best parameter of each kind in brackets (factor, or \
          first round of selling). The last column lists gains above three standard errors; among so many cells one may \
          be chance."
     );
-    Table::new(caption, header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + Family::ALL.len())
+    Table::new(caption, header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + families.len())
 }
 
 fn short(family: Family) -> &'static str {
     match family {
         Family::Multiple => "multiple",
+        Family::Hoard => "keeps all",
+        Family::Hide => "hides",
+        Family::Shift => "shifts",
+        Family::JoinLate => "joins late",
+        Family::Delay => "never opens",
+        Family::Adaptive => "adaptive",
         Family::UntilEssential => "reserve",
         Family::Sandbag => "withholds",
         Family::Split => "splits",

@@ -96,6 +96,8 @@ pub struct Conversation {
 enum State {
     /// A view is asked for.
     Polling,
+    /// A view is asked for that is needed at once.
+    Looking,
     /// A view came that is as new as anything known.
     Heard,
     /// The view may give rise to something.
@@ -169,7 +171,9 @@ impl Conversation {
                 (self.state, self.is_overtaken) = (State::Polling, false);
                 return Ok(Some(Output::Wait(self.pauses.next())));
             }
-            waiting @ (State::Polling | State::Sent(_) | State::Parting(_) | State::Pricing(_)) => waiting,
+            waiting @ (State::Polling | State::Looking | State::Sent(_) | State::Parting(_) | State::Pricing(_)) => {
+                waiting
+            }
         };
         Ok(self.awaited())
     }
@@ -181,6 +185,7 @@ impl Conversation {
                 let seen = self.view.as_ref().map(|view| Seen { after: Some(view.version), wait_ms: WAIT_MS });
                 Some(Output::Poll(Call::View(seen.unwrap_or_default())))
             }
+            State::Looking => Some(Output::Send(Call::View(Seen::default()))),
             State::Sent(call) => Some(Output::Send(call.clone())),
             State::Parting(round) => Some(Output::Send(Call::Decline(*round))),
             State::Pricing(Pricing { round, data, times }) => {
@@ -238,8 +243,12 @@ impl Conversation {
     pub fn reply(&mut self, reply: Result<impl AsRef<[u8]>, LinkError>) {
         let garbled = |refusal: Refusal| LinkError::Garbled(refusal.message);
         self.state = match (std::mem::replace(&mut self.state, State::Working), reply) {
-            (State::Polling, reply) => {
-                let (call, is_overtaken) = (Call::View(Seen::default()), std::mem::take(&mut self.is_overtaken));
+            (state @ (State::Polling | State::Looking), reply) => {
+                // The poll that was under way when the member looked is still to come.
+                let is_poll = matches!(state, State::Polling);
+                let is_overtaken = self.is_overtaken;
+                self.is_overtaken = is_overtaken && !is_poll;
+                let call = Call::View(Seen::default());
                 match reply.and_then(|reply| call.read_reply(reply.as_ref()).map_err(garbled)) {
                     Ok(Reply::View(view)) => {
                         (self.view, self.steps, self.is_unwilling) = (Some(view), 0, false);
@@ -271,9 +280,13 @@ impl Conversation {
     /// The member wishes for a round: it says so at once, and does not wait for the next view. A wish that comes when there
     /// is no view, or while it talks, is heard anyway: the speaker knows of it.
     pub fn wish(&mut self) {
-        if matches!(self.state, State::Polling) && self.view.is_some() && !self.is_unwilling {
-            (self.state, self.steps, self.is_overtaken) = (State::Working, 0, true);
-        }
+        let Some(view) = self.view.as_ref().filter(|_| matches!(self.state, State::Polling) && !self.is_unwilling)
+        else {
+            return;
+        };
+        // How much may be offered grows with time: what the last view says of it may be long out of date.
+        let state = if view.most_samples.is_some() { State::Looking } else { State::Working };
+        (self.state, self.steps, self.is_overtaken) = (state, 0, true);
     }
 }
 

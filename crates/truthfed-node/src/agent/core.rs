@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::bandit;
 use truthfed::protocol::RoundId;
-use truthfed::statistics::MAX_OBSERVATION;
+use truthfed::statistics::{MAX_OBSERVATION, Statistics};
 
 use super::Membership;
 use super::decision::DecisionId;
@@ -34,6 +34,8 @@ pub struct Agent {
     pub(super) finished: Option<RoundId>,
     /// The round that its offer may not open.
     pub(super) held_back: Option<RoundId>,
+    /// The most samples for the round that is open or next, by the last view.
+    pub(super) most: Option<u64>,
 }
 
 /// Why no arm was chosen.
@@ -74,6 +76,9 @@ pub struct Status {
     pub unshared: u64,
     /// Its own that are offered in a round that has not ended.
     pub in_flight: u64,
+    /// Its own that no round is offered any more, where offers are fresh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<u64>,
     /// The last round that is in what it knows; 0 for none.
     pub last_round: RoundId,
     /// Whether the coordinator answered the last request for a view.
@@ -100,7 +105,7 @@ impl Agent {
         let owner = Owner { federation: *federation, member: member.clone(), terms: agreement.hash() };
         let mut store = AgentStore::open(path, vfs, &owner, agreement.dimension())?;
         let state = read_state(&mut store, &membership)?;
-        Ok(Agent { membership, store, state, is_stale: false, finished: None, held_back: None })
+        Ok(Agent { membership, store, state, is_stale: false, finished: None, held_back: None, most: None })
     }
 
     pub(super) fn take_up(&mut self) -> Result<(), FileError> {
@@ -184,6 +189,7 @@ impl Agent {
             known: machine.known().samples(),
             unshared: machine.unshared().samples(),
             in_flight: machine.in_flight().map_or(0, |in_flight| in_flight.statistics().samples()),
+            retired: machine.retired().map(Statistics::samples),
             last_round: machine.closed(),
             coordinator_reachable,
             earned: self.store.earned()?.to_string(),
@@ -196,7 +202,7 @@ impl Agent {
         self.store.receipts()
     }
 
-    pub fn known(&self) -> &truthfed::statistics::Statistics {
+    pub fn known(&self) -> &Statistics {
         self.state.machine.known()
     }
 

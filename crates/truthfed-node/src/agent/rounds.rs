@@ -100,6 +100,7 @@ impl Speaker for Agent {
 
     fn next_step(&mut self, view: &View) -> Result<Step, StepError> {
         self.take_up()?;
+        self.most = view.most_samples;
         let closed = self.state.machine.closed();
         if view.closed > closed {
             return Ok(Step::Send(Call::Sync(SyncRequest { have: closed })));
@@ -115,7 +116,7 @@ impl Speaker for Agent {
     }
 
     fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), StepError> {
-        self.happen(&Event::Opened { round, nonce, ask }, |agent, next| {
+        self.happen(&Event::Opened { round, nonce, ask, most: self.most }, |agent, next| {
             let offer = next.in_flight_in(round).map(|offered| (round, agent.sign(nonce, offered)));
             Beside { offer, ..Beside::default() }
         })
@@ -166,8 +167,9 @@ impl Agent {
                 let sent = self.signed_offer(round)?;
                 Ok(if is_taken { Step::Nothing } else { Step::Send(Call::Offer(round, sent.envelope)) })
             }
-            None if self.state.machine.wants_round() => {
-                Ok(self.state.to_offer().map_or(Step::Nothing, |data| Step::Price(round, nonce, Some(data))))
+            None if self.state.machine.in_flight().is_none() => {
+                let data = self.state.machine.to_open(self.most);
+                Ok(data.map_or(Step::Nothing, |data| Step::Price(round, nonce, Some(data))))
             }
             _ => Ok(Step::Nothing),
         }
@@ -178,7 +180,9 @@ impl Agent {
         let takes_offers = open.phase == Phase::Offers;
         match self.state.answer_to(round) {
             Some(answer) if answer.nonce != open.nonce => Err(StepError::OtherNonce(round)),
-            None if takes_offers && !open.answered => Ok(Step::Price(round, open.nonce, self.state.to_offer())),
+            None if takes_offers && !open.answered => {
+                Ok(Step::Price(round, open.nonce, self.state.to_offer(self.most)))
+            }
             Some(_) if self.state.in_flight_in(round).is_some() => self.after_offer(open),
             Some(_) if takes_offers && !open.answered => Ok(Step::Send(Call::Decline(round))),
             _ => Ok(Step::Nothing),

@@ -19,7 +19,14 @@ pub(super) enum Event {
     /// The reward of an arm that was chosen.
     Learned { arm: Vec<f64>, reward: f64 },
     /// A round is open, or next; the price that was decided on, if any.
-    Opened { round: RoundId, nonce: Nonce, ask: Option<Amount> },
+    Opened {
+        round: RoundId,
+        nonce: Nonce,
+        ask: Option<Amount>,
+        /// The most samples that may be offered, where offers are fresh.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most: Option<u64>,
+    },
     /// What is settled.
     Snapshot(Snapshot),
 }
@@ -59,7 +66,7 @@ impl Asking for Decided {
 
 impl State {
     pub(super) fn new(member: ClientId, agreement: &Agreement) -> State {
-        let machine = Member::new(member, agreement.bandit(), agreement.trigger());
+        let machine = Member::new(member, agreement.bandit(), agreement.trigger()).offering(agreement.fresh());
         State { machine, answer: None }
     }
 
@@ -72,10 +79,10 @@ impl State {
         self.machine.in_flight().filter(|in_flight| in_flight.round() == round)
     }
 
-    /// What would be offered to a round that has no answer yet; none when there is nothing.
-    pub(super) fn to_offer(&self) -> Option<Statistics> {
-        let unshared = self.machine.unshared();
-        (unshared.samples() > 0 && self.machine.in_flight().is_none()).then(|| unshared.clone())
+    /// What would be offered to a round that has no answer yet, of so many samples at most; none when there is nothing.
+    pub(super) fn to_offer(&self, most: Option<u64>) -> Option<Statistics> {
+        let data = self.machine.to_offer(most);
+        (data.samples() > 0 && self.machine.in_flight().is_none()).then_some(data)
     }
 
     /// Takes an event in; a new answer to a round may follow from it, and is what is in flight then.
@@ -86,14 +93,19 @@ impl State {
                 // It wants a lost offer or snapshot again: views say what is missing.
                 self.drain();
             }
-            Event::Opened { round, nonce, ask } => self.opened(round, nonce, ask)?,
+            Event::Opened { round, nonce, ask, most } => self.opened((round, most), nonce, ask)?,
             Event::Snapshot(snapshot) => self.take_over(snapshot)?,
         }
         Ok(())
     }
 
-    fn opened(&mut self, round: RoundId, nonce: Nonce, ask: Option<Amount>) -> Result<(), RefreshError> {
-        self.machine.handle(Notice::Opened(round), &mut Decided(ask))?;
+    fn opened(
+        &mut self,
+        (round, most): (RoundId, Option<u64>),
+        nonce: Nonce,
+        ask: Option<Amount>,
+    ) -> Result<(), RefreshError> {
+        self.machine.handle(Notice::Opened(round, most), &mut Decided(ask))?;
         let is_answer = |request: &Request| match request {
             Request::Offer { round: to, .. } | Request::Decline(to) => *to == round,
             _ => false,

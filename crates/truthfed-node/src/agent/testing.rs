@@ -76,17 +76,17 @@ pub(super) fn nonce(round: u64) -> Nonce {
 /// A view in which this round is open.
 pub(super) fn open(round: u64, phase: Phase, answered: bool, decision: Option<Envelope>) -> View {
     let open = OpenRound { round: RoundId(round), nonce: nonce(round), phase, remaining_ms: 1000, answered, decision };
-    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None }
+    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None, most_samples: None }
 }
 
 /// A view in which no round is open.
 pub(super) fn idle(closed: u64) -> View {
     let next = NextRound { round: RoundId(closed + 1), nonce: nonce(closed + 1) };
-    View { version: closed, closed: RoundId(closed), open: None, next: Some(next) }
+    View { version: closed, closed: RoundId(closed), open: None, next: Some(next), most_samples: None }
 }
 
 pub(super) fn snapshot(closed: u64, settled: Option<u64>, statistics: &Statistics) -> Snapshot {
-    Snapshot { closed: RoundId(closed), settled: settled.map(RoundId), statistics: statistics.clone() }
+    Snapshot { closed: RoundId(closed), settled: settled.map(RoundId), awarded: None, statistics: statistics.clone() }
 }
 
 pub(super) fn reply(snapshot: Snapshot, receipts: Vec<Envelope>) -> SyncReply {

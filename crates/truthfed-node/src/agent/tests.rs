@@ -49,7 +49,7 @@ fn a_crash_after_any_event_of_a_random_schedule_leaves_the_same_bits() {
                 0 if flight.is_none() => {
                     round += 1;
                     let ask = (numbers.unit() < 0.8).then_some(ASK);
-                    let unshared = agent.state.to_offer().unwrap_or_else(nothing);
+                    let unshared = agent.state.to_offer(None).unwrap_or_else(nothing);
                     flight = Some((offered(&mut agent, round, ask), unshared));
                 }
                 1 => {
@@ -116,7 +116,7 @@ fn what_was_in_flight_is_settled_once_or_comes_back_once() {
         let coordinator = Coordinator::new();
         let mut numbers = Numbers(3);
         let mut agent = coordinator.taught(&mut numbers, 5);
-        let unshared = agent.state.to_offer().unwrap();
+        let unshared = agent.state.to_offer(None).unwrap();
         let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
         play(&mut agent, &mut numbers);
         let before = agent.known().clone();
@@ -245,7 +245,7 @@ fn under_terms_that_do_not_promise_the_ask_a_smaller_payment_is_delivered_for() 
 fn a_snapshot_that_is_not_right_is_not_taken_over() {
     let coordinator = Coordinator::new();
     let mut agent = coordinator.taught(&mut Numbers(6), 5);
-    let unshared = agent.state.to_offer().unwrap();
+    let unshared = agent.state.to_offer(None).unwrap();
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let before = agent.bits();
     let mut check = |reply: SyncReply, expected: &str| {
@@ -273,7 +273,7 @@ fn an_old_copy_of_the_file_does_not_sell_its_data_twice() {
     agent.synced(reply(snapshot(1, None, &nothing()), vec![]), RoundId(1)).unwrap();
     (0..5).for_each(|_| play(&mut agent, &mut numbers));
     let backup = coordinator.crashed();
-    let unshared = agent.state.to_offer().unwrap();
+    let unshared = agent.state.to_offer(None).unwrap();
     let offer = offered(&mut agent, 2, Some(ASK)).unwrap();
     let paid = coordinator.receipt(&offer, ReceiptKind::Paid, Some(PAYMENT));
     let settled = || reply(snapshot(2, Some(2), &unshared), vec![paid.clone()]);
@@ -342,7 +342,7 @@ fn a_round_that_opens_with_another_nonce_than_it_was_announced_with_is_not_belie
 fn a_coordinator_that_went_back_was_waited_for_in_silence() {
     let coordinator = Coordinator::new();
     let mut agent = coordinator.taught(&mut Numbers(12), 5);
-    let unshared = agent.state.to_offer().unwrap();
+    let unshared = agent.state.to_offer(None).unwrap();
     let offer = offered(&mut agent, 1, Some(ASK)).unwrap();
     let check = |agent: &mut Agent, view: View, lacks: Option<(u64, &str)>| match (agent.heard(&view), lacks) {
         (Ok(()), None) => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
-use truthfed::protocol::{RoundId, Time};
+use truthfed::protocol::{Bounds, RoundId, Time};
 use truthfed::statistics::Gram;
 
 use super::clock::Clock;
@@ -28,6 +28,9 @@ pub struct Published {
     pub(super) next: Option<Nonce>,
     /// What is settled: an offer that opens a round is weighed on top of it.
     pub(super) settled: Arc<Gram>,
+    /// How many samples members may offer, where offers are fresh.
+    pub(super) bounds: Option<Arc<Bounds>>,
+    pub(super) clock: Clock,
     pub(super) counts: Counts,
 }
 
@@ -90,8 +93,8 @@ pub(super) struct PublishedRound {
     pub(super) round: RoundId,
     pub(super) nonce: Nonce,
     pub(super) phase: Phase,
+    pub(super) opened: Time,
     pub(super) deadline: Time,
-    pub(super) clock: Clock,
     pub(super) answered: BTreeSet<ClientId>,
     pub(super) decisions: Arc<BTreeMap<ClientId, Envelope>>,
 }
@@ -165,10 +168,12 @@ impl Published {
             round: open.round,
             nonce: open.nonce,
             phase: open.phase,
-            remaining_ms: open.deadline.0.saturating_sub(open.clock.now().0),
+            remaining_ms: open.deadline.0.saturating_sub(self.clock.now().0),
             answered: open.answered.contains(member),
             decision: open.decisions.get(member).cloned(),
         });
-        View { version: self.news, closed: self.closed, open, next: self.next() }
+        let opens = || self.open.as_ref().map_or_else(|| self.clock.now(), |open| open.opened);
+        let most_samples = self.bounds.as_ref().map(|bounds| bounds.most(member, opens()));
+        View { version: self.news, closed: self.closed, open, next: self.next(), most_samples }
     }
 }

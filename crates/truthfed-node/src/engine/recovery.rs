@@ -40,6 +40,7 @@ impl State {
             checkpoint: None,
             settled: None,
             ground: Arc::new(beginning(&setup).settled().gram().clone()),
+            bounds: None,
             next: Nonce::random(),
             latest: Time(0),
             setup,

@@ -9,7 +9,8 @@ use std::time::Duration;
 use axum::body::Bytes;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside, Surprise, Time,
+    Bounds, Conduct, Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside,
+    Surprise, Time,
 };
 use truthfed::statistics::{Gram, Statistics};
 
@@ -46,6 +47,8 @@ pub(super) struct State {
     pub(super) settled: Option<(RoundId, Bytes)>,
     /// The same, to weigh offers by.
     pub(super) ground: Arc<Gram>,
+    /// How many samples members may offer, where offers are fresh.
+    pub(super) bounds: Option<Arc<Bounds>>,
     /// The nonce of the round that is next.
     pub(super) next: Nonce,
     /// The latest time in the journal: no later entry has an earlier one.
@@ -112,8 +115,8 @@ impl State {
             round: round.round(),
             nonce: open.nonce,
             phase: if round.is_awarded() { Phase::Deliveries } else { Phase::Offers },
+            opened: round.opened(),
             deadline: round.deadline(),
-            clock: self.setup.clock.clone(),
             answered: round.answered().cloned().collect(),
             decisions: open.decisions.clone(),
         });
@@ -126,6 +129,8 @@ impl State {
             members: self.members.clone(),
             next: open.is_none().then_some(self.next),
             settled: self.ground.clone(),
+            bounds: self.bounds.clone(),
+            clock: self.setup.clock.clone(),
             open,
             counts: self.counts,
         }
@@ -283,9 +288,10 @@ impl State {
             return Ok(json(&SyncReply { snapshot: None, receipts }).into());
         }
         // The fields of a `SyncReply`, around what all members are told: a test compares them.
-        let settled = self.machine.conduct(member).and_then(|conduct| conduct.settled);
+        let Conduct { settled, awarded, .. } = self.machine.conduct(member).cloned().unwrap_or_default();
+        let awarded = awarded.map_or(String::new(), |round| format!(r#""awarded":{round},"#));
         let (settled, receipts) = (json(&settled), json(&receipts));
-        let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},"statistics":"#);
+        let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},{awarded}"statistics":"#);
         Ok(Reply::around(self.settled(closed), before, format!(r#"}},"receipts":{receipts}}}"#)))
     }
 
@@ -423,6 +429,7 @@ impl State {
         let (round, settled) = (RoundId(self.machine.closed().0 + 1), aggregate_digest(self.machine.settled()));
         self.next = receipts::nonce(&self.setup.signer, self.setup.federation, round, settled);
         self.ground = Arc::new(self.machine.settled().gram().clone());
+        self.bounds = self.machine.bounds().map(Arc::new);
     }
 
     fn aborted(&mut self, round: RoundId, reason: String) {

@@ -222,7 +222,10 @@ fn is_text(text: &str, key: &str) -> Option<bool> {
         return Some(matches!(parameter.kind, Kind::Amount { .. }));
     }
     let table = toml::from_str::<toml::Table>(text).ok()?;
-    key.split('.').try_fold(&toml::Value::from(table), |value, part| value.get(part)).map(toml::Value::is_str)
+    let table = toml::Value::from(table);
+    let value = key.split('.').try_fold(&table, |value, part| value.get(part))?;
+    // A number may stand in the place of `auto`.
+    Some(value.as_str().is_some_and(|text| text != "auto"))
 }
 
 fn quoted(text: &str) -> String {

@@ -102,6 +102,16 @@ fn what_exists_is_not_touched() {
 }
 
 #[test]
+fn a_number_may_be_set_in_the_place_of_auto() {
+    let outer = crate::testing::folder();
+    let changes = ["terms.capacity=5000", "terms.offers=fresh", "terms.fresh.burst=40"].map(str::to_owned).to_vec();
+    let folder = outer.path().join("fed");
+    init(&folder, &InitOptions { changes, ..InitOptions::default() }).unwrap();
+    let text = std::fs::read_to_string(folder.join("federation.toml")).unwrap();
+    assert!(text.contains("\ncapacity = 5000\n") && text.contains("\nburst = 40\n"), "{text}");
+}
+
+#[test]
 fn a_federation_that_is_refused_leaves_nothing_behind() {
     let outer = crate::testing::folder();
     let refused = |members: &[&str], changes: &[&str]| {

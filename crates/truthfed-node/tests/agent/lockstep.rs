@@ -1,6 +1,6 @@
 //! Agents and engine against the bare protocol machines: the same inputs give the same bits.
 
-use truthfed::protocol::{Asking, Coordinator, Input, Member, Terms, Time};
+use truthfed::protocol::{Asking, CapacitySetting, Coordinator, FreshSetting, Input, Member, Offers, Terms, Time};
 use truthfed::statistics::Statistics;
 use truthfed::{Amount, protocol::Since};
 use truthfed_node::agent::Runner;
@@ -18,7 +18,9 @@ impl Asking for PerSample {
 
 /// Carries messages between the bare machines until nobody has anything to say.
 fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
-    members.iter_mut().for_each(|member| member.open_round(&mut PerSample));
+    members
+        .iter_mut()
+        .for_each(|member| member.open_round(coordinator.most_fresh(member.id(), Time(0)), &mut PerSample));
     loop {
         let mut happened = false;
         for member in members.iter_mut() {
@@ -43,15 +45,22 @@ fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
 
 #[tokio::test]
 async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
-    for since in [Since::Round, Since::Delivery] {
+    let rules =
+        [Since::Round, Since::Delivery].into_iter().flat_map(|since| [(since, Offers::All), (since, Offers::Fresh)]);
+    for (since, offers) in rules {
         let mut terms = terms();
         terms.trigger.since = since;
+        // Wide enough that only what is retired counts: the engine has a clock of its own.
+        let fresh = FreshSetting { burst: CapacitySetting::Samples(1000), ..FreshSetting::default() };
+        (terms.offers, terms.fresh) = (offers, Some(fresh));
         let federation = Federation::new(3, terms);
         let agreement = federation.agreement();
         let runners: Vec<Runner<Wire>> =
             (0..3).map(|number| federation.runner(number, &federation.wire(number))).collect();
-        let member =
-            |number| Member::new(federation.membership(number).member, agreement.bandit(), agreement.trigger());
+        let member = |number| {
+            Member::new(federation.membership(number).member, agreement.bandit(), agreement.trigger())
+                .offering(agreement.fresh())
+        };
         let mut members: Vec<Member> = (0..3).map(member).collect();
         let names: Vec<_> = members.iter().map(|member| member.id().clone()).collect();
         let mut coordinator = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), names);

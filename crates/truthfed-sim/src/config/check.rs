@@ -126,6 +126,8 @@ impl TryFrom<RawConfig> for Config {
             // Nobody can have more.
             samples: world.steps,
             capacity: CapacitySetting::default(),
+            offers: rounds.offers,
+            fresh: Some(rounds.fresh.clone()),
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
             // The paper knows neither.
@@ -177,7 +179,8 @@ fn arrivals(arrivals: &str) -> Result<Arrivals, ConfigError> {
         "in-turn" => Ok(Arrivals::InTurn),
         "uniform" => Ok(Arrivals::Uniform),
         "poisson" => Ok(Arrivals::Poisson),
-        other => Err(one_of("world.arrivals", other, &["in-turn", "uniform", "poisson"])),
+        "day-and-night" => Ok(Arrivals::DayAndNight),
+        other => Err(one_of("world.arrivals", other, &["in-turn", "uniform", "poisson", "day-and-night"])),
     }
 }
 
@@ -268,11 +271,14 @@ fn set(table: &mut toml::Table, change: &str) -> Result<(), ConfigError> {
     put(table, path, value).ok_or_else(malformed)
 }
 
-/// Sets the value at a path `section.key`; `None` if the path is not of that form.
+/// Sets the value at a path `section.key`, or deeper; `None` if the path is not of that form.
 pub(crate) fn put(table: &mut toml::Table, path: &str, value: toml::Value) -> Option<()> {
-    let (section, key) = path.split_once('.')?;
-    let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
-    section.as_table_mut()?.insert(key.to_owned(), value);
+    let (section, rest) = path.split_once('.')?;
+    let section = table.entry(section).or_insert_with(|| toml::Table::new().into()).as_table_mut()?;
+    if rest.contains('.') {
+        return put(section, rest, value);
+    }
+    section.insert(rest.to_owned(), value);
     Some(())
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use truthfed::protocol::CoverageSetting;
+use truthfed::protocol::{CoverageSetting, FreshSetting, Offers};
 
 use super::parameters::Parameters;
 
@@ -43,7 +43,7 @@ pub struct World {
     pub arms_per_step: usize,
     /// Standard deviation of the rewards.
     pub noise: f64,
-    /// `in-turn`, `uniform` or `poisson`.
+    /// `in-turn`, `uniform`, `poisson` or `day-and-night`.
     pub arrivals: String,
     /// The path of a log of ratings, or nothing for a synthetic world.
     pub ratings: String,
@@ -89,6 +89,10 @@ pub struct Rounds {
     pub trigger: String,
     /// `formula`, or a number.
     pub threshold: Threshold,
+    /// `all` that is not sold, or `fresh` data only.
+    pub offers: Offers,
+    /// How many samples fresh offers may have.
+    pub fresh: FreshSetting,
     #[serde(flatten)]
     pub parameters: Parameters,
 }
@@ -190,6 +194,8 @@ impl Default for Rounds {
             purse: 0.0,
             trigger: "since-round".to_owned(),
             threshold: Threshold::Rule("formula".to_owned()),
+            offers: Offers::All,
+            fresh: FreshSetting::default(),
             parameters: Parameters::default(),
         }
     }

@@ -79,6 +79,12 @@ impl Findings {
         names
     }
 
+    /// The families that were tried, in the order of reports.
+    pub fn families(&self) -> Vec<Family> {
+        let is_tried = |family: &Family| self.best.iter().any(|found| found.family == *family);
+        Family::ALL.into_iter().filter(is_tried).collect()
+    }
+
     /// The best of a family under a mechanism.
     pub fn of(&self, mechanism: &str, family: Family) -> Option<&Finding> {
         self.best.iter().find(|found| found.mechanism == mechanism && found.family == family)

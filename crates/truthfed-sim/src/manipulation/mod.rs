@@ -49,7 +49,8 @@ impl Plan {
     pub fn new(config: Config) -> Plan {
         let manipulators = config.raw().world.clients;
         let settings = Vec::new();
-        let plan = Plan { config, settings, strategies: Strategy::all(), manipulators, seeds: 10, choosing_seeds: 5 };
+        let strategies = Strategy::under(config.raw().rounds.offers);
+        let plan = Plan { config, settings, strategies, manipulators, seeds: 10, choosing_seeds: 5 };
         let paying: Vec<&str> =
             catalog::entries().iter().filter(|entry| entry.claims().pays()).map(|entry| entry.name).collect();
         plan.with_mechanisms(&paying).expect("the catalog has its own mechanisms")

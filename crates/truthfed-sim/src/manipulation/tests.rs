@@ -89,7 +89,9 @@ fn check_samples(strategy: Strategy, changes: &[&str]) {
     let run = simulation.run_watched(|federation| {
         let mut all = federation.settled().clone();
         for member in 0..federation.members() {
-            all.merge(&federation.member(member).undelivered()).unwrap();
+            let member = federation.member(member);
+            all.merge(&member.undelivered()).unwrap();
+            member.retired().into_iter().for_each(|retired| all.merge(retired).unwrap());
         }
         // All arms have length 1.
         assert!((all.gram().trace() - all.samples() as f64).abs() < 1e-6);
@@ -106,7 +108,9 @@ fn check_samples(strategy: Strategy, changes: &[&str]) {
 fn no_strategy_loses_a_sample_or_counts_one_twice() {
     for strategy in [Strategy::Split, Strategy::Sandbag(4), Strategy::UntilEssential, Strategy::Multiple(2.0)] {
         check_samples(strategy, &[]);
-        check_samples(strategy, &["faults.offline=0.2", "faults.dropout=0.2", "world.arrivals=poisson"]);
+        let faults = ["faults.offline=0.2", "faults.dropout=0.2", "world.arrivals=poisson"];
+        check_samples(strategy, &faults);
+        check_samples(strategy, &[&faults[..], &["rounds.offers=fresh"]].concat());
     }
 }
 

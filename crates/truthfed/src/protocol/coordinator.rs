@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::open::{Award, Taken};
 use super::{
-    CheckedOffer, Conduct, Ending, Notice, OfferError, OpenRound, Rejection, Request, RoundId, RoundRecord, SetAside,
-    Snapshot, Spent, Standing, Terms, Time,
+    Bounds, CheckedOffer, Conduct, Ending, Notice, OfferError, OpenRound, Rejection, Request, RoundId, RoundRecord,
+    SetAside, Snapshot, Spent, Standing, Terms, Time,
 };
 use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
@@ -90,8 +90,8 @@ impl Coordinator {
     ) -> Coordinator {
         let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
         let members = members.into_iter().map(|member| (member, Conduct::default())).collect();
-        let standing =
-            Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0), spent: Spent::default() };
+        let (spent, awarded) = (Spent::default(), Vec::new());
+        let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0), spent, awarded };
         Coordinator::resume(terms, mechanism, standing)
     }
 
@@ -175,8 +175,8 @@ impl Coordinator {
     }
 
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
-        let settled = self.conduct(member).and_then(|conduct| conduct.settled);
-        Snapshot { closed: self.standing.closed, settled, statistics: self.standing.settled.clone() }
+        let Conduct { settled, awarded, .. } = self.conduct(member).cloned().unwrap_or_default();
+        Snapshot { closed: self.standing.closed, settled, awarded, statistics: self.standing.settled.clone() }
     }
 
     /// What is remembered about a member.
@@ -196,7 +196,27 @@ impl Coordinator {
         let is_news = is_member && have.is_none_or(|have| self.standing.closed > have);
         let snapshot = is_news.then(|| Notice::Snapshot(self.snapshot(member)));
         let awaited = self.open.as_ref().filter(|_| is_member).and_then(|open| open.waits_for(member));
+        let awaited = awaited.map(|notice| match notice {
+            Notice::Opened(round, _) => Notice::Opened(round, self.most_fresh(member, Time(0))),
+            notice => notice,
+        });
         snapshot.into_iter().chain(awaited)
+    }
+
+    /// Most samples that a member may offer to the open round, or to the next if it opens now; none if offers need not be fresh.
+    pub fn most_fresh(&self, member: &ClientId, now: Time) -> Option<u64> {
+        let opened = self.open.as_ref().map_or(now, |open| open.opened);
+        Some(self.bounds_of(self.standing.members.get_key_value(member))?.most(member, opened))
+    }
+
+    /// The same for all members; none if offers need not be fresh.
+    pub fn bounds(&self) -> Option<Bounds> {
+        self.bounds_of(&self.standing.members)
+    }
+
+    fn bounds_of<'a>(&'a self, members: impl IntoIterator<Item = (&'a ClientId, &'a Conduct)>) -> Option<Bounds> {
+        let most = self.terms.raw().samples.min(self.room());
+        Some(self.standing.bounds(self.terms.fresh()?, members, most))
     }
 
     pub fn poll(&mut self) -> Option<Output> {
@@ -259,7 +279,7 @@ impl Coordinator {
     /// Opens the next round with the offer that is reason enough for it.
     fn open_with(&mut self, now: Time, from: ClientId, (taken, known): (Taken, Known)) -> Result<Accepted, Rejection> {
         let excluded = self.check_opens(now, &from)?;
-        self.check_taken(&from, &taken, known)?;
+        self.check_taken(now, &from, &taken, known)?;
         let (trigger, lambda, settled) = (self.terms.trigger(), self.terms.bandit().lambda(), &self.standing.settled);
         if !known.is_worth_it && !trigger.is_met(lambda, settled.gram(), taken.samples, &taken.offer.gram) {
             return Err(Rejection::TriggerNotMet { client: from, threshold: trigger.threshold });
@@ -275,7 +295,7 @@ impl Coordinator {
     }
 
     /// Whether an offer can come from data, and fits into what may still be settled.
-    fn check_taken(&self, from: &ClientId, taken: &Taken, known: Known) -> Result<(), OfferError> {
+    fn check_taken(&self, now: Time, from: &ClientId, taken: &Taken, known: Known) -> Result<(), OfferError> {
         let Taken { samples, offer } = taken;
         if offer.client != *from {
             return Err(OfferError::OtherClient { client: offer.client.clone(), from: from.clone() });
@@ -283,7 +303,7 @@ impl Coordinator {
         if !known.is_checked {
             self.terms.check_offer(offer, *samples)?;
         }
-        let (samples, most) = (*samples, self.room());
+        let (samples, most) = (*samples, self.most_fresh(from, now).unwrap_or_else(|| self.room()));
         if samples > most {
             return Err(OfferError::TooManySamples { client: from.clone(), samples, most });
         }
@@ -300,14 +320,6 @@ impl Coordinator {
         let excluded: BTreeSet<ClientId> =
             self.standing.members.iter().filter(is_excluded).map(|(id, _)| id.clone()).collect();
         if excluded.len() == self.standing.members.len() { BTreeSet::new() } else { excluded }
-    }
-
-    /// What is remembered about somebody who is or was a member.
-    fn conduct_of(&mut self, client: &ClientId) -> &mut Conduct {
-        match self.standing.members.get_mut(client) {
-            Some(conduct) => conduct,
-            None => self.standing.former.entry(client.clone()).or_default(),
-        }
     }
 
     fn offer(
@@ -332,7 +344,7 @@ impl Coordinator {
             }
             None => {}
         }
-        self.check_taken(&from, &taken, known)?;
+        self.check_taken(now, &from, &taken, known)?;
         if let Some(open) = &mut self.open {
             open.offers.insert(from, taken);
         }
@@ -461,6 +473,9 @@ impl Coordinator {
         let Some(mut open) = self.open.take() else { return };
         let Some(award) = open.award.take() else { return };
         let Award { spec, aside, outcome, mut moments, .. } = *award;
+        if let Some(fresh) = self.terms.fresh() {
+            self.standing.remember(fresh, &open);
+        }
         let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
         for winner in outcome.winners() {
             let client = winner.client.clone();
@@ -471,14 +486,14 @@ impl Coordinator {
             }
             let Some(moment) = moments.remove(&client) else {
                 let strikes = self.terms.raw().strikes;
-                self.conduct_of(&client).default_in(open.round, strikes);
+                self.standing.conduct_of(&client).default_in(open.round, strikes);
                 defaulted.push(client);
                 continue;
             };
             let Taken { samples, offer } = open.offers.remove(&client).expect("a winner has offered");
             let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
             self.standing.settled.merge(&delivered).expect("all have the dimension of the terms");
-            self.conduct_of(&client).settled = Some(open.round);
+            self.standing.conduct_of(&client).settled = Some(open.round);
             paid.push((client, winner.payment));
         }
         self.end(now, open, Ending::Settled { spec: Box::new(spec), aside, outcome, paid, defaulted });

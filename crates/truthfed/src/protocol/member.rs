@@ -1,15 +1,16 @@
 //! A member's side of a round.
 //!
-//! What a member learned lies in one of three places: in the snapshot (delivered and settled), in flight
-//! (offered in a round that has not ended for this member) or unshared. Its bandit knows the sum. When a
-//! snapshot says how the round ended, what was in flight is dropped (it is in the snapshot now) or goes back to
-//! the unshared: never both, never neither.
+//! What a member learned lies in one of four places: in the snapshot (delivered and settled), in flight
+//! (offered in a round that has not ended for this member), unshared or, where offers are fresh, retired. Its bandit knows the
+//! sum. When a snapshot says how the round ended, what was in flight is dropped (it is in the snapshot now), goes back to
+//! the unshared, or is retired: never two of them, never none.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Notice, Request, RoundId, Since, Snapshot, Trigger};
+use super::blocks::{Blocks, Fate};
+use super::{Fresh, Notice, Request, RoundId, Since, Snapshot, Trigger};
 use crate::Amount;
 use crate::auction::{ClientId, Offer};
 use crate::bandit::{ChooseError, Config, LinUcb, RefreshError, log_det_ratio};
@@ -40,6 +41,9 @@ pub struct Member {
     since_round: Progress,
     wants_round: bool,
     outbox: VecDeque<Request>,
+    /// What is kept where offers are fresh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blocks: Option<Box<Blocks>>,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +61,8 @@ struct Saved {
     since_round: Progress,
     wants_round: bool,
     outbox: VecDeque<Request>,
+    #[serde(default)]
+    blocks: Option<Box<Blocks>>,
 }
 
 impl TryFrom<Saved> for Member {
@@ -82,6 +88,7 @@ impl TryFrom<Saved> for Member {
             since_round: saved.since_round,
             wants_round: saved.wants_round,
             outbox: saved.outbox,
+            blocks: saved.blocks,
         })
     }
 }
@@ -93,6 +100,13 @@ impl Saved {
             |in_flight: &InFlight| fits(&in_flight.statistics) && in_flight.progress.steps <= self.since_round.steps;
         [self.bandit.known(), &self.snapshot.statistics, &self.unshared].into_iter().all(fits)
             && self.in_flight.as_ref().is_none_or(belongs)
+            && self.blocks.as_ref().is_none_or(|blocks| {
+                let (dimension, unshared) = (self.config.dimension(), self.unshared.samples());
+                let is_answered =
+                    |in_flight: &InFlight| blocks.answered.as_ref().is_some_and(|it| it.round == in_flight.round);
+                blocks.is_whole(dimension, unshared, self.since_round.steps)
+                    && self.in_flight.as_ref().is_none_or(is_answered)
+            })
     }
 }
 
@@ -125,8 +139,8 @@ impl InFlight {
 /// Steps, and nats of information, since some moment.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Progress {
-    steps: u64,
+pub(super) struct Progress {
+    pub(super) steps: u64,
     nats: f64,
 }
 
@@ -138,7 +152,7 @@ impl Member {
             config,
             trigger,
             bandit: LinUcb::new(config),
-            snapshot: Snapshot { closed: RoundId(0), settled: None, statistics: nothing.clone() },
+            snapshot: Snapshot { closed: RoundId(0), settled: None, awarded: None, statistics: nothing.clone() },
             snapshot_ratio: 0.0,
             unshared: nothing,
             in_flight: None,
@@ -146,7 +160,16 @@ impl Member {
             since_round: Progress::default(),
             wants_round: false,
             outbox: VecDeque::new(),
+            blocks: None,
         }
+    }
+
+    /// That offers are fresh, if the terms say so.
+    #[must_use]
+    pub fn offering(mut self, fresh: Option<&Fresh>) -> Member {
+        let nothing = || Statistics::new(self.config.dimension()).expect("a checked configuration");
+        self.blocks = fresh.map(|fresh| Box::new(Blocks::new(fresh, nothing())));
+        self
     }
 
     pub fn id(&self) -> &ClientId {
@@ -176,11 +199,42 @@ impl Member {
         &self.unshared
     }
 
-    /// What it learned and has not delivered, in flight or not.
+    /// That it retires nothing, against the rule, and can offer any part of its data: for simulations of manipulators.
+    #[must_use]
+    pub fn hoarding(mut self) -> Member {
+        let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
+        self.blocks = Some(Box::new(Blocks::hoarding(nothing)));
+        self
+    }
+
+    /// What it would offer, if at most so many samples; everything unshared if that is not bounded.
+    pub fn to_offer(&self, most: Option<u64>) -> Statistics {
+        match (&self.blocks, most) {
+            (Some(blocks), Some(most)) if self.unshared.samples() > most => blocks.to_offer(most),
+            _ => self.unshared.clone(),
+        }
+    }
+
+    /// What it would open the next round with; none if it wants none, or may not offer enough of its data.
+    pub fn to_open(&self, most: Option<u64>) -> Option<Statistics> {
+        let data = self.wants_round.then(|| self.to_offer(most))?;
+        let is_enough = data.samples() == self.unshared.samples() || self.is_worth(&data);
+        (data.samples() > 0 && is_enough).then_some(data)
+    }
+
+    /// What is never offered again.
+    pub fn retired(&self) -> Option<&Statistics> {
+        self.blocks.as_ref().map(|blocks| &blocks.retired)
+    }
+
+    /// What it learned that is neither delivered nor retired, in flight or not.
     pub fn undelivered(&self) -> Statistics {
         let mut undelivered = self.unshared.clone();
-        if let Some(in_flight) = &self.in_flight {
-            undelivered.merge(&in_flight.statistics).expect("all have one dimension");
+        for part in self.in_flight.iter().map(|in_flight| &in_flight.statistics) {
+            undelivered.merge(part).expect("all have one dimension");
+        }
+        if let Some(blocks) = &self.blocks {
+            undelivered.merge(&blocks.held_back()).expect("all have one dimension");
         }
         undelivered
     }
@@ -194,10 +248,14 @@ impl Member {
         let before = self.bandit.log_det_ratio();
         self.bandit.learn(arm, reward)?;
         self.unshared.observe(arm, reward)?;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.observe(arm, reward)?;
+        }
         self.since_round.steps += 1;
         self.since_round.nats += self.bandit.log_det_ratio() - before;
         if !self.wants_round && self.has_enough() {
             match &self.in_flight {
+                None if self.pending().is_some() => self.sync(),
                 None => self.wants_round = self.is_worth_a_round(),
                 // The offer that was to open a round may be lost: the same again.
                 Some(InFlight { round, .. }) if *round > self.announced => self.repeat_offer(),
@@ -213,8 +271,15 @@ impl Member {
         self.wants_round
     }
 
-    /// Opens the next round with an offer of its own, if it wants one; without a price it opens none.
-    pub fn open_round(&mut self, asking: &mut dyn Asking) {
+    /// The round that it answered and whose end it has not seen.
+    fn pending(&self) -> Option<RoundId> {
+        let answered = self.blocks.as_ref().and_then(|blocks| blocks.answered.as_ref()).map(|answered| answered.round);
+        self.in_flight.as_ref().map(|in_flight| in_flight.round).or(answered)
+    }
+
+    /// Opens the next round with an offer of its own, of at most so many samples if that is bounded, if it wants one; without a
+    /// price it opens none.
+    pub fn open_round(&mut self, most: Option<u64>, asking: &mut dyn Asking) {
         if self.announced > self.snapshot.closed {
             // It was open already, and what became of it must be known first.
             if self.wants_round {
@@ -222,10 +287,12 @@ impl Member {
             }
             return;
         }
-        if std::mem::take(&mut self.wants_round)
-            && let Some(ask) = asking.ask(&self.unshared)
+        let data = self.to_open(most).filter(|_| self.pending().is_none());
+        self.wants_round = false;
+        if let Some(data) = data
+            && let Some(ask) = asking.ask(&data)
         {
-            self.put_in_flight(RoundId(self.snapshot.closed.0 + 1), ask);
+            self.put_in_flight(RoundId(self.snapshot.closed.0 + 1), most, data, ask);
         }
     }
 
@@ -241,34 +308,39 @@ impl Member {
     /// Takes in a message from the coordinator. A snapshot that is refused changes nothing.
     pub fn handle(&mut self, notice: Notice, asking: &mut dyn Asking) -> Result<(), RefreshError> {
         match notice {
-            Notice::Opened(round) => self.opened(round, asking),
+            Notice::Opened(round, most) => self.opened(round, most, asking),
             Notice::Awarded(round) => self.awarded(round),
             Notice::Snapshot(snapshot) => {
                 self.take_over(snapshot)?;
-                self.opened(self.announced, asking);
+                self.opened(self.announced, self.blocks.as_ref().and_then(|blocks| blocks.most), asking);
             }
         }
         Ok(())
     }
 
-    /// Offers what is unshared; repeats itself when asked again.
-    fn opened(&mut self, round: RoundId, asking: &mut dyn Asking) {
+    /// Offers what is unshared, or as much of it as it may; repeats itself when asked again.
+    fn opened(&mut self, round: RoundId, most: Option<u64>, asking: &mut dyn Asking) {
+        if let Some(blocks) = self.blocks.as_mut().filter(|_| round >= self.announced) {
+            blocks.most = most;
+        }
         self.announced = self.announced.max(round);
         if round <= self.snapshot.closed {
             return;
         }
-        match &self.in_flight {
-            Some(in_flight) if in_flight.round == round => return self.repeat_offer(),
+        match self.pending() {
+            Some(pending) if pending == round && self.in_flight.is_some() => return self.repeat_offer(),
+            Some(pending) if pending == round => return self.outbox.push_back(Request::Decline(round)),
             // An earlier round ended unseen: find out how before anything is offered again.
             Some(_) => return self.sync(),
             None => {}
         }
         // It takes part in the round it may have wanted.
         self.wants_round = false;
-        let ask = if self.unshared.samples() == 0 { None } else { asking.ask(&self.unshared) };
+        let data = self.to_offer(most);
+        let ask = if data.samples() == 0 { None } else { asking.ask(&data) };
         match ask {
-            Some(ask) => self.put_in_flight(round, ask),
-            None => self.outbox.push_back(Request::Decline(round)),
+            Some(ask) => self.put_in_flight(round, most, data, ask),
+            None => self.decline(round),
         }
     }
 
@@ -278,11 +350,22 @@ impl Member {
         }
     }
 
-    /// Offers everything unshared.
-    fn put_in_flight(&mut self, round: RoundId, ask: Amount) {
-        self.outbox.push_back(self.offer(round, &self.unshared, ask));
-        let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
-        let statistics = std::mem::replace(&mut self.unshared, nothing);
+    /// Has nothing to offer; where offers are fresh, what it has now is answered for all the same.
+    fn decline(&mut self, round: RoundId) {
+        self.outbox.push_back(Request::Decline(round));
+        if let Some(blocks) = &mut self.blocks {
+            blocks.answer(round, self.since_round, 0);
+            self.unshared = Statistics::new(self.config.dimension()).expect("a checked configuration");
+        }
+    }
+
+    /// Offers this data, as much as it may have.
+    fn put_in_flight(&mut self, round: RoundId, most: Option<u64>, statistics: Statistics, ask: Amount) {
+        self.outbox.push_back(self.offer(round, &statistics, ask));
+        self.unshared = Statistics::new(self.config.dimension()).expect("a checked configuration");
+        if let Some(blocks) = &mut self.blocks {
+            blocks.answer(round, self.since_round, most.unwrap_or(u64::MAX));
+        }
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::InFlightForgotten) {
             self.unshared = statistics.clone();
@@ -307,20 +390,26 @@ impl Member {
         }
         let ended = self.in_flight.as_ref().filter(|in_flight| in_flight.round <= snapshot.closed);
         let delivered = ended.is_some_and(|in_flight| snapshot.settled == Some(in_flight.round));
+        let (blocks, fate) = self.after(&snapshot);
         let mut unshared = self.unshared.clone();
-        if let (Some(ended), false) = (ended, delivered) {
-            // First what was learned first: the sums keep the order of the observations.
-            let mut back = ended.statistics.clone();
-            back.merge(&unshared).expect("all have one dimension");
-            unshared = back;
+        match (&blocks, ended) {
+            (Some(blocks), _) if fate.is_some() => unshared = blocks.unshared(),
+            (None, Some(ended)) if !delivered => {
+                // First what was learned first: the sums keep the order of the observations.
+                let mut back = ended.statistics.clone();
+                back.merge(&unshared).expect("all have one dimension");
+                unshared = back;
+            }
+            _ => {}
         }
         let mut known = snapshot.statistics.clone();
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::SnapshotTwice) {
             known.merge(&self.snapshot.statistics).expect("all have one dimension");
         }
-        let still_in_flight = self.in_flight.as_ref().filter(|_| ended.is_none());
-        for part in still_in_flight.map(|in_flight| &in_flight.statistics).into_iter().chain([&unshared]) {
+        let mut own = blocks.as_ref().map_or(Vec::new(), |blocks| vec![blocks.retired.clone(), blocks.held_back()]);
+        own.extend(self.in_flight.as_ref().filter(|_| ended.is_none()).map(|in_flight| in_flight.statistics.clone()));
+        for part in own.iter().chain([&unshared]) {
             known.merge(part).expect("all have one dimension");
         }
         let bandit = LinUcb::knowing(self.config, known)?;
@@ -328,7 +417,10 @@ impl Member {
             Trigger { since: Since::Round, checked: false, .. } => 0.0,
             _ => log_det_ratio(&self.config, &snapshot.statistics)?.1,
         };
-        if let Some(progress) = ended.map(|in_flight| in_flight.progress) {
+        // It took part in a round that ended; where offers are fresh, also by declining one that was awarded.
+        let declined = self.blocks.as_ref().and_then(|blocks| blocks.answered.as_ref());
+        let declined = declined.filter(|_| fate == Some(Fate::Retired)).map(|answered| answered.progress);
+        if let Some(progress) = ended.map(|in_flight| in_flight.progress).or(declined) {
             self.since_round.steps -= progress.steps;
             self.since_round.nats -= progress.nats;
             self.in_flight = None;
@@ -336,10 +428,33 @@ impl Member {
             self.wants_round = false;
         }
         self.snapshot_ratio = snapshot_ratio;
-        (self.bandit, self.unshared, self.snapshot) = (bandit, unshared, snapshot);
+        (self.bandit, self.unshared, self.snapshot, self.blocks) = (bandit, unshared, snapshot, blocks);
         // What was worth a round may not be any more, now that others' data is settled.
         self.wants_round = self.wants_round && self.is_worth_a_round();
         Ok(())
+    }
+
+    /// The blocks after a snapshot, and what became of an answer whose round has ended.
+    fn after(&self, snapshot: &Snapshot) -> (Option<Box<Blocks>>, Option<Fate>) {
+        let Some(mut blocks) = self.blocks.clone() else { return (None, None) };
+        let fate =
+            blocks.answered.as_ref().filter(|answered| answered.round <= snapshot.closed).map(
+                |answered| match answered.round {
+                    round if snapshot.settled == Some(round) => Fate::Bought,
+                    round if snapshot.awarded == Some(round) => Fate::Retired,
+                    _ => Fate::Returned,
+                },
+            );
+        if let Some(fate) = fate {
+            blocks.end(fate);
+        }
+        if self.trigger.since == Since::Delivery {
+            let mut base = snapshot.statistics.clone();
+            base.merge(&blocks.retired).expect("all have one dimension");
+            // What the bandit is made of below has it too: if this has no determinant, that is refused.
+            blocks.base_ratio = log_det_ratio(&self.config, &base).map_or(0.0, |(_, ratio)| ratio);
+        }
+        (Some(blocks), fate)
     }
 
     /// Whether `n * log(det V_now / det V_then)` exceeds the threshold.
@@ -349,7 +464,8 @@ impl Member {
             Since::Delivery => Progress {
                 steps: self.unshared.samples()
                     + self.in_flight.as_ref().map_or(0, |flight| flight.statistics.samples()),
-                nats: self.bandit.log_det_ratio() - self.snapshot_ratio,
+                nats: self.bandit.log_det_ratio()
+                    - self.blocks.as_ref().map_or(self.snapshot_ratio, |blocks| blocks.base_ratio),
             },
         };
         steps as f64 * nats > self.trigger.threshold
@@ -359,9 +475,12 @@ impl Member {
     /// saves the factorisation while there is not enough by far.
     fn is_worth_a_round(&self) -> bool {
         let nearly = self.unshared.samples() as f64 * (self.bandit.log_det_ratio() - self.snapshot_ratio);
-        let (settled, unshared) = (self.snapshot.statistics.gram(), &self.unshared);
-        (!self.trigger.checked || nearly > 0.99 * self.trigger.threshold)
-            && self.trigger.is_met(self.config.lambda(), settled, unshared.samples(), unshared.gram())
+        (!self.trigger.checked || nearly > 0.99 * self.trigger.threshold) && self.is_worth(&self.unshared)
+    }
+
+    fn is_worth(&self, data: &Statistics) -> bool {
+        let settled = self.snapshot.statistics.gram();
+        self.trigger.is_met(self.config.lambda(), settled, data.samples(), data.gram())
     }
 
     fn offer(&self, round: RoundId, statistics: &Statistics, ask: Amount) -> Request {

@@ -66,8 +66,8 @@ pub enum Request {
 /// From the coordinator to a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
-    /// A round is open: offer or decline.
-    Opened(RoundId),
+    /// A round is open: offer, at most so many samples if that is bounded, or decline.
+    Opened(RoundId, Option<u64>),
     /// You won: deliver. What you are paid is told with the payment, so that nobody wins only to learn it.
     Awarded(RoundId),
     /// What is settled.
@@ -82,6 +82,10 @@ pub struct Snapshot {
     pub closed: RoundId,
     /// The last round in which this member's delivery was settled.
     pub settled: Option<RoundId>,
+    /// The last awarded round in which this member's answer counted, where offers are fresh: what it had then is settled or
+    /// retired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awarded: Option<RoundId>,
     /// Everything delivered so far.
     pub statistics: Statistics,
 }

@@ -15,10 +15,12 @@
 //!
 //! Not here: identities, signatures, storage, money transfer.
 
+mod blocks;
 mod capacity;
 mod checks;
 mod conduct;
 mod coordinator;
+mod fresh;
 mod member;
 mod message;
 mod open;
@@ -34,6 +36,7 @@ pub use capacity::CapacitySetting;
 pub use checks::{CheckedOffer, DeliveryError, OfferError};
 pub use conduct::{Conduct, Strikes};
 pub use coordinator::{Accepted, Coordinator, Input, Output};
+pub use fresh::{AwardedRound, Bounds, Fresh, FreshSetting, Offered, Offers};
 pub use member::{Asking, InFlight, Member};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
 pub use open::{OpenRound, SetAside};

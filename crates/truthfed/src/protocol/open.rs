@@ -42,7 +42,7 @@ pub(super) struct Award {
 }
 
 /// An offer that binds, and that the auction does not look at: what is settled, and the offers with fewer samples, leave no room
-/// for it below the capacity of the terms. Its member keeps its data.
+/// for it below the capacity of the terms. Its member keeps its data, and where offers are fresh never offers it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetAside {
@@ -78,6 +78,10 @@ impl OpenRound {
         self.round
     }
 
+    pub fn opened(&self) -> Time {
+        self.opened
+    }
+
     /// When the current phase ends by itself.
     pub fn deadline(&self) -> Time {
         self.deadline
@@ -108,9 +112,8 @@ impl OpenRound {
     /// What the round waits for from a member, if for anything.
     pub(super) fn waits_for(&self, member: &ClientId) -> Option<Notice> {
         match &self.award {
-            None => {
-                (!self.has_answered(member) && !self.excluded.contains(member)).then_some(Notice::Opened(self.round))
-            }
+            None => (!self.has_answered(member) && !self.excluded.contains(member))
+                .then_some(Notice::Opened(self.round, None)),
             Some(award) => {
                 let winner = award.winner(member).filter(|_| !award.moments.contains_key(member));
                 winner.map(|_| Notice::Awarded(self.round))

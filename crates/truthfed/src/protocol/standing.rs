@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conduct, RoundId, Spent};
+use super::{AwardedRound, Conduct, RoundId, Spent};
 use crate::auction::ClientId;
 use crate::statistics::Statistics;
 
@@ -21,4 +21,7 @@ pub struct Standing {
     pub closed: RoundId,
     /// What the rounds of the last day were awarded.
     pub spent: Spent,
+    /// The awarded rounds that rates are taken over, and the one before, where offers are fresh.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awarded: Vec<AwardedRound>,
 }

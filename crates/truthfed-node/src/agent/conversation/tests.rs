@@ -81,13 +81,13 @@ fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, LinkError> {
 fn view(version: u64) -> Result<Vec<u8>, LinkError> {
     let (nonce, phase, remaining_ms) = (Nonce::random(), Phase::Offers, 1000);
     let open = OpenRound { round: ROUND, nonce, phase, remaining_ms, answered: false, decision: None };
-    json(&View { version, closed: RoundId(2), open: Some(open), next: None })
+    json(&View { version, closed: RoundId(2), open: Some(open), next: None, most_samples: None })
 }
 
 /// The round is next.
 fn idle(version: u64) -> Result<Vec<u8>, LinkError> {
     let next = NextRound { round: ROUND, nonce: Nonce::random() };
-    json(&View { version, closed: RoundId(2), open: None, next: Some(next) })
+    json(&View { version, closed: RoundId(2), open: None, next: Some(next), most_samples: None })
 }
 
 /// A conversation that has seen a view, and its next output.

@@ -131,10 +131,10 @@ impl Life {
 
     fn settle(&mut self) -> Result<(), FileError> {
         let (round, receipt) = self.receipt(ReceiptKind::Paid, Some(Amount::from_units(9)));
-        let view = View { version: round.0, closed: round, open: None, next: None };
+        let view = View { version: round.0, closed: round, open: None, next: None, most_samples: None };
         if let Step::Send(call @ Call::Sync(_)) = self.agent().next_step(&view).map_err(file)? {
             let statistics = self.data.clone().expect("it offered");
-            let snapshot = Some(Snapshot { closed: round, settled: Some(round), statistics });
+            let snapshot = Some(Snapshot { closed: round, settled: Some(round), awarded: None, statistics });
             let reply = Reply::Sync(SyncReply { snapshot, receipts: vec![receipt] });
             self.agent().taken(&call, reply, round).map_err(file)?;
         }
@@ -172,7 +172,7 @@ impl Life {
 fn open(round: u64) -> View {
     let (phase, nonce) = (Phase::Offers, Hex([round as u8; 16]));
     let open = OpenRound { round: RoundId(round), nonce, phase, remaining_ms: 1000, answered: false, decision: None };
-    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None }
+    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None, most_samples: None }
 }
 
 fn file(error: StepError) -> FileError {

@@ -3,6 +3,7 @@
 mod capacity;
 mod checks;
 mod conduct;
+mod fresh;
 mod honest;
 mod purse;
 mod resume;

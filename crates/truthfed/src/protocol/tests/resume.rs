@@ -27,6 +27,11 @@ fn mechanism(seed: u64) -> Box<dyn Mechanism> {
     if seed.is_multiple_of(2) { Box::new(Clock) } else { Box::new(Everyone) }
 }
 
+fn terms_of(seed: u64) -> Terms {
+    let offers = if seed.is_multiple_of(3) { Offers::All } else { Offers::Fresh };
+    Terms::try_from(RawTerms { offers, ..raw_terms(DIMENSION) }).unwrap()
+}
+
 /// A coordinator under a random schedule of requests, enrolments, revocations and time.
 struct Run {
     seed: u64,
@@ -49,7 +54,7 @@ const DIMENSION: usize = 2;
 
 impl Run {
     fn new(seed: u64) -> Run {
-        let coordinator = Coordinator::new(terms(DIMENSION), mechanism(seed), ["a", "b", "c"].map(id));
+        let coordinator = Coordinator::new(terms_of(seed), mechanism(seed), ["a", "b", "c"].map(id));
         Run {
             seed,
             stream: Stream::new(seed, 0),
@@ -131,7 +136,7 @@ impl Run {
     /// Stops the coordinator and takes up what was kept.
     fn restart(&mut self) {
         let standing: Standing = serde_json::from_str(&self.standing).unwrap();
-        let mut resumed = Coordinator::resume(terms(DIMENSION), mechanism(self.seed), standing);
+        let mut resumed = Coordinator::resume(terms_of(self.seed), mechanism(self.seed), standing);
         resumed.begin_phase(self.ended);
         for (now, step) in self.since.clone() {
             assert!(apply(&mut resumed, now, step.clone()), "seed {}: {step:?} is taken again", self.seed);

@@ -44,7 +44,7 @@ fn a_round_that_takes_more_work_than_the_terms_allow_is_aborted_and_the_next_one
     let mut coordinator = Coordinator::new(terms, Box::new(Everyone), ["a", "b", "c"].map(id));
     let mut member = Member::new(id("a"), config(1), Trigger::new(Since::Round, 1e9));
     member.learn(&[0.5], 1.0).unwrap();
-    member.handle(Notice::Opened(R1), &mut Fixed(Amount::from_units(5))).unwrap();
+    member.handle(Notice::Opened(R1, None), &mut Fixed(Amount::from_units(5))).unwrap();
     send(&mut coordinator, 1, "a", member.poll().unwrap()).unwrap();
     send(&mut coordinator, 1, "b", offer("b", 1.0, 1, 5)).unwrap();
     send(&mut coordinator, 1, "c", offer("c", 1.0, 1, 5)).unwrap();
@@ -127,9 +127,9 @@ fn since_delivery_a_loser_asks_again_at_every_step_and_since_round_it_waits() {
         while !member.wants_round() {
             member.learn(&[0.9], 1.0).unwrap();
         }
-        member.handle(Notice::Opened(R1), &mut Fixed(Amount::ZERO)).unwrap();
+        member.handle(Notice::Opened(R1, None), &mut Fixed(Amount::ZERO)).unwrap();
         let nothing = Statistics::new(1).unwrap();
-        let lost = Snapshot { closed: R1, settled: None, statistics: nothing };
+        let lost = Snapshot { closed: R1, settled: None, awarded: None, statistics: nothing };
         member.handle(Notice::Snapshot(lost), &mut Fixed(Amount::ZERO)).unwrap();
         while member.poll().is_some() {}
         let wanted = (0..3).filter(|_| {
@@ -145,7 +145,7 @@ fn told(coordinator: &mut Coordinator, member: &str) -> Vec<String> {
     let news: Vec<Output> = std::iter::from_fn(|| coordinator.poll()).collect();
     assert!(news.iter().any(|output| output.concerns(&id(member))), "{news:?}");
     let notices = coordinator.notices(&id(member), None).map(|notice| match notice {
-        Notice::Opened(round) => format!("opened {round}"),
+        Notice::Opened(round, _) => format!("opened {round}"),
         Notice::Awarded(round) => format!("awarded {round}"),
         Notice::Snapshot(Snapshot { closed, settled, .. }) => format!("snapshot {closed} {:?}", settled.map(|it| it.0)),
     });
@@ -174,11 +174,11 @@ fn a_member_hears_what_the_round_waits_for_and_nothing_once_it_has_answered() {
     let told = |coordinator: &Coordinator, name: &str| -> Vec<Notice> {
         coordinator.notices(&id(name), Some(RoundId(0))).collect()
     };
-    assert_eq!(told(&coordinator, "a"), [Notice::Opened(R1)]);
+    assert_eq!(told(&coordinator, "a"), [Notice::Opened(R1, None)]);
     assert_eq!(told(&coordinator, "z"), [], "nobody's name");
     send(&mut coordinator, 1, "a", offer("a", 1.0, 1, 5)).unwrap();
     assert_eq!(told(&coordinator, "a"), []);
-    assert_eq!(told(&coordinator, "b"), [Notice::Opened(R1)]);
+    assert_eq!(told(&coordinator, "b"), [Notice::Opened(R1, None)]);
     send(&mut coordinator, 1, "b", Request::Decline(R1)).unwrap();
     assert_eq!(told(&coordinator, "b"), [], "it lost nothing");
     assert!(matches!(told(&coordinator, "a")[..], [Notice::Awarded(R1)]));

@@ -19,8 +19,11 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
     let mut asking = Fixed(Amount::from_units(stream.between(0, 100) as u32));
     match stream.between(0, 9) {
         0 if stream.chance(0.5) => member.sync(),
-        0 => member.open_round(&mut asking),
-        1 => member.handle(Notice::Opened(round), &mut asking).unwrap(),
+        0 => member.open_round(None, &mut asking),
+        1 => {
+            let most = stream.pick(&[None, Some(5), Some(20)]);
+            member.handle(Notice::Opened(round, most), &mut asking).unwrap();
+        }
         2 => member.handle(Notice::Awarded(round), &mut asking).unwrap(),
         3 => {
             let mut statistics = Statistics::new(DIMENSION).unwrap();
@@ -28,7 +31,8 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
                 statistics.observe(&stream.context(DIMENSION), stream.normal()).unwrap();
             }
             let settled = stream.pick(&[None, Some(round)]);
-            let snapshot = Snapshot { closed: round, settled, statistics };
+            let awarded = stream.pick(&[None, Some(round)]);
+            let snapshot = Snapshot { closed: round, settled, awarded, statistics };
             member.handle(Notice::Snapshot(snapshot), &mut asking).unwrap();
         }
         _ => {
@@ -47,7 +51,9 @@ fn a_member_saved_and_read_after_every_event_goes_on_as_one_that_was_not() {
     for seed in 0..200 {
         let since = if seed % 2 == 0 { Since::Round } else { Since::Delivery };
         let trigger = Trigger { since, threshold: 2.0, checked: seed % 3 == 0 };
-        let mut whole = Member::new(id("m"), config(DIMENSION), trigger);
+        let fresh = RawTerms { offers: Offers::Fresh, ..raw_terms(DIMENSION) };
+        let fresh = Terms::try_from(fresh).unwrap().fresh().copied().filter(|_| seed % 4 < 2);
+        let mut whole = Member::new(id("m"), config(DIMENSION), trigger).offering(fresh.as_ref());
         let mut saved = whole.clone();
         let (mut stream, mut same) = (Stream::new(seed, 0), Stream::new(seed, 0));
         for event in 0..150 {
@@ -63,7 +69,7 @@ fn a_member_saved_and_read_after_every_event_goes_on_as_one_that_was_not() {
 fn member() -> Member {
     let mut member = Member::new(id("m"), config(2), Trigger::new(Since::Round, 0.0));
     member.learn(&[0.5, 0.1], 1.0).unwrap();
-    member.handle(Notice::Opened(R1), &mut Fixed(Amount::from_units(3))).unwrap();
+    member.handle(Notice::Opened(R1, None), &mut Fixed(Amount::from_units(3))).unwrap();
     member.learn(&[0.1, -0.5], 0.5).unwrap();
     member
 }
@@ -118,7 +124,7 @@ fn statistics_are_read_only_when_they_are_whole() {
         let text = format!(r#"{{"gram":[1.0],"moment":[{literal}],"samples":1}}"#);
         assert!(serde_json::from_str::<Statistics>(&text).is_err(), "{literal}");
     }
-    let snapshot = Snapshot { closed: R1, settled: Some(R1), statistics };
+    let snapshot = Snapshot { closed: R1, settled: Some(R1), awarded: None, statistics };
     check_not_read(&snapshot, insert("more"), "unknown field `more`");
     check_not_read(&snapshot, |json| json["statistics"]["moment"] = json!([]), "moment has dimension 0, expected 2");
     check_not_read(&snapshot, |json| json["closed"] = json!("1"), "invalid type");
@@ -195,7 +201,7 @@ fn a_standing_is_read_only_when_it_is_whole() {
 fn a_snapshot_of_another_dimension_is_refused_and_changes_nothing() {
     let mut member = member();
     let before = format!("{member:?}");
-    let snapshot = Snapshot { closed: R1, settled: None, statistics: Statistics::new(3).unwrap() };
+    let snapshot = Snapshot { closed: R1, settled: None, awarded: None, statistics: Statistics::new(3).unwrap() };
     let refused = member.handle(Notice::Snapshot(snapshot), &mut Fixed(Amount::ZERO)).unwrap_err();
     assert_eq!(refused.to_string(), "snapshot has dimension 3, expected 2");
     assert_eq!(format!("{member:?}"), before);

@@ -59,7 +59,7 @@ fn a_member_with_the_latest_snapshot_is_never_told_that_its_offer_is_not_worth_a
             let member = stream.between(0, 2);
             members[member].learn(&stream.context(dimension), stream.uniform()).unwrap();
             held_back += usize::from(!members[member].wants_round());
-            members[member].open_round(&mut Fixed(Amount::from_units(stream.between(0, 9) as u32)));
+            members[member].open_round(None, &mut Fixed(Amount::from_units(stream.between(0, 9) as u32)));
             let was_closed = coordinator.closed();
             settle(&mut coordinator, &mut members, Time(1000 * now));
             opened += usize::from(coordinator.closed() > was_closed);
