@@ -103,7 +103,7 @@ enum State {
     /// The view may give rise to something.
     Working,
     Sent(Call),
-    Replied(Call, Reply),
+    Replied(Call, Box<Reply>),
     Refused(Call, Refusal),
     /// A round is declined after an offer was refused: a courtesy, whose reply does not matter.
     Parting(RoundId),
@@ -159,7 +159,7 @@ impl Conversation {
             State::Priced(pricing, ask) => self.answer(speaker, &pricing, ask)?,
             State::Replied(call, reply) => {
                 let ended = self.view.as_ref().map_or(RoundId(0), |view| view.closed);
-                speaker.taken(&call, reply, ended)?;
+                speaker.taken(&call, *reply, ended)?;
                 State::Working
             }
             State::Refused(call, refusal) => {
@@ -259,7 +259,7 @@ impl Conversation {
                 }
             }
             (State::Sent(call), Ok(reply)) => match call.read_reply(reply.as_ref()).map_err(garbled) {
-                Ok(reply) => State::Replied(call, reply),
+                Ok(reply) => State::Replied(call, Box::new(reply)),
                 Err(error) => State::Failed(error.into()),
             },
             (State::Sent(call), Err(LinkError::Refused(refusal))) => State::Refused(call, refusal),
