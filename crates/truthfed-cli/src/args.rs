@@ -133,6 +133,7 @@ Examples:
   truthfed audit --random 300                             everything, on random rounds
   truthfed audit -m clock --random 300 --check truthful   one mechanism, one property
   truthfed audit -m clock --random 300 --purse 50%        with half of what each round costs
+  truthfed audit -m clock --random 1 --runs 2             whole runs: what one client gains by a plan
   truthfed audit --rounds run/rounds --out findings       rounds of a simulation, into a folder
   truthfed audit --replay findings/greedy-optimum.json    explain a counterexample
 
@@ -178,6 +179,10 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(0..=MAX_SEEDS))]
     pub(crate) runs: Option<u64>,
 
+    /// Change a setting of these runs, such as rounds.offers=fresh or rounds.coverage=0.8; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "runs")]
+    pub(crate) changes: Vec<String>,
+
     /// Rounds to audit at once [default: as many as threads]; the result is the same at any number
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_THREADS))]
     pub(crate) jobs: Option<u16>,
@@ -192,7 +197,7 @@ pub(crate) struct AuditArgs {
 
     /// Run a counterexample again and explain it
     #[arg(long, value_name = "COUNTEREXAMPLE.json",
-          conflicts_with_all = ["mechanism", "random", "clients", "dim", "seed", "rounds", "purse", "check", "runs", "jobs", "out"])]
+          conflicts_with_all = ["mechanism", "random", "clients", "dim", "seed", "rounds", "purse", "check", "runs", "changes", "jobs", "out"])]
     pub(crate) replay: Option<PathBuf>,
 
     // Last: its heading holds for all that follow.

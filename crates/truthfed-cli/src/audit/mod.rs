@@ -97,7 +97,8 @@ fn audited(args: &AuditArgs, source: &Source, settings: &[MechanismSetting]) -> 
     let rows = verdicts.into_par_iter().map(|verdict| row(verdict, settings)).collect::<Result<_, _>>()?;
     let is_everything = args.rounds.is_none() && args.check.is_empty();
     let is_everything = is_everything && args.purse.is_none();
-    let across_rounds = across::run(settings, args.runs.unwrap_or(if is_everything { RUNS } else { 0 }))?;
+    let across_rounds =
+        across::run(settings, args.runs.unwrap_or(if is_everything { RUNS } else { 0 }), &args.changes)?;
     Ok(Audited { rows, economics, across_rounds })
 }
 
