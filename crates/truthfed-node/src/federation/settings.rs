@@ -220,10 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code() {
+    fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code_but_for_money() {
         let settings = Settings::read(DEFAULT_TOML).unwrap();
         assert_eq!(settings.limits, Limits { body_bytes: body_bytes(5), ..Limits::default() });
-        let defaults = crate::terms::Agreement::try_from(crate::terms::RawTerms::default()).unwrap();
+        let [reserve, purse, daily_purse] = [100, 1000, 10_000].map(truthfed::Amount::from_units);
+        let (purse, daily_purse) = (Some(purse), Some(daily_purse));
+        let defaults = crate::terms::RawTerms { reserve, purse, daily_purse, ..crate::terms::RawTerms::default() };
+        let defaults = crate::terms::Agreement::try_from(defaults).unwrap();
         assert_eq!(settings.agreement.raw(), defaults.raw());
         assert_eq!((settings.server_name.as_str(), settings.listen.port()), ("127.0.0.1", 7443));
     }
