@@ -25,7 +25,7 @@ pub enum Entry {
         federation: Digest,
         /// Signs receipts and checkpoints.
         coordinator: PublicKey,
-        terms: RawTerms,
+        terms: Box<RawTerms>,
     },
     /// A member may take part from now on.
     Enrolled {

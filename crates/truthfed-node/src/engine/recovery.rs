@@ -104,7 +104,7 @@ impl State {
 
     fn begin(&mut self) -> Result<(), EngineError> {
         let federation = self.setup.federation;
-        let (coordinator, terms) = (self.setup.signer.public(), self.setup.agreement.raw().clone());
+        let (coordinator, terms) = (self.setup.signer.public(), Box::new(self.setup.agreement.raw().clone()));
         self.draft.record(&Entry::Genesis { federation, coordinator, terms });
         for (member, key, certificate) in std::mem::take(&mut self.setup.members) {
             if let Err(Refusal { message: problem, .. }) = self.check_new(&member, &key, &certificate) {
@@ -179,7 +179,7 @@ impl State {
             if coordinator != self.setup.signer.public() {
                 return foreign("its receipts are signed by another key than the server's");
             }
-            if terms != *self.setup.agreement.raw() {
+            if *terms != *self.setup.agreement.raw() {
                 return foreign("the terms in federation.toml are not those the federation began with");
             }
         }

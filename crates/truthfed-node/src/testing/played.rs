@@ -189,7 +189,7 @@ impl Played {
         let mut entries = self.entries.clone();
         for entry in &mut entries {
             match entry {
-                Entry::Genesis { terms, .. } => *terms = recorded.clone(),
+                Entry::Genesis { terms, .. } => **terms = recorded.clone(),
                 Entry::Offered { member, offer, .. } => {
                     let mut content: OfferContent = serde_json::from_str(offer.content.get()).unwrap();
                     content.context.terms = hash;

@@ -113,7 +113,8 @@ impl World<'_> {
         let closed = self.observer.closed;
         let in_flight = agent.status(true).map_or(0, |status| status.in_flight);
         let learned = node.application.learned.samples as u64;
-        let undelivered = learned - self.observer.samples.delivered_by(&name);
+        // Of a reward that was written before a kill, and delivered since, the application may not know yet.
+        let undelivered = learned.saturating_sub(self.observer.samples.delivered_by(&name));
         let may_open = self.observer.may_open(&name, undelivered);
         match () {
             () if !node.application.is_done() => Some(format!("{name} has not learned everything")),
