@@ -133,7 +133,7 @@ Examples:
   truthfed audit --random 300                             everything, on random rounds
   truthfed audit -m clock --random 300 --check truthful   one mechanism, one property
   truthfed audit -m clock --random 300 --purse 50%        with half of what each round costs
-  truthfed audit -m clock --random 1 --runs 2             whole runs: what one client gains by a plan
+  truthfed audit -m clock --random 1 --runs 2             what a client gains over whole runs
   truthfed audit --rounds run/rounds --out findings       rounds of a simulation, into a folder
   truthfed audit --replay findings/greedy-optimum.json    explain a counterexample
 
