@@ -5,7 +5,6 @@
 use truthfed::Amount;
 
 use crate::config::Behaviour;
-use crate::world::to_amount;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Role {
@@ -78,14 +77,14 @@ impl Pricing {
     /// The ask for data of that cost in the member's `nth` round, from 1.
     pub(crate) fn ask(self, true_cost: f64, nth: u64, reserve: Amount, (samples, dimension): (u64, usize)) -> Amount {
         match self {
-            Pricing::Multiple(factor) => to_amount(true_cost * factor),
+            Pricing::Multiple(factor) => Amount::nearest(true_cost * factor),
             Pricing::Reserve => reserve,
             // To decline would not count as taking part: its trigger would ask for a round at every step.
             Pricing::Withhold(rounds) if nth <= rounds => Amount::MAX,
-            Pricing::Withhold(_) => to_amount(true_cost),
+            Pricing::Withhold(_) => Amount::nearest(true_cost),
             Pricing::Falling(factor) => {
                 let typical = 4.0 * dimension as f64 / samples.max(1) as f64;
-                to_amount(true_cost * (factor * typical).clamp(1.0, factor))
+                Amount::nearest(true_cost * (factor * typical).clamp(1.0, factor))
             }
         }
     }

@@ -63,6 +63,13 @@ impl Amount {
         Amount(units as i64 * MICROS_PER_UNIT)
     }
 
+    /// The amount nearest to some units, within `0..=Amount::MAX`: how a cost that was computed becomes an ask. What is not a
+    /// number is the largest amount, so that a cost that nobody knows is never sold below it.
+    pub fn nearest(units: f64) -> Amount {
+        let micros = (units * MICROS_PER_UNIT as f64).round();
+        if micros < Amount::MAX.0 as f64 { Amount(micros.max(0.0) as i64) } else { Amount::MAX }
+    }
+
     pub const fn micros(self) -> i64 {
         self.0
     }
@@ -278,6 +285,18 @@ mod tests {
         check_reads("999999999999.999999", 999_999_999_999_999_999);
         check_reads("1e12", 1_000_000_000_000_000_000);
         check_reads("3.1000000000", 3_100_000);
+    }
+
+    #[test]
+    fn the_nearest_amount_is_within_bounds() {
+        assert_eq!(Amount::nearest(1.234_567_8).micros(), 1_234_568);
+        assert_eq!(Amount::nearest(0.000_000_5), Amount::STEP);
+        for none in [-1.0, -0.0, 4e-7, f64::MIN_POSITIVE, f64::NEG_INFINITY] {
+            assert_eq!(Amount::nearest(none), Amount::ZERO, "{none}");
+        }
+        for most in [1e12, 1e30, f64::MAX, f64::INFINITY, f64::NAN] {
+            assert_eq!(Amount::nearest(most), Amount::MAX, "{most}");
+        }
     }
 
     #[test]

@@ -2,8 +2,7 @@
 //!
 //! To use your own cost function, implement [`Cost`] and pass it to [`crate::simulation::Simulation`].
 
-use truthfed::Amount;
-use truthfed::statistics::{Factor, Statistics};
+use truthfed::statistics::Statistics;
 
 use super::{Purpose, stream};
 use crate::config::Costs;
@@ -43,21 +42,10 @@ impl Cost for PaperCost {
     fn of(&self, client: usize, unshared: &Statistics) -> f64 {
         let information = match self.weight {
             0.0 => 0.0,
-            weight => weight * det(unshared),
+            weight => weight * unshared.gram().det(),
         };
         information + self.per_sample * unshared.samples() as f64 + self.bases[client]
     }
-}
-
-/// The determinant of the Gram matrix; 0 if it is singular.
-fn det(statistics: &Statistics) -> f64 {
-    Factor::new(statistics.gram()).map_or(0.0, |factor| libm::exp(factor.log_det()))
-}
-
-/// The nearest amount: rounded to micro-units and clamped to `0..=Amount::MAX`.
-pub(crate) fn to_amount(units: f64) -> Amount {
-    let micros = (units.max(0.0) * 1e6).round().min(Amount::MAX.micros() as f64);
-    Amount::from_micros(micros as i64).unwrap_or(Amount::MAX)
 }
 
 #[cfg(test)]
@@ -72,12 +60,5 @@ mod tests {
         assert_eq!(cost.of(0, &statistics), 9.0);
         statistics.observe(&[0.0, 3.0], 0.0).unwrap();
         assert!((cost.of(0, &statistics) - (4.5 + 4.0 + 7.0)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn costs_become_whole_micro_units_within_bounds() {
-        assert_eq!(to_amount(1.234_567_8).micros(), 1_234_568);
-        assert_eq!(to_amount(-1.0), Amount::ZERO);
-        assert_eq!(to_amount(1e30), Amount::MAX);
     }
 }

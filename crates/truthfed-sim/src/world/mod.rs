@@ -13,7 +13,6 @@ mod synthetic;
 
 pub use arms::{ArmLaw, draw_arms, read_arms};
 pub use arrivals::{Arrivals, arrivals};
-pub(crate) use costs::to_amount;
 pub use costs::{Cost, PaperCost};
 pub use error::{LineProblem, WorldError};
 pub use ratings::{Audience, Liked, Log, Ratings};

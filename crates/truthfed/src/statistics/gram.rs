@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_DIMENSION, factor::log_det_in_place};
+use super::{Factor, MAX_DIMENSION, factor::log_det_in_place};
 
 /// Largest absolute value of an entry from outside. Sums of 10^7 such matrices and their products stay far from overflow,
 /// and the spacing of floats there is still below 1.
@@ -123,6 +123,11 @@ impl Gram {
     /// The sum of the diagonal: the sum of squared norms of the contexts.
     pub fn trace(&self) -> f64 {
         (0..self.dimension).map(|i| self.lower[packed_len(i) + i]).sum()
+    }
+
+    /// The determinant: 0 if this is singular, at most the largest float.
+    pub fn det(&self) -> f64 {
+        Factor::new(self).map_or(0.0, |factor| libm::exp(factor.log_det()).min(f64::MAX))
     }
 
     /// Adds x x'; `x` must have this dimension.

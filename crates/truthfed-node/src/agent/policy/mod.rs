@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use truthfed::protocol::RoundId;
-use truthfed::statistics::{Factor, Statistics};
+use truthfed::statistics::Statistics;
 use truthfed::{Amount, AmountError};
 
 use self::command::Summary;
@@ -141,7 +141,7 @@ impl Policy {
         match &self.0 {
             RawPolicy::Constant { ask } => Some(ask.0),
             RawPolicy::PerSample { price, base } => Some(per_sample(price.0, base.0, data.samples())),
-            RawPolicy::Paper { weight, base } => Some(to_amount(weight * det(data) + base)),
+            RawPolicy::Paper { weight, base } => Some(Amount::nearest(weight * data.gram().det() + base)),
             RawPolicy::Command { command, timeout_ms } => {
                 let limit = Duration::from_millis(*timeout_ms);
                 let asked = command::ask(command, limit, &Summary::of(round, data)).await;
@@ -154,17 +154,6 @@ impl Policy {
 fn per_sample(price: Amount, base: Amount, samples: u64) -> Amount {
     let micros = i128::from(price.micros()) * i128::from(samples) + i128::from(base.micros());
     i64::try_from(micros).ok().and_then(Amount::from_micros).unwrap_or(Amount::MAX)
-}
-
-/// The determinant of the Gram matrix, 0 where it is singular.
-fn det(data: &Statistics) -> f64 {
-    Factor::new(data.gram()).map_or(0.0, |factor| libm::exp(factor.log_det()))
-}
-
-/// Money to the nearest micro-unit, within bounds.
-fn to_amount(units: f64) -> Amount {
-    let micros = (units.max(0.0) * 1e6).round().min(Amount::MAX.micros() as f64);
-    Amount::from_micros(micros as i64).unwrap_or(Amount::MAX)
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use truthfed::statistics::Gram;
+
 use super::*;
 
 fn data(contexts: &[[f64; 2]]) -> Statistics {
@@ -36,6 +38,15 @@ async fn data_without_information_costs_the_base_in_the_papers_policy() {
     let policy = Policy::from_toml("kind = 'paper'\nweight = 5\nbase = 2").unwrap();
     let price = policy.price(RoundId(1), &data(&[[1.0, 0.0], [2.0, 0.0]])).await;
     assert_eq!(price.unwrap().to_string(), "2");
+}
+
+#[tokio::test]
+async fn information_beyond_all_floats_does_not_make_data_free() {
+    let large = Statistics::from_parts(Gram::zeros(60).unwrap().ridge(1e15), vec![0.0; 60], 1).unwrap();
+    for (weight, expected) in [("0", "3.5"), ("1", "1000000000000")] {
+        let policy = Policy::from_toml(&format!("kind = 'paper'\nweight = {weight}\nbase = 3.5")).unwrap();
+        assert_eq!(policy.price(RoundId(1), &large).await.unwrap().to_string(), expected);
+    }
 }
 
 fn shell(script: &str) -> String {
