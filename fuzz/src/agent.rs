@@ -209,7 +209,7 @@ impl Run {
             receipts.push(self.receipt(bytes, round, kind));
         }
         let snapshot =
-            settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, awarded: None, statistics });
+            settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics });
         SyncReply { snapshot, receipts }
     }
 }

@@ -32,7 +32,7 @@ fn go_on(mut member: Member) {
         let _ = member.handle(Notice::Opened(RoundId(closed + 1), None), &mut free);
         let _ = member.handle(Notice::Awarded(RoundId(closed + 1)), &mut free);
         let snapshot =
-            Snapshot { closed: RoundId(closed), settled: None, awarded: None, statistics: undelivered.clone() };
+            Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
         let _ = member.handle(Notice::Snapshot(snapshot), &mut free);
         while member.poll().is_some() {}
     }

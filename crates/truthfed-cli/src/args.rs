@@ -179,7 +179,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(0..=MAX_SEEDS))]
     pub(crate) runs: Option<u64>,
 
-    /// Change a setting of these runs, such as rounds.offers=fresh or rounds.coverage=0.8; repeatable
+    /// Change a setting of these runs, such as rounds.quota=1 or rounds.coverage=0.8; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "runs")]
     pub(crate) changes: Vec<String>,
 

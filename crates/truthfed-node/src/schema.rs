@@ -122,9 +122,6 @@ pub(crate) struct Snapshot {
     closed: Round,
     /// The last round in which this member's delivery was settled.
     settled: Option<Round>,
-    /// The last awarded round in which this member's answer counted, where offers are fresh.
-    #[schemars(default, skip_serializing_if = "Option::is_none")]
-    awarded: Option<Round>,
     /// Everything delivered so far.
     statistics: Statistics,
 }

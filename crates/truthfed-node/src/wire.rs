@@ -213,7 +213,7 @@ pub struct View {
     pub open: Option<OpenRound>,
     /// The round that is next, if none is open.
     pub next: Option<NextRound>,
-    /// The most observations that this member may offer to that round, where offers are fresh. For a round that is next it grows
+    /// The most observations that this member may offer to that round, where there is a quota. For a round that is next it grows
     /// with time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_samples: Option<u64>,

@@ -6,7 +6,9 @@
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
-use truthfed::protocol::{Asking, Coordinator, Ending, Input, Member, Notice, Output, Request, RoundRecord, Time};
+use truthfed::protocol::{
+    Asking, Coordinator, Ending, Input, Member, Notice, Output, Request, RoundRecord, Terms, Time,
+};
 use truthfed::statistics::Statistics;
 
 use crate::config::Config;
@@ -86,15 +88,23 @@ impl<'c> Federation<'c> {
     /// The federation of a configuration, with a member for each role. The cost is that of a member's data, by the
     /// number of the member.
     pub fn new(config: &Config, cost: &'c dyn Cost, roles: &[Role], seed: u64) -> Federation<'c> {
+        Federation::under(config.terms(), config, cost, roles, seed)
+    }
+
+    /// The same under other terms.
+    pub(crate) fn under(
+        terms: &Terms,
+        config: &Config,
+        cost: &'c dyn Cost,
+        roles: &[Role],
+        seed: u64,
+    ) -> Federation<'c> {
         let faults = &config.raw().faults;
-        let reserve = config.terms().raw().reserve;
+        let reserve = terms.raw().reserve;
         let id = |number: usize| client_id(number, roles.len());
         let member = |number, role: &Role| {
-            let member = Member::new(id(number), config.terms().bandit(), config.terms().trigger());
-            let fresh = config.terms().fresh();
-            // Where nothing is retired, whoever offers everything needs no other sums than the rest.
-            let hoards = role.hoards && (fresh.is_some() || role.share != Share::All);
-            if hoards { member.hoarding() } else { member.offering(fresh) }
+            let member = Member::new(id(number), terms.bandit(), terms.trigger());
+            member.in_parts(terms.quota().is_some() || role.share != Share::All)
         };
         let seat = |(number, role): (usize, &Role)| Seat {
             member: member(number, role),
@@ -108,7 +118,7 @@ impl<'c> Federation<'c> {
             missed: false,
         };
         Federation {
-            coordinator: Coordinator::new(config.terms().clone(), config.terms().mechanism(), (0..roles.len()).map(id)),
+            coordinator: Coordinator::new(terms.clone(), terms.mechanism(), (0..roles.len()).map(id)),
             members: roles.iter().enumerate().map(seat).collect(),
             offline: faults.offline,
             dropout: faults.dropout,
@@ -159,7 +169,7 @@ impl<'c> Federation<'c> {
     pub fn exchange(&mut self, now: Time) -> Vec<RoundRecord> {
         let mut now = now;
         for seat in self.members.iter_mut().filter(|seat| seat.opens && seat.member.wants_round()) {
-            let most = self.coordinator.most_fresh(seat.member.id(), now);
+            let most = self.coordinator.most_samples(seat.member.id(), now);
             let closed = seat.member.closed();
             seat.member.open_round(seat.most(most, seat.rounds + 1), &mut seat.asker);
             // Whoever opens a round hears of it by its own offer only.

@@ -10,8 +10,6 @@ use crate::config::Behaviour;
 pub struct Role {
     pub pricing: Pricing,
     pub share: Share,
-    /// Whether it keeps, against the rule, what it should retire where offers are fresh; needed to offer a part.
-    pub hoards: bool,
     /// Whether it opens rounds, and does not wait for others to.
     pub opens: bool,
     /// Whether it delivers moments of the wrong sign.
@@ -27,6 +25,8 @@ pub enum Pricing {
     Reserve,
     /// Asks more than the reserve in its first so many rounds, which sells nothing, and its true cost from then on.
     Withhold(u64),
+    /// Asks its true cost times a factor that changes with the number of the round: see [`Pricing::STAGES`].
+    Schedule([f64; Pricing::STAGES.len()]),
     /// Asks its true cost times this for 4 d samples, and less the more it has, down to its true cost.
     Falling(f64),
 }
@@ -69,16 +69,23 @@ impl Role {
 
     /// Of one that sets its price so, and is honest about all else.
     pub fn asking(pricing: Pricing) -> Role {
-        Role { pricing, share: Share::All, hoards: false, opens: true, poisons: false }
+        Role { pricing, share: Share::All, opens: true, poisons: false }
     }
 }
 
 impl Pricing {
+    /// The first rounds of the stages of a schedule.
+    pub const STAGES: [u64; 6] = [1, 2, 3, 5, 9, 17];
+
     /// The ask for data of that cost in the member's `nth` round, from 1.
     pub(crate) fn ask(self, true_cost: f64, nth: u64, reserve: Amount, (samples, dimension): (u64, usize)) -> Amount {
         match self {
             Pricing::Multiple(factor) => Amount::nearest(true_cost * factor),
             Pricing::Reserve => reserve,
+            Pricing::Schedule(factors) => {
+                let stage = Pricing::STAGES.iter().rposition(|first| *first <= nth).unwrap_or(0);
+                Amount::nearest(true_cost * factors[stage])
+            }
             // To decline would not count as taking part: its trigger would ask for a round at every step.
             Pricing::Withhold(rounds) if nth <= rounds => Amount::MAX,
             Pricing::Withhold(_) => Amount::nearest(true_cost),
@@ -115,6 +122,8 @@ mod tests {
         check_asks(Pricing::Multiple(1.5), [60, 60, 60]);
         check_asks(Pricing::Reserve, [500, 500, 500]);
         check_asks(Pricing::Falling(3.0), [120, 60, 40]);
+        check_asks(Pricing::Schedule([2.0, 1.0, 0.5, 0.0, 0.0, 0.0]), [80, 40, 20]);
+        check_asks(Pricing::Schedule([1.0, f64::INFINITY, 1.0, 0.0, 0.0, 0.0]), [40, 1_000_000_000_000, 40]);
         check_asks(Pricing::Withhold(2), [1_000_000_000_000, 1_000_000_000_000, 40]);
     }
 }

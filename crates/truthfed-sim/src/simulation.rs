@@ -3,9 +3,9 @@
 use truthfed::protocol::{Ending, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 
-use crate::config::{Behaviour, Config};
-use crate::federation::{Federation, client_number, paid};
-use crate::identities::{Identities, IdentityCost};
+use crate::config::{Behaviour, Config, STEP_MS};
+use crate::federation::{Federation, client_id, client_number, paid};
+use crate::identities::{Enrolment, Identities, IdentityCost};
 use crate::role::Role;
 use crate::totals::Totals;
 use crate::world::{Cost, PaperCost, Played, Purpose, Source, World, WorldError, arrivals, stream};
@@ -50,7 +50,7 @@ pub struct Simulation<'c> {
     config: &'c Config,
     seed: u64,
     roles: Vec<Role>,
-    split: Option<usize>,
+    enrolment: Enrolment,
     cost: Box<dyn Cost + 'c>,
     world: Box<dyn World>,
 }
@@ -68,7 +68,7 @@ impl<'c> Simulation<'c> {
             config,
             seed,
             roles: roles(config, behaviours(config, seed)),
-            split: None,
+            enrolment: Enrolment::Each,
             cost: Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed)),
             world: source.world(config, seed),
         }
@@ -117,7 +117,19 @@ impl<'c> Simulation<'c> {
     #[must_use]
     pub fn with_split(mut self, client: usize) -> Simulation<'c> {
         assert!(client < self.roles.len(), "only a client can enrol twice");
-        self.split = Some(client);
+        self.enrolment = Enrolment::Split(client);
+        self
+    }
+
+    /// With one client and the next that enrol as one: what both observe goes to the first, and both pay their base cost for
+    /// each sale. What they earn counts as that of the first.
+    ///
+    /// # Panics
+    /// When there is no such client, or no other.
+    #[must_use]
+    pub fn with_merged(mut self, client: usize) -> Simulation<'c> {
+        assert!(client < self.roles.len() && self.roles.len() > 1, "two clients can enrol as one");
+        self.enrolment = Enrolment::Merged(client);
         self
     }
 
@@ -128,18 +140,19 @@ impl<'c> Simulation<'c> {
     /// Runs it to the end, and shows the federation after every step that ended a round.
     pub fn run_watched(mut self, mut watch: impl FnMut(&mut Federation<'_>)) -> Run {
         let world = &self.config.raw().world;
-        let mut identities = Identities::new(world.clients, self.split);
+        let mut identities = Identities::new(world.clients, self.enrolment);
         let nothing = Statistics::new(world.dimension).expect("a checked configuration has a valid dimension");
         let cost = IdentityCost { cost: self.cost.as_ref(), identities, nothing };
         let roles: Vec<Role> = (0..identities.members()).map(|member| self.roles[identities.owner(member)]).collect();
-        let mut federation = Federation::new(self.config, &cost, &roles, self.seed);
+        let terms = identities.terms(self.config.terms(), |member| client_id(member, roles.len()));
+        let mut federation = Federation::under(&terms, self.config, &cost, &roles, self.seed);
         watch(&mut federation);
         let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
         let arrivals = arrivals(self.config.arrivals, world.clients, stream(self.seed, Purpose::Arrivals, 0));
         let every = (world.steps / POINTS).max(1);
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
-            let now = Time(step * 1000);
+            let now = Time(step * STEP_MS);
             let member = identities.next(client);
             federation.catch_up(member);
             let mut ended = federation.exchange(now);

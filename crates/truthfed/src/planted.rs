@@ -43,12 +43,14 @@ pub enum Fault {
     PhaseCutShort,
     /// Rounds open although the daily purse is spent.
     PurseIgnored,
+    /// Offers may have more samples than the quota.
+    QuotaIgnored,
     /// The bodies of all members together have the bytes that each of them should have.
     OneBudget,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 16] = [
+    pub const ALL: [Fault; 17] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -64,6 +66,7 @@ impl Fault {
         Fault::StrikesIgnored,
         Fault::PhaseCutShort,
         Fault::PurseIgnored,
+        Fault::QuotaIgnored,
         Fault::OneBudget,
     ];
 }

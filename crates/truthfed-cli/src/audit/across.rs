@@ -18,6 +18,7 @@ pub(super) fn run(settings: &[MechanismSetting], seeds: u64, changes: &[String])
         return Ok(None);
     }
     let plan = Plan::new(Config::read(SETTING, changes)?).with_seeds(seeds).with_mechanisms(&paying)?;
+    let plan = plan.with_search(paying.len() == 1);
     let progress = Progress::new("runs", plan.runs());
     let findings = plan.run(|| progress.step())?;
     progress.finish();

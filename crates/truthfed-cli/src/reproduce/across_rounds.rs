@@ -101,7 +101,6 @@ fn table(title: &str, found: &Findings) -> Table {
 fn short(family: Family) -> &'static str {
     match family {
         Family::Multiple => "multiple",
-        Family::Hoard => "keeps all",
         Family::Hide => "hides",
         Family::Shift => "shifts",
         Family::JoinLate => "joins late",
@@ -109,7 +108,9 @@ fn short(family: Family) -> &'static str {
         Family::Adaptive => "adaptive",
         Family::UntilEssential => "reserve",
         Family::Sandbag => "withholds",
+        Family::Schedule => "searched",
         Family::Split => "splits",
+        Family::Merge => "enrols as one",
     }
 }
 

@@ -15,6 +15,7 @@ mod micro_level;
 mod optimum;
 mod output;
 mod purse;
+mod quota;
 mod single_rounds;
 
 use anyhow::Context;
@@ -28,7 +29,7 @@ use crate::progress::Progress;
 use crate::report::{Report, table};
 
 /// How many groups of experiments [`measure`] runs.
-const STAGES: u64 = 10;
+const STAGES: u64 = 11;
 
 struct Part {
     section: Section,
@@ -77,6 +78,7 @@ fn measure(lab: &Lab) -> Result<Reproduction, WorldError> {
     add(growth::run(lab)?);
     add(audit::run(lab));
     add(across_rounds::run(lab)?);
+    add(quota::run(lab)?);
     add(purse::run(lab));
     add(beyond::run(lab, &runs)?);
     Ok(Reproduction { seeds: lab.seeds, quick: lab.quick, sections, claims, runs })

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use truthfed::auction::ClientId;
-use truthfed::protocol::Ending;
+use truthfed::protocol::{Ending, Time};
 use truthfed::statistics::Statistics;
 use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
 use truthfed_node::coordinator::operator::read_rounds;
 use truthfed_node::coordinator::{self, Config as ServerConfig};
 use truthfed_node::digest::Digest;
+use truthfed_node::engine::Clock;
 use truthfed_node::federation::{self, Bundle, InitOptions};
 use truthfed_node::ledger::aggregate_digest;
 use truthfed_node::store::Sqlite;
@@ -30,7 +31,7 @@ struct Decided {
     aggregate: Digest,
 }
 
-fn config((mechanism, purse, offers): (&str, u32, &str)) -> Config {
+fn config((mechanism, purse, quota): (&str, u32, f64)) -> Config {
     let changes = [
         format!("world.clients={CLIENTS}"),
         "world.dimension=3".to_owned(),
@@ -38,9 +39,7 @@ fn config((mechanism, purse, offers): (&str, u32, &str)) -> Config {
         "rounds.threshold=3.0".to_owned(),
         format!("rounds.mechanism={mechanism}"),
         format!("rounds.purse={purse}"),
-        format!("rounds.offers={offers}"),
-        // Wide enough that only what is retired counts: the two have clocks of their own.
-        "rounds.fresh.burst=1000".to_owned(),
+        format!("rounds.quota={quota}"),
     ];
     Config::read("", &changes).unwrap()
 }
@@ -75,8 +74,8 @@ fn make(folder: &Path, config: &Config) {
         "terms.offers_ms=60000".to_owned(),
         "terms.deliveries_ms=60000".to_owned(),
         "terms.gap_ms=0".to_owned(),
-        format!("terms.offers={}", if config.terms().fresh().is_some() { "fresh" } else { "all" }),
-        "terms.fresh.burst=1000".to_owned(),
+        format!("terms.quota.samples={}", terms.quota.samples),
+        format!("terms.quota.per_ms={}", terms.quota.per_ms),
         format!("terms.mechanism.name={}", config.terms().mechanism().name()),
     ];
     let options = InitOptions { members, changes: changes.to_vec(), ..InitOptions::default() };
@@ -88,6 +87,8 @@ async fn served(config: &Config, folder: &Path) -> Vec<Decided> {
     let mut server = ServerConfig::of(&federation::open(folder).unwrap(), 60_000);
     server.listen.set_port(0);
     server.admin.set_port(0);
+    let clock = Clock::simulated();
+    server.plan.clock = clock.clone();
     let coordinator = coordinator::start(server).await.unwrap();
     let address = coordinator.addresses().members.to_string();
     let runner = |client: usize| {
@@ -100,6 +101,7 @@ async fn served(config: &Config, folder: &Path) -> Vec<Decided> {
     let runners: Vec<Runner<Https>> = (0..CLIENTS).map(runner).collect();
     let mut world = Source::read(config).unwrap().world(config, SEED);
     for step in 0..STEPS {
+        clock.set(Time(1000 * (step as u64 + 1)));
         act(world.as_mut(), &runners[step % CLIENTS], step % CLIENTS).await;
         exchange(&runners).await;
     }
@@ -136,7 +138,7 @@ async fn exchange(runners: &[Runner<Https>]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_seed_gives_the_same_rounds_bit_for_bit_in_the_simulator_and_in_the_service() {
-    for setting in [("clock", 0, "all"), ("clock", 90, "all"), ("greedy", 0, "all"), ("clock", 90, "fresh")] {
+    for setting in [("clock", 0, 0.0), ("clock", 90, 0.0), ("greedy", 0, 0.0), ("clock", 90, 0.8)] {
         let config = config(setting);
         let expected = simulated(&config);
         assert!(expected.len() >= 4, "{} rounds", expected.len());

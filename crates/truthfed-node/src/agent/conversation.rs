@@ -162,10 +162,7 @@ impl Conversation {
                 speaker.taken(&call, *reply, ended)?;
                 State::Working
             }
-            State::Refused(call, refusal) => {
-                let is_open = self.view.as_ref().is_some_and(|view| view.open.is_some());
-                refused(speaker, (&call, is_open), refusal)?
-            }
+            State::Refused(call, refusal) => refused(speaker, (&call, self.view.as_ref()), refusal)?,
             State::Failed(error) => return Err(error),
             State::Pausing => {
                 (self.state, self.is_overtaken) = (State::Polling, false);
@@ -294,13 +291,19 @@ impl Conversation {
 /// can, as a courtesy to the others, who wait for the deadline without that.
 fn refused(
     speaker: &mut impl Speaker,
-    (call, is_open): (&Call, bool),
+    (call, view): (&Call, Option<&View>),
     refusal: Refusal,
 ) -> Result<State, ExchangeError> {
+    let is_open = view.is_some_and(|view| view.open.is_some());
+    let has_quota = view.is_some_and(|view| view.most_samples.is_some());
     let (round, next) = match (call, refusal.code) {
         (_, code) if code.whose() != Whose::Member => return Err(LinkError::Refused(refusal).into()),
         // It ends before the next round if all others who are not excluded are revoked.
         (Call::Offer(..), Code::Excluded) => return Err(LinkError::Refused(refusal).into()),
+        // More falls due with time. The view may have said so before the coordinator's clock was set back.
+        (Call::Offer(..), Code::TooManySamples) if has_quota && !is_open => {
+            return Err(LinkError::Refused(refusal).into());
+        }
         (Call::Offer(round, _), code) if stays_out(code) => (*round, State::Working),
         (Call::Offer(round, _), _) => (*round, State::Parting(*round)),
         (Call::Decline(round) | Call::Deliver(round, _), _) => (*round, State::Working),

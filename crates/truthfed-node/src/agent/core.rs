@@ -76,9 +76,6 @@ pub struct Status {
     pub unshared: u64,
     /// Its own that are offered in a round that has not ended.
     pub in_flight: u64,
-    /// Its own that no round is offered any more, where offers are fresh.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retired: Option<u64>,
     /// The last round that is in what it knows; 0 for none.
     pub last_round: RoundId,
     /// Whether the coordinator answered the last request for a view.
@@ -189,7 +186,6 @@ impl Agent {
             known: machine.known().samples(),
             unshared: machine.unshared().samples(),
             in_flight: machine.in_flight().map_or(0, |in_flight| in_flight.statistics().samples()),
-            retired: machine.retired().map(Statistics::samples),
             last_round: machine.closed(),
             coordinator_reachable,
             earned: self.store.earned()?.to_string(),

@@ -23,7 +23,7 @@ pub(super) enum Event {
         round: RoundId,
         nonce: Nonce,
         ask: Option<Amount>,
-        /// The most samples that may be offered, where offers are fresh.
+        /// The most samples that may be offered, where there is a quota.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most: Option<u64>,
     },
@@ -66,7 +66,8 @@ impl Asking for Decided {
 
 impl State {
     pub(super) fn new(member: ClientId, agreement: &Agreement) -> State {
-        let machine = Member::new(member, agreement.bandit(), agreement.trigger()).offering(agreement.fresh());
+        let machine = Member::new(member, agreement.bandit(), agreement.trigger());
+        let machine = machine.in_parts(agreement.quota().is_some());
         State { machine, answer: None }
     }
 

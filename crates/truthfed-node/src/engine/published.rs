@@ -28,7 +28,7 @@ pub struct Published {
     pub(super) next: Option<Nonce>,
     /// What is settled: an offer that opens a round is weighed on top of it.
     pub(super) settled: Arc<Gram>,
-    /// How many samples members may offer, where offers are fresh.
+    /// How many samples members may offer, where there is a quota.
     pub(super) bounds: Option<Arc<Bounds>>,
     pub(super) clock: Clock,
     pub(super) counts: Counts,

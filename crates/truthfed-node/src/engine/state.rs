@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Bounds, Conduct, Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside,
+    Bounds, Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside,
     Surprise, Time,
 };
 use truthfed::statistics::{Gram, Statistics};
@@ -47,7 +47,7 @@ pub(super) struct State {
     pub(super) settled: Option<(RoundId, Bytes)>,
     /// The same, to weigh offers by.
     pub(super) ground: Arc<Gram>,
-    /// How many samples members may offer, where offers are fresh.
+    /// How many samples members may offer, where there is a quota.
     pub(super) bounds: Option<Arc<Bounds>>,
     /// The nonce of the round that is next.
     pub(super) next: Nonce,
@@ -288,10 +288,9 @@ impl State {
             return Ok(json(&SyncReply { snapshot: None, receipts }).into());
         }
         // The fields of a `SyncReply`, around what all members are told: a test compares them.
-        let Conduct { settled, awarded, .. } = self.machine.conduct(member).cloned().unwrap_or_default();
-        let awarded = awarded.map_or(String::new(), |round| format!(r#""awarded":{round},"#));
+        let settled = self.machine.conduct(member).and_then(|conduct| conduct.settled);
         let (settled, receipts) = (json(&settled), json(&receipts));
-        let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},{awarded}"statistics":"#);
+        let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},"statistics":"#);
         Ok(Reply::around(self.settled(closed), before, format!(r#"}},"receipts":{receipts}}}"#)))
     }
 

@@ -104,11 +104,11 @@ fn what_exists_is_not_touched() {
 #[test]
 fn a_number_may_be_set_in_the_place_of_auto() {
     let outer = crate::testing::folder();
-    let changes = ["terms.capacity=5000", "terms.offers=fresh", "terms.fresh.burst=40"].map(str::to_owned).to_vec();
+    let changes = ["terms.capacity=5000", "terms.quota.samples=40"].map(str::to_owned).to_vec();
     let folder = outer.path().join("fed");
     init(&folder, &InitOptions { changes, ..InitOptions::default() }).unwrap();
     let text = std::fs::read_to_string(folder.join("federation.toml")).unwrap();
-    assert!(text.contains("\ncapacity = 5000\n") && text.contains("\nburst = 40\n"), "{text}");
+    assert!(text.contains("\ncapacity = 5000\n") && text.contains("\nsamples = 40\n"), "{text}");
 }
 
 #[test]

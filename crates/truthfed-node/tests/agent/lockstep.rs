@@ -1,9 +1,10 @@
 //! Agents and engine against the bare protocol machines: the same inputs give the same bits.
 
-use truthfed::protocol::{Asking, CapacitySetting, Coordinator, FreshSetting, Input, Member, Offers, Terms, Time};
+use truthfed::protocol::{Asking, Coordinator, Input, Member, Quota, Terms, Time};
 use truthfed::statistics::Statistics;
 use truthfed::{Amount, protocol::Since};
 use truthfed_node::agent::Runner;
+use truthfed_node::engine::Clock;
 use truthfed_node::testing::Numbers;
 
 use crate::support::{Federation, Wire, settle, terms};
@@ -17,16 +18,14 @@ impl Asking for PerSample {
 }
 
 /// Carries messages between the bare machines until nobody has anything to say.
-fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
-    members
-        .iter_mut()
-        .for_each(|member| member.open_round(coordinator.most_fresh(member.id(), Time(0)), &mut PerSample));
+fn carry(now: Time, coordinator: &mut Coordinator, members: &mut [Member]) {
+    members.iter_mut().for_each(|member| member.open_round(coordinator.most_samples(member.id(), now), &mut PerSample));
     loop {
         let mut happened = false;
         for member in members.iter_mut() {
             while let Some(request) = member.poll() {
                 happened = true;
-                let _ = coordinator.handle(Time(0), Input::Request(member.id().clone(), request));
+                let _ = coordinator.handle(now, Input::Request(member.id().clone(), request));
             }
         }
         while let Some(output) = coordinator.poll() {
@@ -45,27 +44,27 @@ fn carry(coordinator: &mut Coordinator, members: &mut [Member]) {
 
 #[tokio::test]
 async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
-    let rules =
-        [Since::Round, Since::Delivery].into_iter().flat_map(|since| [(since, Offers::All), (since, Offers::Fresh)]);
-    for (since, offers) in rules {
+    for (since, samples) in [Since::Round, Since::Delivery].into_iter().flat_map(|since| [(since, 0), (since, 2)]) {
         let mut terms = terms();
         terms.trigger.since = since;
-        // Wide enough that only what is retired counts: the engine has a clock of its own.
-        let fresh = FreshSetting { burst: CapacitySetting::Samples(1000), ..FreshSetting::default() };
-        (terms.offers, terms.fresh) = (offers, Some(fresh));
-        let federation = Federation::new(3, terms);
+        // About what each collects, a sample in three steps, and often less than it has.
+        terms.quota = Quota { samples, per_ms: 5000, ..Quota::default() };
+        let clock = Clock::simulated();
+        let federation = Federation::timed(3, terms, clock.clone());
         let agreement = federation.agreement();
         let runners: Vec<Runner<Wire>> =
             (0..3).map(|number| federation.runner(number, &federation.wire(number))).collect();
         let member = |number| {
             Member::new(federation.membership(number).member, agreement.bandit(), agreement.trigger())
-                .offering(agreement.fresh())
+                .in_parts(agreement.quota().is_some())
         };
         let mut members: Vec<Member> = (0..3).map(member).collect();
         let names: Vec<_> = members.iter().map(|member| member.id().clone()).collect();
         let mut coordinator = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), names);
         let mut numbers = Numbers(11);
         for step in 0..60 {
+            let now = Time(step * 1000);
+            clock.set(now);
             let number = (numbers.unit() * 3.0) as usize;
             let (arms, reward) = (numbers.arms(3), numbers.unit());
             let (decision, index) = runners[number].agent().choose(arms.clone()).await.unwrap();
@@ -73,7 +72,7 @@ async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
             runners[number].agent().learn(decision, reward).await.unwrap();
             members[number].learn(&arms[index], reward).unwrap();
             settle(&runners).await;
-            carry(&mut coordinator, &mut members);
+            carry(now, &mut coordinator, &mut members);
             for (runner, member) in runners.iter().zip(&members) {
                 let known = runner.agent().with(|agent| agent.known().clone()).await;
                 assert_eq!(known, *member.known(), "step {step} of {}", member.id());

@@ -28,17 +28,22 @@ pub(crate) struct Federation {
 impl Federation {
     /// Members `m1`, `m2` and so on, with an engine on a thread in real time.
     pub(crate) fn new(members: usize, terms: RawTerms) -> Federation {
+        Federation::timed(members, terms, Clock::real())
+    }
+
+    /// With a clock of one's own.
+    pub(crate) fn timed(members: usize, terms: RawTerms, clock: Clock) -> Federation {
         let folder = truthfed_node::testing::folder();
         let names: Vec<String> = (1..=members).map(|number| format!("m{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let inner = testing::Federation::new(terms, &names);
-        Federation::start(folder, inner, names.into_iter().map(id).collect())
+        Federation::start(folder, inner, names.into_iter().map(id).collect(), clock)
     }
 
-    fn start(folder: TempDir, inner: testing::Federation, names: Vec<ClientId>) -> Federation {
+    fn start(folder: TempDir, inner: testing::Federation, names: Vec<ClientId>, clock: Clock) -> Federation {
         let store = folder.path().join("ledger.db");
         let open: OpenStore = Arc::new(move || Ok(Box::new(Sqlite::open(&store)?)));
-        let setup = Setup { clock: Clock::real(), ..inner.setup() };
+        let setup = Setup { clock, ..inner.setup() };
         let running = engine::start(setup, &open, &mut Ahead::default()).unwrap();
         Federation { folder, inner, names, running }
     }
@@ -48,7 +53,7 @@ impl Federation {
         let Federation { folder, inner, names, running } = self;
         running.stop().await.unwrap();
         change(&folder.path().join("ledger.db"));
-        Federation::start(folder, inner, names)
+        Federation::start(folder, inner, names, Clock::real())
     }
 
     pub(crate) fn engine(&self) -> engine::Handle {

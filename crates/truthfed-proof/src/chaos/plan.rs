@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::catalog::{self, Claim};
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
-use truthfed::protocol::{CapacitySetting, Since, Strikes, Trigger};
+use truthfed::protocol::{CapacitySetting, Quota, Since, Strikes, Trigger};
 use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
@@ -88,6 +88,10 @@ fn agreement(dice: &mut Stream) -> Agreement {
         Amount::from_micros(micros).filter(|_| keeps_purse && dice.chance(0.5))
     };
     let (purse, daily_purse) = (purse(60), purse(600));
+    let quota = match dice.chance(0.4) {
+        true => Quota { samples: dice.pick(&[1, 5, 50]), per_ms: dice.pick(&[50, 200, 1000]), ..Quota::default() },
+        false => Quota::default(),
+    };
     let document = RawTerms {
         bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
         trigger: Trigger::new(dice.pick(&[Since::Round, Since::Delivery]), dice.pick(&[0.0, 0.1, 0.5])),
@@ -95,6 +99,7 @@ fn agreement(dice: &mut Stream) -> Agreement {
         reserve: Amount::from_units(dice.pick(&[20, 70, 10_000])),
         purse,
         daily_purse,
+        quota,
         reward: 256.0,
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),

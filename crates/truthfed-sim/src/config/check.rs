@@ -9,13 +9,16 @@ use truthfed::auction::catalog;
 use truthfed::auction::{Kind, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{
-    CapacitySetting, CoverageRule, CoverageSetting, RawTerms, Since, Strikes, Terms, TermsError, Trigger,
+    CapacitySetting, CoverageRule, CoverageSetting, Quota, RawTerms, Since, Strikes, Terms, TermsError, Trigger,
     communication_threshold,
 };
 use truthfed::statistics::MAX_OBSERVATION;
 
 use super::raw::{Behaviour, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};
 use crate::world::{ArmLaw, Arrivals, Liked};
+
+/// How long a step takes.
+pub(crate) const STEP_MS: u64 = 1000;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -126,8 +129,7 @@ impl TryFrom<RawConfig> for Config {
             // Nobody can have more.
             samples: world.steps,
             capacity: CapacitySetting::default(),
-            offers: rounds.offers,
-            fresh: Some(rounds.fresh.clone()),
+            quota: quota(rounds.quota, world.clients)?,
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
             // The paper knows neither.
@@ -303,6 +305,19 @@ fn locate(text: &str, error: ConfigError) -> ConfigError {
 /// The number, from 1, of the line that has a byte of a text.
 pub(crate) fn line_at(text: &str, byte: usize) -> usize {
     text[..byte].matches('\n').count() + 1
+}
+
+/// So many times what a client collects on average, where one of them acts in each step. A client with two identities has half
+/// of it for each, so that it is even.
+fn quota(multiple: f64, clients: usize) -> Result<Quota, ConfigError> {
+    if multiple == 0.0 {
+        return Ok(Quota::default());
+    }
+    if !(0.001..=1000.0).contains(&multiple) {
+        return Err(wrong("rounds.quota", format!("is {multiple}: it must be 0, or lie between 0.001 and 1000")));
+    }
+    let samples = 2 * (1000.0 * multiple).round() as u64;
+    Ok(Quota { samples, per_ms: 2000 * STEP_MS * clients as u64, ..Quota::default() })
 }
 
 #[cfg(test)]

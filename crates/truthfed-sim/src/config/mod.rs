@@ -7,6 +7,7 @@ mod check;
 mod parameters;
 mod raw;
 
+pub(crate) use check::STEP_MS;
 pub(crate) use check::{Arms, from_table, line_at, put};
 pub use check::{Config, ConfigError};
 pub use parameters::Parameters;

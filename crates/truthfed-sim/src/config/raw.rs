@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use truthfed::protocol::{CoverageSetting, FreshSetting, Offers};
+use truthfed::protocol::CoverageSetting;
 
 use super::parameters::Parameters;
 
@@ -89,10 +89,9 @@ pub struct Rounds {
     pub trigger: String,
     /// `formula`, or a number.
     pub threshold: Threshold,
-    /// `all` that is not sold, or `fresh` data only.
-    pub offers: Offers,
-    /// How many samples fresh offers may have.
-    pub fresh: FreshSetting,
+    /// How much a client may offer from one awarded round to the next, as a multiple of what clients collect on average;
+    /// 0 for everything that is not sold.
+    pub quota: f64,
     #[serde(flatten)]
     pub parameters: Parameters,
 }
@@ -194,8 +193,7 @@ impl Default for Rounds {
             purse: 0.0,
             trigger: "since-round".to_owned(),
             threshold: Threshold::Rule("formula".to_owned()),
-            offers: Offers::All,
-            fresh: FreshSetting::default(),
+            quota: 0.0,
             parameters: Parameters::default(),
         }
     }

@@ -12,6 +12,7 @@
 //! Not here: lies within one round ([`truthfed::audit`] tries those without a simulator), groups.
 
 mod finding;
+mod search;
 mod strategy;
 
 pub use finding::{Finding, Findings};
@@ -41,6 +42,8 @@ pub struct Plan {
     manipulators: usize,
     seeds: u64,
     choosing_seeds: u64,
+    /// Whether a best response is searched for beside the strategies.
+    searches: bool,
 }
 
 impl Plan {
@@ -49,8 +52,9 @@ impl Plan {
     pub fn new(config: Config) -> Plan {
         let manipulators = config.raw().world.clients;
         let settings = Vec::new();
-        let strategies = Strategy::under(config.raw().rounds.offers);
-        let plan = Plan { config, settings, strategies, manipulators, seeds: 10, choosing_seeds: 5 };
+        let mut strategies = Strategy::under(&config.raw().rounds);
+        strategies.retain(|strategy| manipulators > 1 || *strategy != Strategy::Merge);
+        let plan = Plan { config, settings, strategies, manipulators, seeds: 10, choosing_seeds: 5, searches: false };
         let paying: Vec<&str> =
             catalog::entries().iter().filter(|entry| entry.claims().pays()).map(|entry| entry.name).collect();
         plan.with_mechanisms(&paying).expect("the catalog has its own mechanisms")
@@ -90,11 +94,19 @@ impl Plan {
         Plan { choosing_seeds: choosing_seeds.max(1), ..self }
     }
 
+    /// Searches for a best response too, under the seeds of the choice.
+    #[must_use]
+    pub fn with_search(self, searches: bool) -> Plan {
+        Plan { searches, ..self }
+    }
+
     pub fn runs(&self) -> u64 {
         let families = Family::ALL.iter().filter(|family| self.strategies.iter().any(|one| one.family() == **family));
         let per_seed = |strategies: usize| (1 + strategies * self.manipulators) as u64;
+        let (families, searches) = (families.count() + usize::from(self.searches), u64::from(self.searches));
+        let search = searches * search::TRIED * self.manipulators as u64;
         let of_setting =
-            self.choosing_seeds * per_seed(self.strategies.len()) + self.seeds * per_seed(families.count());
+            self.choosing_seeds * (per_seed(self.strategies.len()) + search) + self.seeds * per_seed(families);
         self.settings.len() as u64 * of_setting
     }
 
@@ -112,8 +124,22 @@ impl Plan {
             settings.map(|(setting, strategies)| self.measure(setting, &source, strategies, &seeds, &run)).collect()
         };
         let all = vec![self.strategies.clone(); self.settings.len()];
-        let trials = try_all(&all, self.seeds + 1..=self.seeds + self.choosing_seeds);
-        let chosen: Vec<Vec<Strategy>> = trials.iter().map(|trials| finding::choose(trials)).collect();
+        let choosing = self.seeds + 1..=self.seeds + self.choosing_seeds;
+        let trials = try_all(&all, choosing.clone());
+        let mut chosen: Vec<Vec<Strategy>> = trials.iter().map(|trials| finding::choose(trials)).collect();
+        if self.searches {
+            let search = |setting: &Config| {
+                search::ascend(|strategies| {
+                    let utility = |&strategy: &Strategy| {
+                        let seeds = choosing.clone().into_par_iter();
+                        seeds.map(|seed| self.utility(setting, &source, strategy, seed, &run)).sum::<f64>()
+                    };
+                    strategies.par_iter().map(utility).collect()
+                })
+            };
+            let found: Vec<Strategy> = self.settings.iter().map(search).collect();
+            chosen.iter_mut().zip(found).for_each(|(chosen, found)| chosen.push(found));
+        }
         let best = try_all(&chosen, 1..=self.seeds);
         Ok(Findings {
             clients: self.config.raw().world.clients,
@@ -140,18 +166,33 @@ impl Plan {
             let clients = run(simulation(seed)).clients;
             Spread::of(clients[..self.manipulators].iter().map(ClientTotals::utility)).mean
         };
-        let manipulated = |strategy: Strategy, seed| {
-            let by = |client: usize| run(strategy.follow(simulation(seed), client)).clients[client].utility();
-            let utilities: Vec<f64> = (0..self.manipulators).into_par_iter().map(by).collect();
-            Spread::of(utilities).mean
-        };
         let truth: Vec<f64> = seeds.clone().into_par_iter().map(truthful).collect();
         let found = |&strategy: &Strategy| {
-            let lies = seeds.clone().into_par_iter().map(|seed| manipulated(strategy, seed));
+            let lies = seeds.clone().into_par_iter().map(|seed| self.utility(setting, source, strategy, seed, run));
             let lies: Vec<f64> = lies.collect();
             (strategy, Finding::new(&setting.raw().rounds.mechanism, strategy, &lies, &truth))
         };
         strategies.par_iter().map(found).collect()
+    }
+
+    /// The mean utility of the manipulators under a seed, each in a run in which it alone follows the strategy.
+    fn utility(
+        &self,
+        setting: &Config,
+        source: &Source,
+        strategy: Strategy,
+        seed: u64,
+        run: &(impl Fn(Simulation<'_>) -> Run + Sync),
+    ) -> f64 {
+        let by = |client: usize| {
+            let simulation = Simulation::from_source(setting, source, seed);
+            let clients = run(strategy.follow(simulation, client)).clients;
+            let partner = &clients[(client + 1) % clients.len()];
+            let own = clients[client].utility();
+            if strategy == Strategy::Merge { f64::midpoint(own, partner.utility()) } else { own }
+        };
+        let utilities: Vec<f64> = (0..self.manipulators).into_par_iter().map(by).collect();
+        Spread::of(utilities).mean
     }
 }
 

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Offered, RoundId};
+use super::RoundId;
 
 /// When defaults exclude a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,12 +38,6 @@ pub struct Conduct {
     pub defaults: Vec<RoundId>,
     /// The last round from which it is excluded.
     pub excluded: Option<RoundId>,
-    /// The last awarded round in which its answer counted, where offers are fresh.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub awarded: Option<RoundId>,
-    /// What it offered in the awarded rounds that its rate is taken over, where offers are fresh.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub offered: Vec<Offered>,
 }
 
 impl Conduct {

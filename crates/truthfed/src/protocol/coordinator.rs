@@ -90,7 +90,7 @@ impl Coordinator {
     ) -> Coordinator {
         let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
         let members = members.into_iter().map(|member| (member, Conduct::default())).collect();
-        let (spent, awarded) = (Spent::default(), Vec::new());
+        let (spent, awarded) = (Spent::default(), None);
         let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0), spent, awarded };
         Coordinator::resume(terms, mechanism, standing)
     }
@@ -175,8 +175,8 @@ impl Coordinator {
     }
 
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
-        let Conduct { settled, awarded, .. } = self.conduct(member).cloned().unwrap_or_default();
-        Snapshot { closed: self.standing.closed, settled, awarded, statistics: self.standing.settled.clone() }
+        let settled = self.conduct(member).and_then(|conduct| conduct.settled);
+        Snapshot { closed: self.standing.closed, settled, statistics: self.standing.settled.clone() }
     }
 
     /// What is remembered about a member.
@@ -197,26 +197,33 @@ impl Coordinator {
         let snapshot = is_news.then(|| Notice::Snapshot(self.snapshot(member)));
         let awaited = self.open.as_ref().filter(|_| is_member).and_then(|open| open.waits_for(member));
         let awaited = awaited.map(|notice| match notice {
-            Notice::Opened(round, _) => Notice::Opened(round, self.most_fresh(member, Time(0))),
+            Notice::Opened(round, _) => Notice::Opened(round, self.most_samples(member, Time(0))),
             notice => notice,
         });
         snapshot.into_iter().chain(awaited)
     }
 
-    /// Most samples that a member may offer to the open round, or to the next if it opens now; none if offers need not be fresh.
-    pub fn most_fresh(&self, member: &ClientId, now: Time) -> Option<u64> {
+    /// Most samples that a member may offer to the open round, or to the next if it opens now; none without a quota.
+    pub fn most_samples(&self, member: &ClientId, now: Time) -> Option<u64> {
+        let quota = self.terms.quota()?;
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::QuotaIgnored) {
+            return Some(self.most_of_anyone());
+        }
         let opened = self.open.as_ref().map_or(now, |open| open.opened);
-        Some(self.bounds_of(self.standing.members.get_key_value(member))?.most(member, opened))
+        let due = self.standing.awarded.map(|last| quota.since(last, member, opened));
+        Some(due.into_iter().chain([self.most_of_anyone()]).min().expect("there is one"))
     }
 
-    /// The same for all members; none if offers need not be fresh.
+    /// The same for all members; none without a quota.
     pub fn bounds(&self) -> Option<Bounds> {
-        self.bounds_of(&self.standing.members)
+        let quota = self.terms.quota()?.clone();
+        Some(Bounds { quota, last: self.standing.awarded, most: self.most_of_anyone() })
     }
 
-    fn bounds_of<'a>(&'a self, members: impl IntoIterator<Item = (&'a ClientId, &'a Conduct)>) -> Option<Bounds> {
-        let most = self.terms.raw().samples.min(self.room());
-        Some(self.standing.bounds(self.terms.fresh()?, members, most))
+    /// Most samples in any offer.
+    fn most_of_anyone(&self) -> u64 {
+        self.terms.raw().samples.min(self.room())
     }
 
     pub fn poll(&mut self) -> Option<Output> {
@@ -303,7 +310,7 @@ impl Coordinator {
         if !known.is_checked {
             self.terms.check_offer(offer, *samples)?;
         }
-        let (samples, most) = (*samples, self.most_fresh(from, now).unwrap_or_else(|| self.room()));
+        let (samples, most) = (*samples, self.most_samples(from, now).unwrap_or_else(|| self.room()));
         if samples > most {
             return Err(OfferError::TooManySamples { client: from.clone(), samples, most });
         }
@@ -473,9 +480,7 @@ impl Coordinator {
         let Some(mut open) = self.open.take() else { return };
         let Some(award) = open.award.take() else { return };
         let Award { spec, aside, outcome, mut moments, .. } = *award;
-        if let Some(fresh) = self.terms.fresh() {
-            self.standing.remember(fresh, &open);
-        }
+        self.standing.awarded = self.terms.quota().map(|_| open.opened);
         let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
         for winner in outcome.winners() {
             let client = winner.client.clone();

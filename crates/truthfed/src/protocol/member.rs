@@ -1,16 +1,16 @@
 //! A member's side of a round.
 //!
-//! What a member learned lies in one of four places: in the snapshot (delivered and settled), in flight
-//! (offered in a round that has not ended for this member), unshared or, where offers are fresh, retired. Its bandit knows the
-//! sum. When a snapshot says how the round ended, what was in flight is dropped (it is in the snapshot now), goes back to
-//! the unshared, or is retired: never two of them, never none.
+//! What a member learned lies in one of three places: in the snapshot (delivered and settled), in flight
+//! (offered in a round that has not ended for this member), or unshared. Its bandit knows the sum. When a snapshot
+//! says how the round ended, what was in flight is dropped (it is in the snapshot now) or goes back to the
+//! unshared: never both, never neither.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Blocks, Fate};
-use super::{Fresh, Notice, Request, RoundId, Since, Snapshot, Trigger};
+use super::blocks::Blocks;
+use super::{Notice, Request, RoundId, Since, Snapshot, Trigger};
 use crate::Amount;
 use crate::auction::{ClientId, Offer};
 use crate::bandit::{ChooseError, Config, LinUcb, RefreshError, log_det_ratio};
@@ -41,7 +41,7 @@ pub struct Member {
     since_round: Progress,
     wants_round: bool,
     outbox: VecDeque<Request>,
-    /// What is kept where offers are fresh.
+    /// What the unshared data consists of, where it may have to be offered in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     blocks: Option<Box<Blocks>>,
 }
@@ -101,11 +101,8 @@ impl Saved {
         [self.bandit.known(), &self.snapshot.statistics, &self.unshared].into_iter().all(fits)
             && self.in_flight.as_ref().is_none_or(belongs)
             && self.blocks.as_ref().is_none_or(|blocks| {
-                let (dimension, unshared) = (self.config.dimension(), self.unshared.samples());
-                let is_answered =
-                    |in_flight: &InFlight| blocks.answered.as_ref().is_some_and(|it| it.round == in_flight.round);
-                blocks.is_whole(dimension, unshared, self.since_round.steps)
-                    && self.in_flight.as_ref().is_none_or(is_answered)
+                let in_flight = self.in_flight.as_ref().map_or(0, |in_flight| in_flight.statistics.samples());
+                blocks.is_whole(self.config.dimension(), self.unshared.samples(), in_flight)
             })
     }
 }
@@ -139,8 +136,8 @@ impl InFlight {
 /// Steps, and nats of information, since some moment.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Progress {
-    pub(super) steps: u64,
+struct Progress {
+    steps: u64,
     nats: f64,
 }
 
@@ -152,7 +149,7 @@ impl Member {
             config,
             trigger,
             bandit: LinUcb::new(config),
-            snapshot: Snapshot { closed: RoundId(0), settled: None, awarded: None, statistics: nothing.clone() },
+            snapshot: Snapshot { closed: RoundId(0), settled: None, statistics: nothing.clone() },
             snapshot_ratio: 0.0,
             unshared: nothing,
             in_flight: None,
@@ -164,11 +161,10 @@ impl Member {
         }
     }
 
-    /// That offers are fresh, if the terms say so.
+    /// That it can offer a part of its data, as it must where there is a quota.
     #[must_use]
-    pub fn offering(mut self, fresh: Option<&Fresh>) -> Member {
-        let nothing = || Statistics::new(self.config.dimension()).expect("a checked configuration");
-        self.blocks = fresh.map(|fresh| Box::new(Blocks::new(fresh, nothing())));
+    pub fn in_parts(mut self, in_parts: bool) -> Member {
+        self.blocks = in_parts.then(|| Box::new(Blocks::new(self.config.dimension())));
         self
     }
 
@@ -199,14 +195,6 @@ impl Member {
         &self.unshared
     }
 
-    /// That it retires nothing, against the rule, and can offer any part of its data: for simulations of manipulators.
-    #[must_use]
-    pub fn hoarding(mut self) -> Member {
-        let nothing = Statistics::new(self.config.dimension()).expect("a checked configuration");
-        self.blocks = Some(Box::new(Blocks::hoarding(nothing)));
-        self
-    }
-
     /// What it would offer, if at most so many samples; everything unshared if that is not bounded.
     pub fn to_offer(&self, most: Option<u64>) -> Statistics {
         match (&self.blocks, most) {
@@ -222,19 +210,11 @@ impl Member {
         (data.samples() > 0 && is_enough).then_some(data)
     }
 
-    /// What is never offered again.
-    pub fn retired(&self) -> Option<&Statistics> {
-        self.blocks.as_ref().map(|blocks| &blocks.retired)
-    }
-
-    /// What it learned that is neither delivered nor retired, in flight or not.
+    /// What it learned and has not delivered, in flight or not.
     pub fn undelivered(&self) -> Statistics {
         let mut undelivered = self.unshared.clone();
         for part in self.in_flight.iter().map(|in_flight| &in_flight.statistics) {
             undelivered.merge(part).expect("all have one dimension");
-        }
-        if let Some(blocks) = &self.blocks {
-            undelivered.merge(&blocks.held_back()).expect("all have one dimension");
         }
         undelivered
     }
@@ -255,7 +235,6 @@ impl Member {
         self.since_round.nats += self.bandit.log_det_ratio() - before;
         if !self.wants_round && self.has_enough() {
             match &self.in_flight {
-                None if self.pending().is_some() => self.sync(),
                 None => self.wants_round = self.is_worth_a_round(),
                 // The offer that was to open a round may be lost: the same again.
                 Some(InFlight { round, .. }) if *round > self.announced => self.repeat_offer(),
@@ -271,12 +250,6 @@ impl Member {
         self.wants_round
     }
 
-    /// The round that it answered and whose end it has not seen.
-    fn pending(&self) -> Option<RoundId> {
-        let answered = self.blocks.as_ref().and_then(|blocks| blocks.answered.as_ref()).map(|answered| answered.round);
-        self.in_flight.as_ref().map(|in_flight| in_flight.round).or(answered)
-    }
-
     /// Opens the next round with an offer of its own, of at most so many samples if that is bounded, if it wants one; without a
     /// price it opens none.
     pub fn open_round(&mut self, most: Option<u64>, asking: &mut dyn Asking) {
@@ -287,7 +260,7 @@ impl Member {
             }
             return;
         }
-        let data = self.to_open(most).filter(|_| self.pending().is_none());
+        let data = self.to_open(most).filter(|_| self.in_flight.is_none());
         self.wants_round = false;
         if let Some(data) = data
             && let Some(ask) = asking.ask(&data)
@@ -327,9 +300,8 @@ impl Member {
         if round <= self.snapshot.closed {
             return;
         }
-        match self.pending() {
-            Some(pending) if pending == round && self.in_flight.is_some() => return self.repeat_offer(),
-            Some(pending) if pending == round => return self.outbox.push_back(Request::Decline(round)),
+        match &self.in_flight {
+            Some(in_flight) if in_flight.round == round => return self.repeat_offer(),
             // An earlier round ended unseen: find out how before anything is offered again.
             Some(_) => return self.sync(),
             None => {}
@@ -340,7 +312,7 @@ impl Member {
         let ask = if data.samples() == 0 { None } else { asking.ask(&data) };
         match ask {
             Some(ask) => self.put_in_flight(round, most, data, ask),
-            None => self.decline(round),
+            None => self.outbox.push_back(Request::Decline(round)),
         }
     }
 
@@ -350,22 +322,13 @@ impl Member {
         }
     }
 
-    /// Has nothing to offer; where offers are fresh, what it has now is answered for all the same.
-    fn decline(&mut self, round: RoundId) {
-        self.outbox.push_back(Request::Decline(round));
-        if let Some(blocks) = &mut self.blocks {
-            blocks.answer(round, self.since_round, 0);
-            self.unshared = Statistics::new(self.config.dimension()).expect("a checked configuration");
-        }
-    }
-
     /// Offers this data, as much as it may have.
     fn put_in_flight(&mut self, round: RoundId, most: Option<u64>, statistics: Statistics, ask: Amount) {
         self.outbox.push_back(self.offer(round, &statistics, ask));
-        self.unshared = Statistics::new(self.config.dimension()).expect("a checked configuration");
-        if let Some(blocks) = &mut self.blocks {
-            blocks.answer(round, self.since_round, most.unwrap_or(u64::MAX));
-        }
+        self.unshared = match &mut self.blocks {
+            Some(blocks) => blocks.put_in_flight(most.unwrap_or(u64::MAX)),
+            None => Statistics::new(self.config.dimension()).expect("a checked configuration"),
+        };
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::InFlightForgotten) {
             self.unshared = statistics.clone();
@@ -390,26 +353,24 @@ impl Member {
         }
         let ended = self.in_flight.as_ref().filter(|in_flight| in_flight.round <= snapshot.closed);
         let delivered = ended.is_some_and(|in_flight| snapshot.settled == Some(in_flight.round));
-        let (blocks, fate) = self.after(&snapshot);
-        let mut unshared = self.unshared.clone();
-        match (&blocks, ended) {
-            (Some(blocks), _) if fate.is_some() => unshared = blocks.unshared(),
+        let mut blocks = self.blocks.clone();
+        let unshared = match (&mut blocks, ended) {
+            (Some(blocks), Some(_)) => blocks.land(delivered),
             (None, Some(ended)) if !delivered => {
                 // First what was learned first: the sums keep the order of the observations.
                 let mut back = ended.statistics.clone();
-                back.merge(&unshared).expect("all have one dimension");
-                unshared = back;
+                back.merge(&self.unshared).expect("all have one dimension");
+                back
             }
-            _ => {}
-        }
+            _ => self.unshared.clone(),
+        };
         let mut known = snapshot.statistics.clone();
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::SnapshotTwice) {
             known.merge(&self.snapshot.statistics).expect("all have one dimension");
         }
-        let mut own = blocks.as_ref().map_or(Vec::new(), |blocks| vec![blocks.retired.clone(), blocks.held_back()]);
-        own.extend(self.in_flight.as_ref().filter(|_| ended.is_none()).map(|in_flight| in_flight.statistics.clone()));
-        for part in own.iter().chain([&unshared]) {
+        let in_flight = self.in_flight.as_ref().filter(|_| ended.is_none()).map(|in_flight| &in_flight.statistics);
+        for part in in_flight.into_iter().chain([&unshared]) {
             known.merge(part).expect("all have one dimension");
         }
         let bandit = LinUcb::knowing(self.config, known)?;
@@ -417,10 +378,8 @@ impl Member {
             Trigger { since: Since::Round, checked: false, .. } => 0.0,
             _ => log_det_ratio(&self.config, &snapshot.statistics)?.1,
         };
-        // It took part in a round that ended; where offers are fresh, also by declining one that was awarded.
-        let declined = self.blocks.as_ref().and_then(|blocks| blocks.answered.as_ref());
-        let declined = declined.filter(|_| fate == Some(Fate::Retired)).map(|answered| answered.progress);
-        if let Some(progress) = ended.map(|in_flight| in_flight.progress).or(declined) {
+        // It took part in a round that ended.
+        if let Some(progress) = ended.map(|in_flight| in_flight.progress) {
             self.since_round.steps -= progress.steps;
             self.since_round.nats -= progress.nats;
             self.in_flight = None;
@@ -434,29 +393,6 @@ impl Member {
         Ok(())
     }
 
-    /// The blocks after a snapshot, and what became of an answer whose round has ended.
-    fn after(&self, snapshot: &Snapshot) -> (Option<Box<Blocks>>, Option<Fate>) {
-        let Some(mut blocks) = self.blocks.clone() else { return (None, None) };
-        let fate =
-            blocks.answered.as_ref().filter(|answered| answered.round <= snapshot.closed).map(
-                |answered| match answered.round {
-                    round if snapshot.settled == Some(round) => Fate::Bought,
-                    round if snapshot.awarded == Some(round) => Fate::Retired,
-                    _ => Fate::Returned,
-                },
-            );
-        if let Some(fate) = fate {
-            blocks.end(fate);
-        }
-        if self.trigger.since == Since::Delivery {
-            let mut base = snapshot.statistics.clone();
-            base.merge(&blocks.retired).expect("all have one dimension");
-            // What the bandit is made of below has it too: if this has no determinant, that is refused.
-            blocks.base_ratio = log_det_ratio(&self.config, &base).map_or(0.0, |(_, ratio)| ratio);
-        }
-        (Some(blocks), fate)
-    }
-
     /// Whether `n * log(det V_now / det V_then)` exceeds the threshold.
     fn has_enough(&self) -> bool {
         let Progress { steps, nats } = match self.trigger.since {
@@ -464,8 +400,7 @@ impl Member {
             Since::Delivery => Progress {
                 steps: self.unshared.samples()
                     + self.in_flight.as_ref().map_or(0, |flight| flight.statistics.samples()),
-                nats: self.bandit.log_det_ratio()
-                    - self.blocks.as_ref().map_or(self.snapshot_ratio, |blocks| blocks.base_ratio),
+                nats: self.bandit.log_det_ratio() - self.snapshot_ratio,
             },
         };
         steps as f64 * nats > self.trigger.threshold

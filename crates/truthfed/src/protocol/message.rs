@@ -82,10 +82,6 @@ pub struct Snapshot {
     pub closed: RoundId,
     /// The last round in which this member's delivery was settled.
     pub settled: Option<RoundId>,
-    /// The last awarded round in which this member's answer counted, where offers are fresh: what it had then is settled or
-    /// retired.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub awarded: Option<RoundId>,
     /// Everything delivered so far.
     pub statistics: Statistics,
 }

@@ -42,7 +42,7 @@ pub(super) struct Award {
 }
 
 /// An offer that binds, and that the auction does not look at: what is settled, and the offers with fewer samples, leave no room
-/// for it below the capacity of the terms. Its member keeps its data, and where offers are fresh never offers it again.
+/// for it below the capacity of the terms. Its member keeps its data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetAside {

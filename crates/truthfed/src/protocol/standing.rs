@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AwardedRound, Conduct, RoundId, Spent};
+use super::{Conduct, RoundId, Spent, Time};
 use crate::auction::ClientId;
 use crate::statistics::Statistics;
 
@@ -21,7 +21,17 @@ pub struct Standing {
     pub closed: RoundId,
     /// What the rounds of the last day were awarded.
     pub spent: Spent,
-    /// The awarded rounds that rates are taken over, and the one before, where offers are fresh.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub awarded: Vec<AwardedRound>,
+    /// When the last awarded round opened, where offers have a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awarded: Option<Time>,
+}
+
+impl Standing {
+    /// What is remembered about somebody who is or was a member.
+    pub(super) fn conduct_of(&mut self, client: &ClientId) -> &mut Conduct {
+        match self.members.get_mut(client) {
+            Some(conduct) => conduct,
+            None => self.former.entry(client.clone()).or_default(),
+        }
+    }
 }

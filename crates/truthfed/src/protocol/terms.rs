@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::capacity::{self, CapacitySetting};
-use super::{Fresh, FreshSetting, Offers, Strikes, Trigger};
+use super::{Quota, Strikes, Trigger};
 use crate::Amount;
 use crate::auction::catalog::{Claim, Claims};
 use crate::auction::{Coverage, CoverageError, Mechanism, MechanismSetting, RawMechanism, SettingError};
@@ -49,12 +49,9 @@ pub struct RawTerms {
     /// Most observations that may ever be settled, or `auto`, the default: as many as `lambda` is enough for.
     #[serde(default)]
     pub capacity: CapacitySetting,
-    /// What members offer: `all` that is not sold (the default), or `fresh` data only.
-    #[serde(default, skip_serializing_if = "Offers::is_all")]
-    pub offers: Offers,
-    /// How many samples fresh offers may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<FreshSetting>,
+    /// How much members may offer from one awarded round to the next.
+    #[serde(default, skip_serializing_if = "Quota::is_none")]
+    pub quota: Quota,
     /// How long offers are taken, up to a day; default 5000.
     pub offers_ms: u64,
     /// How long deliveries are taken, up to a day; default 5000.
@@ -84,8 +81,7 @@ impl Default for RawTerms {
             reward: 1.0,
             samples: 1_000_000,
             capacity: CapacitySetting::default(),
-            offers: Offers::All,
-            fresh: None,
+            quota: Quota::default(),
             offers_ms: 5000,
             deliveries_ms: 5000,
             gap_ms: 1000,
@@ -134,7 +130,6 @@ pub struct Terms {
     coverage: CoverageRule,
     mechanism: MechanismSetting,
     capacity: u64,
-    fresh: Option<Fresh>,
 }
 
 /// Why terms are refused. All are the operator's to fix.
@@ -155,14 +150,8 @@ pub enum TermsError {
     Capacity { capacity: u64, most: u64 },
     #[error("capacity is `{0}`: it must be a number of samples, or `auto`")]
     CapacityRule(String),
-    #[error("fresh.factor is {0}: it must lie between 1 and 10")]
-    FreshFactor(f64),
-    #[error("fresh.window is {0}: it must lie in 2..=1000")]
-    FreshWindow(u64),
-    #[error("fresh.burst is {burst}: it must lie in {least}..=1000000000, twice the dimension and more")]
-    FreshBurst { burst: u64, least: u64 },
-    #[error("fresh.burst is `{0}`: it must be a number of samples, or `auto`")]
-    FreshBurstRule(String),
+    #[error("quota.{what} is {value}: it must lie in 1..={most}")]
+    Quota { what: String, value: u64, most: u64 },
     #[error(transparent)]
     Coverage(#[from] CoverageError),
     #[error("coverage is `{0}`: it must be a number above 0 and at most 1, or `monopoly-free`")]
@@ -198,14 +187,12 @@ impl TermsError {
             TermsError::OutOfRange { what, .. } | TermsError::Phase { what, .. } => what,
             TermsError::Samples(_) | TermsError::OfferTooLarge { .. } => "samples",
             TermsError::Capacity { .. } | TermsError::CapacityRule(_) => "capacity",
-            TermsError::FreshFactor(_) => "fresh.factor",
-            TermsError::FreshWindow(_) => "fresh.window",
-            TermsError::FreshBurst { .. } | TermsError::FreshBurstRule(_) => "fresh.burst",
             TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
             TermsError::Threshold(_) => "trigger.threshold",
             TermsError::EmptyPurse { what } | TermsError::PurseNotKept { what, .. } => what,
             TermsError::Gap(_) => "gap_ms",
             TermsError::Work(_) => "work",
+            TermsError::Quota { what, .. } => return format!("quota.{what}"),
             TermsError::Strikes { what, .. } => return format!("strikes.{what}"),
             TermsError::Mechanism(error) => return format!("mechanism.{}", error.key()),
         };
@@ -274,10 +261,7 @@ impl TryFrom<RawTerms> for Terms {
         if !(1..=most).contains(&capacity) {
             return Err(TermsError::Capacity { capacity, most });
         }
-        let fresh = match raw.offers {
-            Offers::All => None,
-            Offers::Fresh => Some(Fresh::new(&raw.fresh.clone().unwrap_or_default(), bandit.dimension(), samples)?),
-        };
+        raw.quota.check()?;
         let mechanism = MechanismSetting::try_from(raw.mechanism)?;
         for (what, purse) in [("purse", raw.purse), ("daily_purse", raw.daily_purse)] {
             match purse {
@@ -291,8 +275,7 @@ impl TryFrom<RawTerms> for Terms {
         // What was left to its default is written too.
         raw.mechanism = mechanism.clone().into();
         raw.capacity = CapacitySetting::Samples(capacity);
-        raw.fresh = fresh.as_ref().map(Fresh::setting);
-        Ok(Terms { raw, bandit, coverage, mechanism, capacity, fresh })
+        Ok(Terms { raw, bandit, coverage, mechanism, capacity })
     }
 }
 
@@ -321,9 +304,9 @@ impl Terms {
         self.coverage
     }
 
-    /// How fresh offers are bounded; none if members offer all that is not sold.
-    pub fn fresh(&self) -> Option<&Fresh> {
-        self.fresh.as_ref()
+    /// How much members may offer; none if that is all that is not sold.
+    pub fn quota(&self) -> Option<&Quota> {
+        Some(&self.raw.quota).filter(|quota| !quota.is_none())
     }
 
     /// Most samples that may ever be settled.

@@ -265,7 +265,8 @@ fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
         (&Call::Sync(SyncRequest { have: ROUND }), Code::WrongPhase, "try again"),
     ] {
         let mut speaker = Script::default();
-        let next = super::refused(&mut speaker, (call, true), code.into());
+        let shown: View = serde_json::from_slice(&view(7).unwrap()).unwrap();
+        let next = super::refused(&mut speaker, (call, Some(&shown)), code.into());
         speaker.heard.extend(match next {
             Ok(State::Parting(round)) => Some(format!("decline {round}")),
             Ok(_) => None,
@@ -273,6 +274,37 @@ fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
         });
         assert_eq!(speaker.heard.join(", "), expected, "{call:?} {code}");
     }
+}
+
+/// An offer that opens a round was refused by a coordinator whose clock had gone back, and never sent again: with nobody else who
+/// wished for a round its data stayed in flight for ever.
+#[test]
+fn what_exceeds_a_quota_is_offered_again_later_and_what_exceeds_the_terms_is_held_back() {
+    for (most_samples, is_tried_again) in [(Some(4), true), (None, false)] {
+        let mut shown: View = serde_json::from_slice(&idle(7).unwrap()).unwrap();
+        shown.most_samples = most_samples;
+        let mut speaker = Script::default();
+        let call = Call::Offer(ROUND, envelope());
+        let next = super::refused(&mut speaker, (&call, Some(&shown)), Code::TooManySamples.into());
+        assert_eq!(next.is_err(), is_tried_again);
+        assert_eq!(speaker.heard.is_empty(), is_tried_again, "{:?}", speaker.heard);
+    }
+}
+
+/// How much may be offered has grown since the last view: a wish looks again before it is told.
+#[test]
+fn where_there_is_a_quota_a_wish_asks_for_a_new_view_first() {
+    let mut shown: View = serde_json::from_slice(&idle(7).unwrap()).unwrap();
+    shown.most_samples = Some(4);
+    let mut speaker = Script::default();
+    let (mut conversation, next) = seen_as(&mut speaker, json(&shown));
+    assert!(is_poll(&next));
+    conversation.wish();
+    let looks = output(&mut conversation, &mut speaker);
+    assert!(matches!(looks, Output::Send(Call::View(Seen { after: None, wait_ms: 0 }))), "{looks:?}");
+    speaker.steps.push_back(Step::Send(Call::Decline(ROUND)));
+    conversation.reply(json(&shown));
+    assert!(matches!(output(&mut conversation, &mut speaker), Output::Send(_)));
 }
 
 #[test]

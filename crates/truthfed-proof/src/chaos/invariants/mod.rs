@@ -1,7 +1,7 @@
 //! What must always hold, checked by an observer that follows the journal with its own books.
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
-//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19). I15 and I16 are in
+//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19), [`quota`] (I20). I15 and I16 are in
 //! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
@@ -9,6 +9,7 @@ mod auction;
 pub(crate) mod chain;
 mod money;
 mod purse;
+mod quota;
 mod rounds;
 pub(crate) mod samples;
 pub(crate) mod secrets;
@@ -29,6 +30,7 @@ use self::acknowledged::Acknowledged;
 use self::chain::Chain;
 use self::money::Money;
 use self::purse::Spending;
+use self::quota::Openings;
 use self::rounds::Open;
 use self::samples::Samples;
 use self::secrets::Secrets;
@@ -50,6 +52,7 @@ pub(crate) struct Observer {
     pub(crate) money: Money,
     shares: Shares,
     spending: Spending,
+    openings: Openings,
     pub(crate) times: Times,
     /// All members, present and past.
     members: BTreeMap<ClientId, Known>,
@@ -79,6 +82,7 @@ impl Observer {
             money: Money::default(),
             shares: Shares::default(),
             spending: Spending::default(),
+            openings: Openings::default(),
             times: Times::default(),
             members: BTreeMap::new(),
             open: None,

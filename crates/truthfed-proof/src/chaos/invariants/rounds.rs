@@ -104,6 +104,7 @@ impl Observer {
             delivered: BTreeMap::new(),
             revoked: BTreeSet::new(),
         });
+        self.note_opening(at);
         self.check_beginning(round, nonce, at)?;
         self.check_affordable(round, at)?;
         self.check_opened(round, asked_by, at)
@@ -113,6 +114,7 @@ impl Observer {
         let content: OfferContent = serde_json::from_str(offer.content.get()).map_err(unreadable)?;
         self.check_signed(round, member, &content.context, offer, OFFER_SCHEMA)?;
         self.check_opener(round, Some((member, &content)))?;
+        self.check_quota(round, member, content.samples)?;
         let open = self.open_of(round)?;
         check(!open.is_sealed, "I8", || format!("{member} offers after round {round} was sealed"))?;
         check(!open.has_answered(member), "I8", || format!("{member} answers round {round} twice"))?;
@@ -203,6 +205,7 @@ impl Observer {
             open.awards.iter().map(|award| &award.member).partition(|member| open.delivered.contains_key(*member));
         let is_right = paid.iter().eq(delivered) && defaulted.iter().eq(missing);
         check(is_right, "I5", || format!("round {round} pays {paid:?}, not {defaulted:?}"))?;
+        self.note_award();
         self.money.settled(number, round, open.delivered.keys())?;
         self.samples.settled(round, &open.delivered);
         let expected = aggregate_digest(&self.samples.settled_now().statistics());

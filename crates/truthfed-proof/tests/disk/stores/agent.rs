@@ -3,10 +3,11 @@
 
 use Action::{Checkpoint, Choose, Learn, Offer, Settle, Start, Stop, Taken};
 use truthfed::Amount;
-use truthfed::protocol::{RoundId, Snapshot};
+use truthfed::protocol::{Quota, RoundId, Snapshot};
 use truthfed::statistics::Statistics;
 use truthfed_node::agent::{Agent, ChooseError, DecisionId, FileError, LearnError, Speaker, Status, Step, StepError};
 use truthfed_node::digest::Hex;
+use truthfed_node::terms::RawTerms;
 use truthfed_node::testing::{Federation, id, wide_terms};
 use truthfed_node::wire::{Call, Envelope, OpenRound, Phase, ReceiptKind, ReceiptReply, Reply, SyncReply, View};
 use truthfed_proof::disk::Operation::{Any, Read, Sync};
@@ -15,6 +16,8 @@ use truthfed_proof::disk::{Disk, Fault, Lasts, Plan};
 use super::{check_opens_with_a_log_or_not_at_all, disk, each, fall};
 
 const ASK: Amount = Amount::from_units(7);
+/// The most samples in an offer.
+const MOST: u64 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
@@ -56,7 +59,9 @@ struct Life {
 
 impl Life {
     fn new(disk: Disk) -> Life {
-        let federation = Federation::new(wide_terms(), &["m1"]);
+        // It has more than it may offer, so that all it keeps is at stake: blocks unshared and in flight.
+        let quota = Quota { samples: MOST, per_ms: 1, ..Quota::default() };
+        let federation = Federation::new(RawTerms { quota, ..wide_terms() }, &["m1"]);
         let decisions = Vec::new();
         Life { disk, federation, agent: None, decisions, offer: None, data: None, chosen: 0, settled: 0 }
     }
@@ -134,7 +139,7 @@ impl Life {
         let view = View { version: round.0, closed: round, open: None, next: None, most_samples: None };
         if let Step::Send(call @ Call::Sync(_)) = self.agent().next_step(&view).map_err(file)? {
             let statistics = self.data.clone().expect("it offered");
-            let snapshot = Some(Snapshot { closed: round, settled: Some(round), awarded: None, statistics });
+            let snapshot = Some(Snapshot { closed: round, settled: Some(round), statistics });
             let reply = Reply::Sync(SyncReply { snapshot, receipts: vec![receipt] });
             self.agent().taken(&call, reply, round).map_err(file)?;
         }
@@ -172,7 +177,7 @@ impl Life {
 fn open(round: u64) -> View {
     let (phase, nonce) = (Phase::Offers, Hex([round as u8; 16]));
     let open = OpenRound { round: RoundId(round), nonce, phase, remaining_ms: 1000, answered: false, decision: None };
-    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None, most_samples: None }
+    View { version: round, closed: RoundId(round - 1), open: Some(open), next: None, most_samples: Some(MOST) }
 }
 
 fn file(error: StepError) -> FileError {

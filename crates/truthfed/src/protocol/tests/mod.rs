@@ -3,9 +3,9 @@
 mod capacity;
 mod checks;
 mod conduct;
-mod fresh;
 mod honest;
 mod purse;
+mod quota;
 mod resume;
 mod rounds;
 mod saved;

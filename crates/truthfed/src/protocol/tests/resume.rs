@@ -28,8 +28,9 @@ fn mechanism(seed: u64) -> Box<dyn Mechanism> {
 }
 
 fn terms_of(seed: u64) -> Terms {
-    let offers = if seed.is_multiple_of(3) { Offers::All } else { Offers::Fresh };
-    Terms::try_from(RawTerms { offers, ..raw_terms(DIMENSION) }).unwrap()
+    let quota = Quota { samples: 2, per_ms: 100, members: [(id("a"), 9)].into() };
+    let quota = if seed.is_multiple_of(3) { Quota::default() } else { quota };
+    Terms::try_from(RawTerms { quota, ..raw_terms(DIMENSION) }).unwrap()
 }
 
 /// A coordinator under a random schedule of requests, enrolments, revocations and time.

@@ -31,8 +31,7 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
                 statistics.observe(&stream.context(DIMENSION), stream.normal()).unwrap();
             }
             let settled = stream.pick(&[None, Some(round)]);
-            let awarded = stream.pick(&[None, Some(round)]);
-            let snapshot = Snapshot { closed: round, settled, awarded, statistics };
+            let snapshot = Snapshot { closed: round, settled, statistics };
             member.handle(Notice::Snapshot(snapshot), &mut asking).unwrap();
         }
         _ => {
@@ -51,9 +50,7 @@ fn a_member_saved_and_read_after_every_event_goes_on_as_one_that_was_not() {
     for seed in 0..200 {
         let since = if seed % 2 == 0 { Since::Round } else { Since::Delivery };
         let trigger = Trigger { since, threshold: 2.0, checked: seed % 3 == 0 };
-        let fresh = RawTerms { offers: Offers::Fresh, ..raw_terms(DIMENSION) };
-        let fresh = Terms::try_from(fresh).unwrap().fresh().copied().filter(|_| seed % 4 < 2);
-        let mut whole = Member::new(id("m"), config(DIMENSION), trigger).offering(fresh.as_ref());
+        let mut whole = Member::new(id("m"), config(DIMENSION), trigger).in_parts(seed % 4 < 2);
         let mut saved = whole.clone();
         let (mut stream, mut same) = (Stream::new(seed, 0), Stream::new(seed, 0));
         for event in 0..150 {
@@ -124,7 +121,7 @@ fn statistics_are_read_only_when_they_are_whole() {
         let text = format!(r#"{{"gram":[1.0],"moment":[{literal}],"samples":1}}"#);
         assert!(serde_json::from_str::<Statistics>(&text).is_err(), "{literal}");
     }
-    let snapshot = Snapshot { closed: R1, settled: Some(R1), awarded: None, statistics };
+    let snapshot = Snapshot { closed: R1, settled: Some(R1), statistics };
     check_not_read(&snapshot, insert("more"), "unknown field `more`");
     check_not_read(&snapshot, |json| json["statistics"]["moment"] = json!([]), "moment has dimension 0, expected 2");
     check_not_read(&snapshot, |json| json["closed"] = json!("1"), "invalid type");
@@ -201,7 +198,7 @@ fn a_standing_is_read_only_when_it_is_whole() {
 fn a_snapshot_of_another_dimension_is_refused_and_changes_nothing() {
     let mut member = member();
     let before = format!("{member:?}");
-    let snapshot = Snapshot { closed: R1, settled: None, awarded: None, statistics: Statistics::new(3).unwrap() };
+    let snapshot = Snapshot { closed: R1, settled: None, statistics: Statistics::new(3).unwrap() };
     let refused = member.handle(Notice::Snapshot(snapshot), &mut Fixed(Amount::ZERO)).unwrap_err();
     assert_eq!(refused.to_string(), "snapshot has dimension 3, expected 2");
     assert_eq!(format!("{member:?}"), before);

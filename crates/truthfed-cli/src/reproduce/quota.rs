@@ -1,0 +1,143 @@
+//! Beyond the paper: what strategies over a whole run gain where clients have a quota.
+
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
+use truthfed_report::page::{Section, Table, Verdict};
+use truthfed_sim::config::Config;
+use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING, Strategy};
+use truthfed_sim::world::WorldError;
+
+use super::Part;
+use super::lab::{Lab, refuted_if};
+
+const COVERAGES: [f64; 4] = [0.3, 0.5, 0.8, 0.9];
+const COSTS: [(&str, &[&str]); 3] = [
+    ("a cost per sale", &[]),
+    ("a cost per sample", &["costs.base_high=0", "costs.per_sample=1"]),
+    ("the paper's cost", &["costs.weight=0.0001"]),
+];
+/// Without one, and as much as clients collect.
+const QUOTAS: [f64; 2] = [0.0, 1.0];
+
+/// What was found at a coverage, under a cost, without and with a quota.
+struct Setting {
+    coverage: f64,
+    cost: &'static str,
+    found: [Findings; 2],
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
+    lab.stage("quota");
+    let mut settings = Vec::new();
+    for (cost, changes) in COSTS {
+        for coverage in COVERAGES {
+            let [without, with] = QUOTAS.map(|quota| plan(lab, coverage, quota, changes).run(|| {}));
+            settings.push(Setting { coverage, cost, found: [without?, with?] });
+        }
+    }
+    let [without, with] = [0, 1].map(|at| &settings[0].found[at]);
+    let text = format!(
+        "While unsold data keeps, and all of it may be offered, asking too much costs little. A quota bounds what a client may \
+         offer by what it collects, from one awarded round to the next, and what is not used of it is lost. Here each of 8 \
+         clients in turn follows {} strategies over a whole run of clock, and what a search for a best response found, without a \
+         quota and with one, under {} seeds; the best parameter of each kind was chosen under {} others.",
+        with.trials.len(),
+        without.seeds,
+        without.choosing_seeds
+    );
+    let section = Section::new("quota", "Within a quota", [text], [figure(&settings).into(), table(&settings).into()]);
+    Ok(Part { section, claims: vec![claim(&settings)] })
+}
+
+fn plan(lab: &Lab, coverage: f64, quota: f64, changes: &[&str]) -> Plan {
+    let own = [format!("rounds.coverage={coverage}"), format!("rounds.quota={quota}")];
+    let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).chain(own).collect();
+    let config = Config::read(SETTING, &changes).expect("the setting is valid");
+    let plan = Plan::new(config).with_mechanisms(&["clock"]).expect("the catalog has it");
+    let plan = plan
+        .with_strategies(&Strategy::all())
+        .with_seeds(lab.many(30))
+        .with_choosing_seeds(lab.many(5))
+        .with_search(true);
+    if lab.quick { plan.with_manipulators(2) } else { plan }
+}
+
+/// The best of what a client can do alone.
+fn best_alone(found: &Findings) -> &Finding {
+    let alone = found.best.iter().filter(|finding| finding.family != Family::Merge);
+    alone.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean)).expect("there are strategies")
+}
+
+/// In percent of what the truth earns, with half of a 95 % interval.
+fn percent(finding: &Finding) -> (f64, f64) {
+    let scale = 100.0 / finding.truthful.mean;
+    (scale * finding.gain.mean, scale * 1.96 * finding.standard_error)
+}
+
+fn in_words(finding: &Finding) -> String {
+    let (gain, half) = percent(finding);
+    format!("{gain:+.1} ± {half:.1}")
+}
+
+fn figure(settings: &[Setting]) -> Figure {
+    let bar = |(name, found): (&str, &Findings)| {
+        let (height, sd) = percent(best_alone(found));
+        let label = Some(format!("{height:+.0}").replace('-', "\u{2212}"));
+        Bar { name: name.to_owned(), height, sd, label }
+    };
+    let bars = |it: &Setting| ["without", "with a quota"].into_iter().zip(&it.found).map(bar).collect();
+    let chart = |(cost, _): (&str, &[&str])| {
+        let of_cost = settings.iter().filter(|setting| setting.cost == cost);
+        let groups = of_cost.map(|it| BarGroup { name: format!("coverage {}", it.coverage), bars: bars(it) });
+        Chart::bars(cost, Axis::linear("gain over truth, %"), groups)
+    };
+    let caption = "Gain of the best strategy that a client can follow alone, relative to the utility of telling the truth, with \
+                   95 % intervals.";
+    Figure::new("quota", "What one client gains over a whole run, without and with a quota", caption, COSTS.map(chart))
+}
+
+fn table(settings: &[Setting]) -> Table {
+    let row = |setting: &Setting| {
+        let mut cells = vec![setting.cost.to_owned(), setting.coverage.to_string()];
+        for found in &setting.found {
+            let best = best_alone(found);
+            let merged = found.of("clock", Family::Merge).map_or(String::new(), in_words);
+            cells.extend([best.strategy.clone(), in_words(best), merged]);
+        }
+        cells
+    };
+    let header = [
+        "cost",
+        "coverage",
+        "best alone, without",
+        "gain, %",
+        "enrols as one, %",
+        "best alone, with a quota",
+        "gain, %",
+        "enrols as one, %",
+    ];
+    let caption = "Gains with 95 % intervals. Two clients that enrol as one are no plan over time: they win a monopoly in \
+                   single rounds, which no mechanism here protects against.";
+    Table::new(caption, header, settings.iter().map(row))
+}
+
+fn claim(settings: &[Setting]) -> Verdict {
+    let found = |at: usize| settings.iter().map(move |setting| (setting, best_alone(&setting.found[at])));
+    let most = |at: usize| {
+        let most = found(at).max_by(|(_, a), (_, b)| percent(a).0.total_cmp(&percent(b).0));
+        let (setting, finding) = most.expect("there are settings");
+        format!("{} % ({}, coverage {}, {})", in_words(finding), finding.strategy, setting.coverage, setting.cost)
+    };
+    let pays = |(_, finding): &(&Setting, &Finding)| percent(finding).0 > percent(finding).1;
+    let paying = found(1).filter(pays).count();
+    let claim =
+        "Beyond the paper: within a quota of what clients collect, no strategy of one client over a whole run gains.";
+    let measured = format!(
+        "the best of {} strategies and a search gains beyond its 95 % interval in {paying} of {} settings; at most {}, and without a quota {}",
+        settings[0].found[1].trials.len() - 1,
+        settings.len(),
+        most(1),
+        most(0)
+    );
+    let command = "truthfed audit -m clock --random 1 --runs 30 --set rounds.quota=1 --set rounds.coverage=0.8";
+    Verdict::new("quota", claim, measured, refuted_if(paying > 0), command)
+}
