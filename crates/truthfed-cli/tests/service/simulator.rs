@@ -102,6 +102,8 @@ async fn served(config: &Config, folder: &Path) -> Vec<Decided> {
     let mut world = Source::read(config).unwrap().world(config, SEED);
     for step in 0..STEPS {
         clock.set(Time(1000 * (step as u64 + 1)));
+        // With time, more may be offered.
+        exchange(&runners).await;
         act(world.as_mut(), &runners[step % CLIENTS], step % CLIENTS).await;
         exchange(&runners).await;
     }

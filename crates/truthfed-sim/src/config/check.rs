@@ -218,8 +218,8 @@ fn trigger(raw: &RawConfig) -> Result<Trigger, ConfigError> {
         }
         Threshold::Rule(other) => return Err(one_of("rounds.threshold", other, &["formula", "a number"])),
     };
-    // As in the paper: its clients are honest about when they have enough.
-    Ok(Trigger { since, threshold, checked: false })
+    // As in the paper, whose clients are honest about when they have enough. Where a quota parts their data, what is offered counts.
+    Ok(Trigger { since, threshold, checked: raw.rounds.quota > 0.0 })
 }
 
 /// The mechanism with its own parameters; those of the others are checked too.

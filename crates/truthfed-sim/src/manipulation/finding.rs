@@ -90,9 +90,10 @@ impl Findings {
         self.best.iter().find(|found| found.mechanism == mechanism && found.family == family)
     }
 
-    /// The best strategy under the seeds of the choice, as measured under the other seeds.
+    /// The best strategy that a client can follow alone, under the seeds of the choice, as measured under the other seeds.
     pub fn best_response(&self, mechanism: &str) -> Option<&Finding> {
-        let trials = self.trials.iter().filter(|trial| trial.mechanism == mechanism);
+        let is_alone = |trial: &&Finding| trial.mechanism == mechanism && trial.family != Family::Merge;
+        let trials = self.trials.iter().filter(is_alone);
         let best = trials.max_by(|a, b| a.utility.mean.total_cmp(&b.utility.mean))?;
         self.of(mechanism, best.family)
     }

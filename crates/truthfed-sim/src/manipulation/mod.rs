@@ -104,7 +104,8 @@ impl Plan {
         let families = Family::ALL.iter().filter(|family| self.strategies.iter().any(|one| one.family() == **family));
         let per_seed = |strategies: usize| (1 + strategies * self.manipulators) as u64;
         let (families, searches) = (families.count() + usize::from(self.searches), u64::from(self.searches));
-        let search = searches * search::TRIED * self.manipulators as u64;
+        // The one that is found is tried once more beside the truth, as the others are.
+        let search = searches * (search::TRIED * self.manipulators as u64 + per_seed(1));
         let of_setting =
             self.choosing_seeds * (per_seed(self.strategies.len()) + search) + self.seeds * per_seed(families);
         self.settings.len() as u64 * of_setting
@@ -125,7 +126,7 @@ impl Plan {
         };
         let all = vec![self.strategies.clone(); self.settings.len()];
         let choosing = self.seeds + 1..=self.seeds + self.choosing_seeds;
-        let trials = try_all(&all, choosing.clone());
+        let mut trials = try_all(&all, choosing.clone());
         let mut chosen: Vec<Vec<Strategy>> = trials.iter().map(|trials| finding::choose(trials)).collect();
         if self.searches {
             let search = |setting: &Config| {
@@ -137,8 +138,9 @@ impl Plan {
                     strategies.par_iter().map(utility).collect()
                 })
             };
-            let found: Vec<Strategy> = self.settings.iter().map(search).collect();
-            chosen.iter_mut().zip(found).for_each(|(chosen, found)| chosen.push(found));
+            let found: Vec<Vec<Strategy>> = self.settings.iter().map(|setting| vec![search(setting)]).collect();
+            trials.iter_mut().zip(try_all(&found, choosing)).for_each(|(trials, found)| trials.extend(found));
+            chosen.iter_mut().zip(found).for_each(|(chosen, found)| chosen.extend(found));
         }
         let best = try_all(&chosen, 1..=self.seeds);
         Ok(Findings {

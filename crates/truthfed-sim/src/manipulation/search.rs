@@ -1,7 +1,7 @@
 //! The search for a best response: factors for stages of a run, improved one at a time.
 //!
 //! Beside the strategies that somebody thought of. It begins with the truth and tries, stage by stage, every factor of a list, while
-//! all others stay; it keeps the best, and goes through all stages twice. What it finds was chosen under the seeds that it saw and is
+//! all others stay, and keeps the best. What it finds was chosen under the seeds that it saw and is
 //! measured under others.
 
 use super::Strategy;
@@ -9,15 +9,14 @@ use crate::role::Pricing;
 
 /// Factors of the true cost; the last asks more than any reserve, and sells nothing.
 const FACTORS: [f64; 8] = [0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0, f64::INFINITY];
-const PASSES: u64 = 2;
 
 /// Schedules that are tried, the same number in every search.
-pub(super) const TRIED: u64 = PASSES * (Pricing::STAGES.len() * FACTORS.len()) as u64;
+pub(super) const TRIED: u64 = (Pricing::STAGES.len() * FACTORS.len()) as u64;
 
 /// The best schedule by that measure, of all that were tried.
 pub(super) fn ascend(utilities: impl Fn(&[Strategy]) -> Vec<f64>) -> Strategy {
     let mut best = [1.0; Pricing::STAGES.len()];
-    for stage in (0..PASSES).flat_map(|_| 0..Pricing::STAGES.len()) {
+    for stage in 0..Pricing::STAGES.len() {
         let tried = FACTORS.map(|factor| Strategy::Schedule(with(best, stage, factor)));
         let utilities = utilities(&tried);
         // The one that there is wins a tie.

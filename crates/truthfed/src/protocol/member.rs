@@ -260,11 +260,10 @@ impl Member {
             }
             return;
         }
-        let data = self.to_open(most).filter(|_| self.in_flight.is_none());
+        // As long as it may not offer enough, it goes on wishing: more falls due with time.
+        let Some(data) = self.to_open(most).filter(|_| self.in_flight.is_none()) else { return };
         self.wants_round = false;
-        if let Some(data) = data
-            && let Some(ask) = asking.ask(&data)
-        {
+        if let Some(ask) = asking.ask(&data) {
             self.put_in_flight(RoundId(self.snapshot.closed.0 + 1), most, data, ask);
         }
     }

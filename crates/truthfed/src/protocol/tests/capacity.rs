@@ -168,6 +168,21 @@ fn a_federation_at_its_capacity_holds_no_more_rounds_and_says_so() {
     assert!(refused.to_string().contains("no more rounds are held"));
 }
 
+/// However little may be settled, and however large the ridge: what lies below 0 by more than rounding is refused.
+#[test]
+fn a_small_capacity_does_not_make_room_for_offers_below_zero() {
+    let mut raw = RawTerms { capacity: CapacitySetting::Samples(10), ..raw_terms(2) };
+    raw.bandit.lambda = 1000.0;
+    let terms = Terms::try_from(raw).unwrap();
+    let check = |below: f64| {
+        let offer = Offer { client: id("eve"), ask: Amount::ZERO, gram: diagonal(&[1.0, -below]) };
+        terms.check_offer(&offer, 4)
+    };
+    check(0.9e-6).unwrap();
+    let refused = check(1.1e-6).unwrap_err();
+    assert!(matches!(refused, OfferError::NotPositive { row: 1, .. }), "{refused}");
+}
+
 #[test]
 fn the_capacity_is_what_the_ridge_is_enough_for() {
     let terms = |raw: RawTerms| Terms::try_from(raw);
