@@ -208,8 +208,7 @@ impl Run {
             let kind = bytes.pick(&[ReceiptKind::Paid, ReceiptKind::Paid, ReceiptKind::Voided]);
             receipts.push(self.receipt(bytes, round, kind));
         }
-        let snapshot =
-            settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics });
+        let snapshot = settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics });
         SyncReply { snapshot, receipts }
     }
 }

@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::{Clock, Offer};
 use truthfed::bandit::RawConfig;
 use truthfed::protocol::{
-    Coordinator, Input, Member, Notice, RawTerms, Request, RoundId, Snapshot, Standing, Terms, Time,
+    Coordinator, Input, Member, Notice, Quota, RawTerms, Request, RoundId, Snapshot, Standing, Terms, Time,
 };
 use truthfed::statistics::Statistics;
 
@@ -27,12 +27,11 @@ fn go_on(mut member: Member) {
     let _ = member.choose(&[&unit]);
     let _ = member.learn(&unit, 1.0);
     let (undelivered, mut free) = (member.undelivered(), Price(Some(Amount::ZERO)));
-    for closed in [0, 1, RoundId::LAST.0 - 1] {
-        member.open_round(None, &mut free);
-        let _ = member.handle(Notice::Opened(RoundId(closed + 1), None), &mut free);
+    for (closed, most) in [(0, None), (1, Some(1)), (RoundId::LAST.0 - 1, Some(0))] {
+        member.open_round(most, &mut free);
+        let _ = member.handle(Notice::Opened(RoundId(closed + 1), most), &mut free);
         let _ = member.handle(Notice::Awarded(RoundId(closed + 1)), &mut free);
-        let snapshot =
-            Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
+        let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
         let _ = member.handle(Notice::Snapshot(snapshot), &mut free);
         while member.poll().is_some() {}
     }
@@ -44,7 +43,9 @@ fn go_on(mut member: Member) {
 fn resume(standing: &Standing) {
     let dimension = standing.settled.dimension();
     let bandit = RawConfig { dimension, ..RawConfig::default() };
-    let terms = Terms::try_from(RawTerms { bandit, ..RawTerms::default() }).expect("valid terms");
+    let samples = u64::from(standing.awarded.is_some());
+    let quota = Quota { samples, per_ms: 1000, ..Quota::default() };
+    let terms = Terms::try_from(RawTerms { bandit, quota, ..RawTerms::default() }).expect("valid terms");
     let mut coordinator = Coordinator::resume(terms, Box::new(Clock), standing.clone());
     assert_eq!(&coordinator.standing(), standing);
     let Some(member) = standing.members.keys().next().cloned() else { return };

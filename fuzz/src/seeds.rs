@@ -1,10 +1,11 @@
 //! Inputs to begin with that follow from the code: signed messages, journals, saved machines, and streams of choices that
 //! lead somewhere. `cargo run --example seeds` writes them into `corpus/`, beside those that were written by hand or found.
 
+use truthfed::Amount;
 use truthfed::auction::RoundDocument;
 use truthfed::bandit::{Config, RawConfig};
 use truthfed::generate::{Stream, varied_within};
-use truthfed::protocol::{Member, RoundId, Since, Trigger};
+use truthfed::protocol::{Member, Notice, Quota, RawTerms, RoundId, Since, Trigger};
 use truthfed_node::federation::DEFAULT_TOML;
 use truthfed_node::journal::Row;
 use truthfed_node::wire::{Call, SyncRequest};
@@ -12,6 +13,7 @@ use truthfed_node::wire::{Call, SyncRequest};
 use crate::federation::{FEDERATION, NAMES, delivery_content, id, offer, offer_content, recorded_offer, start};
 use crate::intake::{BEFORE_DELIVERY, BEFORE_OFFER};
 use crate::journal::HONEST;
+use crate::protocol::Price;
 use crate::text::json;
 use crate::{Target, agent, auction, engine, honest, ledger, protocol, receipts, statistics, verify};
 
@@ -49,7 +51,11 @@ pub fn seeds() -> Vec<Seed> {
     add("recovery", "standing.json", HONEST.standing.clone().expect("rounds have ended").body.into());
     add("terms", "terms.json", FEDERATION.agreement.text().into());
     add("settings", "federation.toml", DEFAULT_TOML.into());
-    add("saved", "member.json", json(&member()).into());
+    let quota = Quota { samples: 5, per_ms: 1000, members: [(id(NAMES[0]), 9)].into() };
+    add("terms", "quota.json", json(&RawTerms { quota, ..FEDERATION.agreement.raw().clone() }).into());
+    add("saved", "member.json", json(&member(false)).into());
+    add("saved", "in-parts.json", json(&member(true)).into());
+    add("saved", "standing.json", json(&standing()).into());
     for number in 1..4 {
         let document = RoundDocument::of(&varied_within(number, (1, 4), (1, 2)).spec());
         add("round", &format!("varied-{number}.json"), format!("{document:#}").into());
@@ -89,9 +95,23 @@ fn lines(rows: &[Row]) -> String {
     bodies.join("\n")
 }
 
-fn member() -> Member {
+fn member(in_parts: bool) -> Member {
     let config = Config::try_from(RawConfig { dimension: 2, ..RawConfig::default() }).expect("a valid dimension");
-    let mut member = Member::new(id("ann"), config, Trigger::new(Since::Round, 1.0));
-    member.learn(&[0.5, 0.0], 1.0).expect("a valid observation");
+    let mut member = Member::new(id("ann"), config, Trigger::new(Since::Round, 1.0)).in_parts(in_parts);
+    for arm in [[0.5, 0.0], [0.0, 0.5], [0.5, 0.5]] {
+        member.learn(&arm, 1.0).expect("a valid observation");
+    }
+    if in_parts {
+        member.handle(Notice::Opened(RoundId(1), Some(2)), &mut Price(Some(Amount::ZERO))).expect("no snapshot");
+    }
     member
+}
+
+/// Between two rounds of a federation with a quota.
+fn standing() -> serde_json::Value {
+    let body = HONEST.standing.clone().expect("rounds have ended").body;
+    let mut body: serde_json::Value = serde_json::from_str(&body).expect("it was written");
+    let mut standing = body["standing"].take();
+    standing["awarded"] = 5.into();
+    standing
 }
