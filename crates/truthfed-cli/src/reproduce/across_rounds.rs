@@ -8,7 +8,7 @@ use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, label, plus_minus, refuted_if};
+use super::lab::{Lab, label, plus_minus, refuted_if, signed};
 
 /// Two settings: in one every sale costs the same however much is sold, in the other every sample costs the same.
 const SETTINGS: [(&str, &[&str]); 2] =
@@ -72,9 +72,7 @@ fn chart(title: &str, found: &Findings) -> Chart {
 fn bar(finding: &Finding) -> Option<Bar> {
     let height = 100.0 * finding.relative_gain?;
     let sd = 100.0 * finding.gain.sd / finding.truthful.mean;
-    // Adding 0 turns a rounded -0 into 0; the axis has a proper minus too.
-    let label = Some(format!("{:+.0}", height.round() + 0.0).replace('-', "\u{2212}"));
-    Some(Bar { name: finding.family.to_string(), height, sd, label })
+    Some(Bar { name: finding.family.to_string(), height, sd, label: Some(signed(height)) })
 }
 
 fn table(title: &str, found: &Findings) -> Table {

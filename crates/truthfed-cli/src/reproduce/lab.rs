@@ -83,6 +83,12 @@ pub(super) const INCENTIVE: fn(&Totals) -> f64 = |totals| totals.incentive;
 pub(super) const SOCIAL_COST: fn(&Totals) -> f64 = |totals| totals.social_cost;
 pub(super) const ROUNDS: fn(&Totals) -> f64 = |totals| totals.rounds as f64;
 
+/// A whole number with its sign, as labels of bars show it: the axis has a proper minus too.
+pub(super) fn signed(value: f64) -> String {
+    // Adding 0 turns a rounded -0 into 0.
+    format!("{:+.0}", value.round() + 0.0).replace('-', "\u{2212}")
+}
+
 /// Mean ± standard deviation, with more decimals the smaller the mean.
 pub(super) fn plus_minus(spread: Spread) -> String {
     let digits = match spread.mean.abs() {

@@ -7,7 +7,7 @@ use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, refuted_if};
+use super::lab::{Lab, refuted_if, signed};
 
 const COVERAGES: [f64; 2] = [0.5, 0.8];
 const COSTS: [(&str, &[&str]); 2] =
@@ -77,8 +77,7 @@ fn in_words(finding: &Finding) -> String {
 fn figure(settings: &[Setting]) -> Figure {
     let bar = |(name, found): (&str, &Findings)| {
         let (height, sd) = percent(best_alone(found));
-        let label = Some(format!("{height:+.0}").replace('-', "\u{2212}"));
-        Bar { name: name.to_owned(), height, sd, label }
+        Bar { name: name.to_owned(), height, sd, label: Some(signed(height)) }
     };
     let bars = |it: &Setting| ["without", "with a quota"].into_iter().zip(&it.found).map(bar).collect();
     let chart = |(cost, _): (&str, &[&str])| {
