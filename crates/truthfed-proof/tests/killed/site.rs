@@ -40,9 +40,6 @@ impl Template {
             format!("terms.offers_ms={phase_ms}"),
             format!("terms.deliveries_ms={phase_ms}"),
             "terms.gap_ms=0".to_owned(),
-            // More than anybody collects: how far it reaches depends on the clock, and that is not compared.
-            "terms.quota.samples=1000000".to_owned(),
-            "terms.quota.per_ms=1".to_owned(),
         ];
         let sets = sets.iter().flat_map(|set| ["--set", set]);
         done(&["init", text, "--members", "3"].into_iter().chain(sets).collect::<Vec<_>>());

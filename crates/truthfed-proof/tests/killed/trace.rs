@@ -80,7 +80,6 @@ fn timeless(body: &str) -> Value {
         ("/checkpoint", "standing"),
         ("/checkpoint", "signature"),
         ("", "ended"),
-        ("/standing", "awarded"),
     ] {
         if let Some(Value::Object(fields)) = body.pointer_mut(part) {
             fields.remove(field);
