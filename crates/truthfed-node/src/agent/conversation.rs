@@ -132,6 +132,11 @@ impl Conversation {
         self.view.as_ref()
     }
 
+    /// Whether it asks for a new view because of a wish: the poll that was under way need not be waited for.
+    pub fn is_looking(&self) -> bool {
+        matches!(self.state, State::Looking)
+    }
+
     /// How many steps the last view, or the last wish, gave rise to.
     pub fn steps(&self) -> usize {
         self.steps

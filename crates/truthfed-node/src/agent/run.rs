@@ -73,7 +73,13 @@ impl<L: Link> Runner<L> {
                                 talk.conversation.reply(view);
                                 break;
                             }
-                            () = self.agent.wished() => talk.conversation.wish(),
+                            () = self.agent.wished() => {
+                                talk.conversation.wish();
+                                // Both ask for a view, and a link carries one request for views at a time.
+                                if talk.conversation.is_looking() {
+                                    poll.set(None);
+                                }
+                            }
                         }
                     }
                     Ok(Output::Wait(pause)) => {
