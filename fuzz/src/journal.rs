@@ -133,7 +133,7 @@ pub fn recovery(bytes: &[u8]) -> bool {
     store.rows = Memory::of(&FEDERATION.sign_again(&entries)).rows;
     let Ok(mut engine) = Stepwise::start(FEDERATION.setup(), store) else { return false };
     let closed = engine.published().closed();
-    let _ = engine.call(&id(NAMES[0]), Call::Sync(SyncRequest { have: RoundId(0) }));
+    let _ = engine.call(&id(NAMES[0]), Call::Sync(SyncRequest { have: RoundId(0), waiting: None }));
     let (round, opening) = (context(&engine, 0).round, offer(&engine, 0));
     let _ = engine.call(&id(NAMES[0]), Call::Offer(round, opening));
     engine.pass_time();

@@ -41,7 +41,9 @@ pub fn seeds() -> Vec<Seed> {
     let reply = before_delivery.call(&id(NAMES[0]), Call::Statement).expect("a member has a statement");
     add("messages", "statement.json", reply.into());
     let mut after = start(HONEST.clone());
-    let reply = after.call(&id(NAMES[1]), Call::Sync(SyncRequest { have: RoundId(0) })).expect("a member may sync");
+    let reply = after
+        .call(&id(NAMES[1]), Call::Sync(SyncRequest { have: RoundId(0), waiting: None }))
+        .expect("a member may sync");
     add("messages", "sync.json", reply.into());
     let round = HONEST.rows.iter().take_while(|row| !row.body.contains("\"settled\"")).count() + 2;
     add("journal", "round.jsonl", lines(&HONEST.rows[..round]).into());

@@ -355,7 +355,7 @@ mod tests {
             (Call::Offer(round, envelope.clone()), "POST /v1/rounds/7/offer"),
             (Call::Decline(round), "POST /v1/rounds/7/decline"),
             (Call::Deliver(round, envelope), "POST /v1/rounds/7/delivery"),
-            (Call::Sync(SyncRequest { have: round }), "POST /v1/sync"),
+            (Call::Sync(SyncRequest { have: round, waiting: None }), "POST /v1/sync"),
             (Call::Statement, "GET /v1/statement"),
         ] {
             let message = call.message();

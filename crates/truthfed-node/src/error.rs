@@ -109,6 +109,9 @@ codes! {
     BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
     MemberExists "member-exists" 409 Operator "A member with this name, certificate or key was enrolled before: choose another."
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
+    NothingInDoubt "nothing-in-doubt" 404 Operator "Nothing that the member delivered is in doubt, or there is nothing to forget: list what is in doubt."
+    StillAMember "still-a-member" 409 Operator "Only what a revoked member delivered is forgotten: revoke it first."
+    RoundOpen "round-open" 429 Time "The operator rules about data between rounds: try again when the round has ended."
 
     // The state of the coordinator.
     RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait the number of seconds in Retry-After."

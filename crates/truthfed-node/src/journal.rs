@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::{ClientId, Outcome, Winner};
-use truthfed::protocol::{RoundId, SetAside, Time};
+use truthfed::protocol::{Judgement, RoundId, Ruling, SetAside, Time};
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::ledger::Checkpoint;
@@ -82,13 +82,19 @@ pub enum Entry {
         /// As it was signed.
         delivery: Envelope,
     },
-    /// The round ended: pending payments are posted or void, and what was delivered is shared.
+    /// The round ended: pending payments are posted, void or wait, and what was delivered is shared or held.
     Settled {
         round: RoundId,
-        /// Winners that delivered.
+        /// Winners that delivered and are paid.
         paid: Vec<ClientId>,
-        /// Winners that did not.
+        /// Winners that delivered and whose payment waits.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        waiting: Vec<ClientId>,
+        /// Winners that did not deliver.
         defaulted: Vec<ClientId>,
+        /// What became of earlier payments and data, and whose data is held.
+        #[serde(default, skip_serializing_if = "Judgement::is_empty")]
+        judgement: Judgement,
         /// The hash of all statistics settled so far.
         aggregate: Digest,
         at_ms: Time,
@@ -97,6 +103,18 @@ pub enum Entry {
     Aborted {
         round: RoundId,
         reason: String,
+        at_ms: Time,
+    },
+    /// The operator decided about the data of a member, between two rounds.
+    Ruled {
+        /// The number that it takes instead of a round.
+        round: RoundId,
+        member: ClientId,
+        ruling: Ruling,
+        /// What became of payments and data.
+        judgement: Judgement,
+        /// The hash of all statistics that are settled now.
+        aggregate: Digest,
         at_ms: Time,
     },
     /// The coordinator vouches for everything before: when the federation begins, a round ends, or members come or go.
@@ -130,6 +148,7 @@ impl Entry {
             Entry::Delivered { round, member, .. } => ("delivered", "a delivery", Some(*round), Some(member)),
             Entry::Settled { round, .. } => ("settled", "a settlement", Some(*round), None),
             Entry::Aborted { round, .. } => ("aborted", "an end without an auction", Some(*round), None),
+            Entry::Ruled { round, .. } => ("ruled", "a ruling about data", Some(*round), None),
             Entry::Checkpoint(_) => ("checkpoint", "a checkpoint", None, None),
         };
         About { kind, name, round, speaker }
@@ -137,8 +156,12 @@ impl Entry {
 
     /// Whether it is written together with a checkpoint after it: nobody else signs it.
     pub(crate) fn is_vouched_for(&self) -> bool {
-        use Entry::{Aborted, Enrolled, Genesis, Revoked, Settled};
-        matches!(self, Genesis { .. } | Enrolled { .. } | Revoked { .. } | Settled { .. } | Aborted { .. })
+        matches!(self, Entry::Genesis { .. } | Entry::Enrolled { .. } | Entry::Revoked { .. }) || self.is_end()
+    }
+
+    /// Whether it ends a round, or takes the number of one: what the coordinator is then is kept.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self, Entry::Settled { .. } | Entry::Aborted { .. } | Entry::Ruled { .. })
     }
 }
 
@@ -287,7 +310,23 @@ mod tests {
             Entry::Declined { round, member: member.clone() },
             Entry::Sealed { round, offers, at_ms, signature },
             Entry::Awarded { round, winners: Vec::new(), aside: Vec::new() },
-            Entry::Settled { round, paid: Vec::new(), defaulted: Vec::new(), aggregate: offers, at_ms },
+            Entry::Settled {
+                round,
+                paid: Vec::new(),
+                waiting: Vec::new(),
+                defaulted: Vec::new(),
+                judgement: Judgement::default(),
+                aggregate: offers,
+                at_ms,
+            },
+            Entry::Ruled {
+                round,
+                member: member.clone(),
+                ruling: Ruling::Forget,
+                judgement: Judgement::default(),
+                aggregate: offers,
+                at_ms,
+            },
             Entry::Aborted { round, reason: String::new(), at_ms },
             Entry::Checkpoint(Checkpoint { entry: 7, head: offers, standing: None, signature }),
         ];

@@ -71,7 +71,7 @@ pub fn step(entry: &Entry) -> &'static str {
     match entry.about().kind {
         "revoked" => "enrolled",
         "declined" => "offered",
-        "aborted" => "settled",
+        "aborted" | "ruled" => "settled",
         kind => kind,
     }
 }

@@ -120,10 +120,13 @@ shapes! {
 pub(crate) struct Snapshot {
     /// The last round that ended, settled or aborted.
     closed: Round,
-    /// The last round in which this member's delivery was settled.
+    /// The last round in which this member's delivery was taken: it is in the statistics, or in its own.
     settled: Option<Round>,
-    /// Everything delivered so far.
+    /// Everything that is settled.
     statistics: Statistics,
+    /// What this member delivered and is in nobody's model but its own, because it is held or void.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    own: Option<Statistics>,
 }
 
 /// Of [`truthfed::statistics::Statistics`].

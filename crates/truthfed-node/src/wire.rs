@@ -128,17 +128,23 @@ pub enum ReceiptKind {
     Paid,
     /// The member won and did not deliver in time: the payment is void.
     Voided,
+    /// The delivery is taken, and the payment waits until others' data confirms it.
+    Waiting,
+    /// Others' data contradicts the delivery, or the operator decided so: the payment is void.
+    Forfeited,
 }
 
 impl ReceiptKind {
     /// In the order of the steps of a round.
-    pub(crate) const ALL: [ReceiptKind; 6] = [
+    pub(crate) const ALL: [ReceiptKind; 8] = [
         ReceiptKind::OfferTaken,
         ReceiptKind::Won,
         ReceiptKind::Lost,
         ReceiptKind::DeliveryTaken,
+        ReceiptKind::Waiting,
         ReceiptKind::Paid,
         ReceiptKind::Voided,
+        ReceiptKind::Forfeited,
     ];
 
     /// As in its JSON.
@@ -150,6 +156,8 @@ impl ReceiptKind {
             ReceiptKind::DeliveryTaken => "delivery-taken",
             ReceiptKind::Paid => "paid",
             ReceiptKind::Voided => "voided",
+            ReceiptKind::Waiting => "waiting",
+            ReceiptKind::Forfeited => "forfeited",
         }
     }
 }
@@ -316,6 +324,10 @@ pub struct SyncRequest {
     /// The last round that is in it; 0 for none.
     #[schemars(with = "schema::Round")]
     pub have: RoundId,
+    /// The first round in which it delivered and has no receipt of how its payment ended, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Round>")]
+    pub waiting: Option<RoundId>,
 }
 
 /// What it gets.
@@ -325,7 +337,8 @@ pub struct SyncReply {
     /// A newer snapshot, if there is one.
     #[schemars(with = "Option<schema::Snapshot>")]
     pub snapshot: Option<Snapshot>,
-    /// Paid or voided, for each round that ended since and in which the member had won.
+    /// Paid, waiting or voided, for each round that ended since and in which the member had won; and paid or forfeited, for
+    /// each round from `waiting` on whose payment had to wait.
     #[schemars(with = "Vec<Signed<ReceiptContent>>")]
     pub receipts: Vec<Envelope>,
 }
@@ -358,9 +371,13 @@ pub struct StatementReply {
     /// Won or lost, by round.
     #[schemars(with = "Vec<Signed<ReceiptContent>>")]
     pub decisions: Vec<Envelope>,
-    /// Paid or voided, by round.
+    /// Paid, waiting or voided, by round.
     #[schemars(with = "Vec<Signed<ReceiptContent>>")]
     pub settlements: Vec<Envelope>,
+    /// Paid or forfeited, by round, where the payment had to wait.
+    #[serde(default)]
+    #[schemars(with = "Vec<Signed<ReceiptContent>>")]
+    pub resolutions: Vec<Envelope>,
 }
 
 #[cfg(test)]

@@ -12,10 +12,12 @@ use truthfed::protocol::{
 use truthfed::statistics::Statistics;
 
 use crate::config::Config;
+use crate::forgery::{Forger, Public};
 use crate::role::{Pricing, Role, Share};
 use crate::world::{Cost, Purpose, stream};
 
 pub struct Federation<'c> {
+    terms: Terms,
     coordinator: Coordinator,
     members: Vec<Seat<'c>>,
     offline: f64,
@@ -28,7 +30,7 @@ pub struct Federation<'c> {
 struct Seat<'c> {
     member: Member,
     asker: Asker<'c>,
-    poisons: bool,
+    forger: Option<Forger>,
     share: Share,
     opens: bool,
     /// Rounds that it heard of.
@@ -109,7 +111,9 @@ impl<'c> Federation<'c> {
         let seat = |(number, role): (usize, &Role)| Seat {
             member: member(number, role),
             asker: Asker { number, cost, pricing: role.pricing, reserve, rounds: 0, true_cost: 0.0 },
-            poisons: role.poisons,
+            forger: role
+                .forgery
+                .map(|forgery| Forger::new(forgery, stream(seed, Purpose::Forgery, number), terms.dimension())),
             share: role.share,
             opens: role.opens,
             rounds: 0,
@@ -118,6 +122,7 @@ impl<'c> Federation<'c> {
             missed: false,
         };
         Federation {
+            terms: terms.clone(),
             coordinator: Coordinator::new(terms.clone(), terms.mechanism(), (0..roles.len()).map(id)),
             members: roles.iter().enumerate().map(seat).collect(),
             offline: faults.offline,
@@ -203,16 +208,15 @@ impl<'c> Federation<'c> {
         sent
     }
 
-    /// What becomes of a message: winners may vanish, poisoners lie.
+    /// What becomes of a message: winners may vanish, liars send another.
     fn on_the_way(&mut self, number: usize, request: Request) -> Option<Request> {
         let seat = &mut self.members[number];
-        match request {
-            Request::Deliver(..) if self.dropout > 0.0 && seat.faults.chance(self.dropout) => None,
-            Request::Deliver(round, moment) if seat.poisons => {
-                Some(Request::Deliver(round, moment.into_iter().map(|entry| -entry).collect()))
-            }
-            request => Some(request),
+        if matches!(request, Request::Deliver(..)) && self.dropout > 0.0 && seat.faults.chance(self.dropout) {
+            return None;
         }
+        let Some(forger) = &mut seat.forger else { return Some(request) };
+        let (config, samples) = (self.terms.bandit(), self.terms.raw().samples);
+        Some(forger.forge(request, &Public { config, settled: self.coordinator.settled(), samples }))
     }
 
     fn tell(&mut self, now: Time, input: Input) {
@@ -252,10 +256,13 @@ pub fn client_number(id: &ClientId) -> usize {
     id.as_str()[1..].parse().expect("a name made by client_id")
 }
 
-/// Clients that were paid in a round, with their payments; none when it was not settled.
-pub fn paid(record: &RoundRecord) -> &[(ClientId, Amount)] {
+/// Clients that were paid when a round ended, with their payments; none when it was not settled.
+pub fn paid(record: &RoundRecord) -> Vec<(&ClientId, Amount)> {
     match &record.ending {
-        Ending::Settled { paid, .. } => paid,
-        _ => &[],
+        Ending::Settled { paid, judgement, .. } => {
+            let earlier = judgement.paid.iter().map(|payment| (&payment.member, payment.amount));
+            paid.iter().map(|(client, payment)| (client, *payment)).chain(earlier).collect()
+        }
+        _ => Vec::new(),
     }
 }

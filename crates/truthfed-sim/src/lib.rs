@@ -16,6 +16,7 @@
 pub mod config;
 pub mod experiment;
 pub mod federation;
+pub mod forgery;
 mod identities;
 pub mod manipulation;
 pub mod output;

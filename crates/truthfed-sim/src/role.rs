@@ -5,6 +5,7 @@
 use truthfed::Amount;
 
 use crate::config::Behaviour;
+use crate::forgery::Forgery;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Role {
@@ -12,8 +13,8 @@ pub struct Role {
     pub share: Share,
     /// Whether it opens rounds, and does not wait for others to.
     pub opens: bool,
-    /// Whether it delivers moments of the wrong sign.
-    pub poisons: bool,
+    /// How it lies about its data, if it does.
+    pub forgery: Option<Forgery>,
 }
 
 /// How a member sets its price.
@@ -63,13 +64,31 @@ impl Role {
             Behaviour::Truthful | Behaviour::Poisoner => Pricing::Multiple(1.0),
             Behaviour::Over | Behaviour::Under | Behaviour::Coalition => Pricing::Multiple(factor),
             Behaviour::LongRun => Pricing::Reserve,
+            // Whatever they are paid, it cost them nothing.
+            Behaviour::Inverter | Behaviour::Echo | Behaviour::Amplifier | Behaviour::Random | Behaviour::Turncoat => {
+                Pricing::Multiple(0.0)
+            }
         };
-        Role { poisons: behaviour == Behaviour::Poisoner, ..Role::asking(pricing) }
+        Role { forgery: Role::forgery(behaviour), ..Role::asking(pricing) }
+    }
+
+    fn forgery(behaviour: Behaviour) -> Option<Forgery> {
+        match behaviour {
+            Behaviour::Poisoner => Some(Forgery::Negate),
+            Behaviour::Inverter => Some(Forgery::Invert),
+            Behaviour::Echo => Some(Forgery::Echo),
+            Behaviour::Amplifier => Some(Forgery::Amplify(10)),
+            Behaviour::Random => Some(Forgery::Random),
+            Behaviour::Turncoat => Some(Forgery::Turn(10)),
+            Behaviour::Truthful | Behaviour::Over | Behaviour::Under | Behaviour::Coalition | Behaviour::LongRun => {
+                None
+            }
+        }
     }
 
     /// Of one that sets its price so, and is honest about all else.
     pub fn asking(pricing: Pricing) -> Role {
-        Role { pricing, share: Share::All, opens: true, poisons: false }
+        Role { pricing, share: Share::All, opens: true, forgery: None }
     }
 }
 

@@ -227,18 +227,21 @@ impl Ledger {
     }
 
     fn ended(&mut self, federation: &Federation<'_>, record: RoundRecord) {
-        let outcome = match &record.ending {
-            Ending::Settled { outcome, .. } => Some(outcome),
-            _ => None,
-        };
         for (client, payment) in paid(&record) {
+            let totals = &mut self.run.clients[self.identities.owner(client_number(client))];
+            totals.incentive += payment.to_f64();
+            self.totals.incentive += payment.to_f64();
+        }
+        let (outcome, delivered) = match &record.ending {
+            Ending::Settled { outcome, paid, waiting, .. } => (Some(outcome), paid.iter().chain(waiting).collect()),
+            _ => (None, Vec::new()),
+        };
+        for (client, _) in delivered {
             let member = client_number(client);
             let cost = federation.true_cost(member);
             let totals = &mut self.run.clients[self.identities.owner(member)];
-            totals.incentive += payment.to_f64();
             totals.cost += cost;
             totals.participations += 1;
-            self.totals.incentive += payment.to_f64();
             self.totals.social_cost += cost;
             self.totals.participations += 1;
             let winner = outcome.and_then(|outcome| outcome.winner(client));

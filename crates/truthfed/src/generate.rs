@@ -9,7 +9,7 @@ use rand_distr::StandardNormal;
 
 use crate::Amount;
 use crate::auction::{Coverage, Offer, Round, RoundSpec};
-use crate::statistics::Gram;
+use crate::statistics::{Gram, Statistics};
 
 /// A stream of random numbers. One seed has many independent streams.
 #[derive(Debug)]
@@ -135,6 +135,48 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
 }
 
 /// Rounded as in a file written by hand.
+/// What an honest member delivers, beside what honest others delivered before it: all rewards follow one parameter, with noise of
+/// one scale.
+#[derive(Debug, Clone)]
+pub struct HonestDelivery {
+    pub others: Statistics,
+    pub delivered: Statistics,
+    pub lambda: f64,
+    pub sigma: f64,
+}
+
+/// A delivery of 1 to 10^6 samples in 1 to 50 dimensions, beside none to 10^6 samples of others.
+pub fn honest_delivery(seed: u64) -> HonestDelivery {
+    let mut stream = Stream::new(seed, 2);
+    // Small ones more often: they are faster, and no less odd.
+    let dimension = libm::exp(stream.uniform() * libm::log(50.5)) as usize;
+    let size = |stream: &mut Stream| libm::pow(10.0, 6.0 * stream.uniform()) as u64;
+    let (samples, before) = (size(&mut stream), size(&mut stream));
+    let before = if stream.chance(0.05) { 0 } else { before };
+    let (lambda, sigma) = (stream.pick(&[0.01, 0.1, 1.0, 10.0]), stream.pick(&[0.01, 0.1, 0.5, 1.0]));
+    let length = stream.pick(&[0.0, 0.5, 1.0, 1.0]);
+    let theta: Vec<f64> = stream.context(dimension).iter().map(|x| length * x).collect();
+    let [others, delivered] = [before, samples].map(|samples| observed(&mut stream, &theta, samples, sigma));
+    HonestDelivery { others, delivered, lambda, sigma }
+}
+
+/// The sums of so many observations. Few are drawn one by one; the sums of many are drawn at once, with the same distribution given
+/// their Gram matrix.
+fn observed(stream: &mut Stream, theta: &[f64], samples: u64, sigma: f64) -> Statistics {
+    let d = theta.len();
+    let mean = |x: &[f64]| -> f64 { x.iter().zip(theta).map(|(x, theta)| x * theta).sum() };
+    let mut sums = Statistics::new(d).expect("a valid dimension");
+    let drawn = samples.min(2 * d as u64);
+    let share = (samples as f64 / drawn.max(1) as f64).sqrt();
+    for _ in 0..drawn {
+        // One context in the place of `samples / drawn` equal ones: their noises add up to one of `share` times the scale.
+        let x: Vec<f64> = stream.context(d).iter().map(|x| share * x).collect();
+        let reward = mean(&x) + sigma * stream.normal();
+        sums.observe(&x, reward).expect("numbers of moderate size");
+    }
+    Statistics::from_parts(sums.gram().clone(), sums.moment().to_vec(), samples).expect("as many as there are")
+}
+
 fn six_decimals(gram: &Gram) -> Gram {
     let rounded = gram.lower().iter().map(|entry| (entry * 1e6).round() / 1e6).collect();
     Gram::from_lower(gram.dimension(), rounded).expect("unit contexts stay within bounds")

@@ -173,6 +173,14 @@ pub(crate) enum MembersCommand {
     Add(MemberArgs),
     /// Revoke a member at once
     Revoke(MemberArgs),
+    /// List what members delivered that is held or still compared with others' data, and the payments that wait
+    Doubts(FolderArgs),
+    /// Settle and pay what a member delivered that is in doubt
+    Release(MemberArgs),
+    /// Make void what a member delivered that is in doubt, and the payments for it
+    Void(MemberArgs),
+    /// Take all that a revoked member ever delivered out of what is shared; its payments stay as they are
+    Forget(MemberArgs),
 }
 
 #[derive(Debug, Args)]

@@ -54,6 +54,15 @@ pub(super) fn words(statement: &Statement) -> String {
     if totals.voided > 0 {
         text.push_str(&format!("Void because nothing was delivered in time: {}.\n", totals.voided));
     }
+    if totals.waiting > 0 {
+        text.push_str(&format!("Waiting until others' data confirms what was delivered: {}.\n", totals.waiting));
+    }
+    if totals.forfeited > 0 {
+        text.push_str(&format!(
+            "Void because others' data contradicts it, or the operator ruled so: {}.\n",
+            totals.forfeited
+        ));
+    }
     if let Some(last) = statement.excluded {
         text.push_str(&format!("Excluded up to round {last}: it won and did not deliver too often.\n"));
     }
@@ -70,8 +79,10 @@ fn state(state: LineState) -> &'static str {
         LineState::Aborted => "round ended without an auction",
         LineState::Lost => "lost",
         LineState::Pending => "won, to be delivered",
+        LineState::Waiting => "won, delivered, payment waits",
         LineState::Posted => "won, paid",
         LineState::Voided => "won, not delivered",
+        LineState::Forfeited => "won, contradicted, not paid",
     }
 }
 

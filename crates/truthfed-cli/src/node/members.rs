@@ -1,42 +1,57 @@
-//! `truthfed members`: lists, adds and revokes members.
+//! `truthfed members`: lists, adds and revokes members, and rules about what they delivered.
 //!
 //! The command asks a running coordinator over the network, with the operator's certificate. If none runs, it starts an
 //! engine just for the change; the lease keeps the two apart. Listing only reads the ledger then.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use truthfed::auction::ClientId;
+use truthfed::protocol::Judgement;
 use truthfed_node::coordinator::Config;
-use truthfed_node::coordinator::operator::{EnrolRequest, MemberLine, MembersReply, Order, OrderReply, read_members};
+use truthfed_node::coordinator::operator::{
+    DoubtLine, DoubtsReply, EnrolRequest, MemberLine, MembersReply, Order, OrderReply, RuledReply, RulingName,
+    RulingRequest, read_doubts, read_members,
+};
 use truthfed_node::engine;
+use truthfed_node::error::{Code, Refusal};
 use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
 use truthfed_node::identity::check_name;
 use truthfed_node::net::{Client, NetError, client_tls};
 
 use super::args::{FolderArgs, MemberArgs, MembersCommand};
+use super::ledger::units;
 use super::{block_on, existing_store};
 use crate::report::{Report, cells, json, table};
 
 /// The lease of an engine that makes one change: long enough for it, short enough to wait for after a crash.
 const LEASE_MS: u64 = 10_000;
+/// How often to ask again while a round is open, and how soon: for a minute.
+const TRIES: u32 = 240;
+const PAUSE: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(command: &MembersCommand) -> anyhow::Result<Report> {
     match command {
         MembersCommand::List(args) => list(args),
         MembersCommand::Add(args) => add(args),
         MembersCommand::Revoke(args) => revoke(args),
+        MembersCommand::Doubts(args) => doubts(args),
+        MembersCommand::Release(args) => rule(args, RulingName::Release),
+        MembersCommand::Void(args) => rule(args, RulingName::Void),
+        MembersCommand::Forget(args) => rule(args, RulingName::Forget),
     }
 }
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {
     let federation = open(&args.folder)?;
-    let reply = match block_on(over_the_network(&federation, &Order::Members)) {
+    let reply = match block_on(ask(&federation, &Order::Members)) {
         Err(error) if is_unreachable(&error) => {
             MembersReply { members: read_members(existing_store(&federation)?.as_mut())? }
         }
-        reply => reply?,
+        Ok(OrderReply::Members(reply)) => reply,
+        reply => return unexpected(reply),
     };
     Ok(Report::done(if args.json { json(&reply) } else { words(&reply) }))
 }
@@ -91,6 +106,73 @@ fn revoke(MemberArgs { of, member }: &MemberArgs) -> anyhow::Result<Report> {
     }))
 }
 
+fn doubts(args: &FolderArgs) -> anyhow::Result<Report> {
+    let federation = open(&args.folder)?;
+    let reply = match block_on(ask(&federation, &Order::Doubts)) {
+        Err(error) if is_unreachable(&error) => {
+            DoubtsReply { doubts: read_doubts(existing_store(&federation)?.as_mut())? }
+        }
+        Ok(OrderReply::Doubts(reply)) => reply,
+        reply => return unexpected(reply),
+    };
+    Ok(Report::done(if args.json { json(&reply) } else { doubts_in_words(&reply) }))
+}
+
+fn doubts_in_words(DoubtsReply { doubts }: &DoubtsReply) -> String {
+    if doubts.is_empty() {
+        return "Nothing is in doubt, and no payment waits.\n".to_owned();
+    }
+    let row = |line: &DoubtLine| {
+        let state = if line.is_held { "held" } else { "not confirmed yet" };
+        let waiting = units(i128::from(line.waiting_micros));
+        cells(&[&line.member, &state, &line.since, &line.samples, &line.payments, &waiting])
+    };
+    let header = ["name", "", "since round", "samples", "payments that wait", "in all"];
+    table(&header, &[2, 3, 4, 5], doubts.iter().map(row).collect())
+}
+
+/// Rules about what a member delivered, as soon as no round is open.
+fn rule(MemberArgs { of, member }: &MemberArgs, ruling: RulingName) -> anyhow::Result<Report> {
+    let federation = open(&of.folder)?;
+    let member = check_name(member)?;
+    let RuledReply { paid, paid_micros, void, void_micros } = block_on(ruled(&federation, &member, ruling))?;
+    let what = match ruling {
+        RulingName::Release => "what was in doubt of it is settled",
+        RulingName::Void => "what was in doubt of it is void",
+        RulingName::Forget => "nothing that it delivered is shared any more",
+    };
+    let payments = |count: u64, micros: i64| format!("{count} ({} in all)", units(i128::from(micros)));
+    Ok(Report::done(match of.json {
+        true => json(&RuledReply { paid, paid_micros, void, void_micros }),
+        false => format!(
+            "{member}: {what}. Payments made: {}; void: {}.\n",
+            payments(paid, paid_micros),
+            payments(void, void_micros)
+        ),
+    }))
+}
+
+async fn ruled(federation: &Federation, member: &ClientId, ruling: RulingName) -> anyhow::Result<RuledReply> {
+    let order = Order::Rule(member.clone(), RulingRequest { ruling });
+    for _ in 0..TRIES {
+        match ask(federation, &order).await {
+            Ok(OrderReply::Rule(reply)) => return Ok(reply),
+            Err(error) if is_unreachable(&error) => return ruled_by_an_engine(federation, member, ruling).await,
+            Err(error) if is_round_open(&error) => tokio::time::sleep(PAUSE).await,
+            reply => return unexpected(reply),
+        }
+    }
+    bail!("a round was open for a minute each time: try again")
+}
+
+fn is_round_open(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Refusal { code: Code::RoundOpen, .. }))
+}
+
+fn unexpected<T>(reply: anyhow::Result<OrderReply>) -> anyhow::Result<T> {
+    reply.and_then(|_| bail!("the coordinator answered something else than was asked"))
+}
+
 /// Makes a change, if the order is one, and returns all members.
 async fn change(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
     match over_the_network(federation, &order).await {
@@ -104,28 +186,59 @@ fn is_unreachable(error: &anyhow::Error) -> bool {
 }
 
 async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Result<MembersReply> {
-    let settings = &federation.settings;
-    let tls = client_tls(&federation.operator_identity()?, &federation.authority)?;
-    let client = Client::new(&settings.address, &settings.server_name, tls)?;
     for order in [order, &Order::Members] {
-        let reply = client.send(order.message(), None).await?;
-        if let Some(refusal) = reply.refusal() {
-            return Err(refusal.into());
-        }
-        ensure!(reply.status.is_success(), "the coordinator answered with status {}", reply.status);
-        if let OrderReply::Members(members) = order.read_reply(&reply.body)? {
+        if let OrderReply::Members(members) = ask(federation, order).await? {
             return Ok(members);
         }
     }
     bail!("the coordinator did not say who the members are")
 }
 
-async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
+/// What the coordinator replies to an order of the operator.
+async fn ask(federation: &Federation, order: &Order) -> anyhow::Result<OrderReply> {
+    let settings = &federation.settings;
+    let tls = client_tls(&federation.operator_identity()?, &federation.authority)?;
+    let client = Client::new(&settings.address, &settings.server_name, tls)?;
+    let reply = client.send(order.message(), None).await?;
+    if let Some(refusal) = reply.refusal() {
+        return Err(refusal.into());
+    }
+    ensure!(reply.status.is_success(), "the coordinator answered with status {}", reply.status);
+    Ok(order.read_reply(&reply.body)?)
+}
+
+/// An engine for one change.
+async fn an_engine(federation: &Federation) -> anyhow::Result<engine::Running> {
     let plan = Config::of(federation, LEASE_MS).plan;
     let begin = move || anyhow::Ok(engine::start(plan.setup(), &plan.store, &mut engine::Ahead::default())?);
-    let running = tokio::task::spawn_blocking(begin).await?.with_context(|| {
+    tokio::task::spawn_blocking(begin).await?.with_context(|| {
         format!("no coordinator answers at {}, and the store cannot be used either", federation.settings.address)
-    })?;
+    })
+}
+
+async fn ruled_by_an_engine(
+    federation: &Federation,
+    member: &ClientId,
+    ruling: RulingName,
+) -> anyhow::Result<RuledReply> {
+    let running = an_engine(federation).await?;
+    let handle = running.handle();
+    let mut ruled = handle.rule(member.clone(), ruling.into()).await;
+    for _ in 1..TRIES {
+        if !matches!(ruled, Err(Refusal { code: Code::RoundOpen, .. })) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        ruled = handle.rule(member.clone(), ruling.into()).await;
+    }
+    drop(handle);
+    running.stop().await?;
+    let judgement: Judgement = serde_json::from_str(&String::from(ruled?))?;
+    Ok(RuledReply::from(&judgement))
+}
+
+async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
+    let running = an_engine(federation).await?;
     let handle = running.handle();
     let changed = match order {
         // The first start of a federation enrols its whole roster.

@@ -31,11 +31,11 @@ fn in_lines(rounds: &[RoundSummary]) -> String {
         return "No round yet.\n".to_owned();
     }
     let row = |summary: &RoundSummary| {
-        let RoundSummary { round, asked_by, offers, winners, paid, defaulted, .. } = summary;
-        cells(&[round, &state(summary), asked_by, offers, winners, paid, defaulted])
+        let RoundSummary { round, asked_by, offers, winners, paid, waiting, defaulted, .. } = summary;
+        cells(&[round, &state(summary), asked_by, offers, winners, paid, waiting, defaulted])
     };
-    let header = ["round", "state", "asked by", "offers", "winners", "paid", "not delivered"];
-    table(&header, &[0, 3, 4, 5, 6], rounds.iter().map(row).collect())
+    let header = ["round", "state", "asked by", "offers", "winners", "paid", "waiting", "not delivered"];
+    table(&header, &[0, 3, 4, 5, 6, 7], rounds.iter().map(row).collect())
 }
 
 fn state(round: &RoundSummary) -> String {
@@ -43,6 +43,7 @@ fn state(round: &RoundSummary) -> String {
         (RoundState::Offers, _) => "open for offers".to_owned(),
         (RoundState::Deliveries, _) => "waiting for deliveries".to_owned(),
         (RoundState::Settled, _) => "settled".to_owned(),
+        (RoundState::Ruled, reason) => format!("operator: {}", reason.as_deref().unwrap_or("a ruling")),
         (RoundState::Aborted, reason) => format!("aborted: {}", reason.as_deref().unwrap_or("no reason is recorded")),
     }
 }
@@ -63,6 +64,8 @@ fn in_words(round: &RoundReply) -> String {
             None => "",
             Some(_) if round.defaulted.contains(&offer.member) => "won, not delivered",
             Some(_) if round.paid.contains(&offer.member) => "won, paid",
+            Some(_) if round.held.contains(&offer.member) => "won, held",
+            Some(_) if round.waiting.contains(&offer.member) => "won, payment waits",
             Some(_) => "won",
         };
         let payment = award.map_or_else(String::new, |award| award.payment_micros.to_string());
@@ -71,5 +74,8 @@ fn in_words(round: &RoundReply) -> String {
     };
     let header = ["member", "samples", "asks", "", "payment", ""];
     let offers = table(&header, &[1, 2, 4], round.offers.iter().map(row).collect());
+    if summary.state == RoundState::Ruled {
+        return format!("Round {}, about {}: {}.\n", summary.round, summary.asked_by, state(summary));
+    }
     format!("Round {}, asked for by {}: {}.\n{offers}", summary.round, summary.asked_by, state(summary))
 }

@@ -9,6 +9,7 @@ mod audit;
 mod beyond;
 mod growth;
 mod lab;
+mod liars;
 mod macro_level;
 mod methods;
 mod micro_level;
@@ -29,7 +30,7 @@ use crate::progress::Progress;
 use crate::report::{Report, table};
 
 /// How many groups of experiments [`measure`] runs.
-const STAGES: u64 = 11;
+const STAGES: u64 = 12;
 
 struct Part {
     section: Section,
@@ -80,6 +81,7 @@ fn measure(lab: &Lab) -> Result<Reproduction, WorldError> {
     add(across_rounds::run(lab)?);
     add(quota::run(lab)?);
     add(purse::run(lab));
+    add(liars::run(lab)?);
     add(beyond::run(lab, &runs)?);
     Ok(Reproduction { seeds: lab.seeds, quick: lab.quick, sections, claims, runs })
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
+mod inverter;
 mod kill;
 mod signals;
 mod simulator;

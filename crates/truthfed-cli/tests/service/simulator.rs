@@ -31,7 +31,7 @@ struct Decided {
     aggregate: Digest,
 }
 
-fn config((mechanism, purse, quota): (&str, u32, f64)) -> Config {
+fn config((mechanism, purse, quota, hold): (&str, u32, f64, u64)) -> Config {
     let changes = [
         format!("world.clients={CLIENTS}"),
         "world.dimension=3".to_owned(),
@@ -40,6 +40,7 @@ fn config((mechanism, purse, quota): (&str, u32, f64)) -> Config {
         format!("rounds.mechanism={mechanism}"),
         format!("rounds.purse={purse}"),
         format!("rounds.quota={quota}"),
+        format!("rounds.hold={hold}"),
     ];
     Config::read("", &changes).unwrap()
 }
@@ -76,6 +77,8 @@ fn make(folder: &Path, config: &Config) {
         "terms.gap_ms=0".to_owned(),
         format!("terms.quota.samples={}", terms.quota.samples),
         format!("terms.quota.per_ms={}", terms.quota.per_ms),
+        format!("terms.quality.rule={}", if terms.quality.is_default() { "flag" } else { "hold" }),
+        format!("terms.quality.rounds={}", terms.quality.rounds),
         format!("terms.mechanism.name={}", config.terms().mechanism().name()),
     ];
     let options = InitOptions { members, changes: changes.to_vec(), ..InitOptions::default() };
@@ -140,7 +143,7 @@ async fn exchange(runners: &[Runner<Https>]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_seed_gives_the_same_rounds_bit_for_bit_in_the_simulator_and_in_the_service() {
-    for setting in [("clock", 0, 0.0), ("clock", 90, 0.0), ("greedy", 0, 0.0), ("clock", 90, 0.8)] {
+    for setting in [("clock", 0, 0.0, 0), ("clock", 90, 0.0, 5), ("greedy", 0, 0.0, 0), ("clock", 90, 0.8, 2)] {
         let config = config(setting);
         let expected = simulated(&config);
         assert!(expected.len() >= 4, "{} rounds", expected.len());

@@ -10,7 +10,7 @@ CREATE TABLE journal (
 CREATE TABLE replies (
     member  TEXT NOT NULL,
     round   INTEGER NOT NULL CHECK (round BETWEEN 0 AND 9223372036854775806),
-    kind    TEXT NOT NULL CHECK (kind IN ('offer', 'delivery', 'decision', 'settlement')),
+    kind    TEXT NOT NULL CHECK (kind IN ('offer', 'delivery', 'decision', 'settlement', 'resolution')),
     request BLOB NOT NULL CHECK (length(request) = 32),
     body    TEXT NOT NULL,
     PRIMARY KEY (member, kind, round)

@@ -76,12 +76,18 @@ pub struct Status {
     pub unshared: u64,
     /// Its own that are offered in a round that has not ended.
     pub in_flight: u64,
+    /// Its own that it delivered and nobody else uses, because they are held or void.
+    #[serde(default)]
+    pub own: u64,
     /// The last round that is in what it knows; 0 for none.
     pub last_round: RoundId,
     /// Whether the coordinator answered the last request for a view.
     pub coordinator_reachable: bool,
     /// What it was paid so far, in units, by the receipts it holds.
     pub earned: String,
+    /// Payments that wait until others' data confirms what they are for.
+    #[serde(default)]
+    pub payments_waiting: u64,
     /// Why it takes no part in rounds for now, if it does not: the coordinator's fault, or the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -185,10 +191,12 @@ impl Agent {
             member: self.membership.member.clone(),
             known: machine.known().samples(),
             unshared: machine.unshared().samples(),
+            own: machine.own().map_or(0, Statistics::samples),
             in_flight: machine.in_flight().map_or(0, |in_flight| in_flight.statistics().samples()),
             last_round: machine.closed(),
             coordinator_reachable,
             earned: self.store.earned()?.to_string(),
+            payments_waiting: self.store.waiting()?,
             problem: None,
         })
     }

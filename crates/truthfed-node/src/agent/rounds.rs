@@ -103,7 +103,8 @@ impl Speaker for Agent {
         self.most = view.most_samples;
         let closed = self.state.machine.closed();
         if view.closed > closed {
-            return Ok(Step::Send(Call::Sync(SyncRequest { have: closed })));
+            let waiting = self.store.first_waiting()?;
+            return Ok(Step::Send(Call::Sync(SyncRequest { have: closed, waiting })));
         }
         match &view.open {
             // Overtaken by the reply to a call since: the next one says more.
@@ -238,21 +239,22 @@ impl Agent {
         let Some(snapshot) = snapshot.filter(|snapshot| snapshot.closed >= ended) else {
             return Err(StepError::NoSnapshot { ended, got: closed });
         };
-        let kinds = [ReceiptKind::Paid, ReceiptKind::Voided];
+        let kinds = [ReceiptKind::Paid, ReceiptKind::Voided, ReceiptKind::Waiting, ReceiptKind::Forfeited];
         let check = |receipt| self.membership.check_receipt(receipt, &kinds, |round| self.offer_in(round));
         let receipts = receipts.into_iter().map(check).collect::<Result<Vec<_>, _>>()?;
         self.check_settled(&snapshot, &receipts)?;
         self.happen(&Event::Snapshot(snapshot), |_, _| Beside { receipts, ..Beside::default() })
     }
 
-    /// A delivery that is settled is one that this agent made, and is paid for.
+    /// A delivery that was taken is one that this agent made, and is paid for or will be.
     fn check_settled(&self, snapshot: &Snapshot, receipts: &[Receipt]) -> Result<(), StepError> {
         let closed = self.state.machine.closed();
         let Some(settled) = snapshot.settled.filter(|settled| *settled > closed) else { return Ok(()) };
         match self.state.machine.in_flight() {
             Some(in_flight) if in_flight.round() == settled => {
-                let is_paid = |receipt: &Receipt| receipt.round == settled && receipt.kind == ReceiptKind::Paid;
-                match receipts.iter().any(is_paid) {
+                let kinds = [ReceiptKind::Paid, ReceiptKind::Waiting];
+                let is_owed = |receipt: &Receipt| receipt.round == settled && kinds.contains(&receipt.kind);
+                match receipts.iter().any(is_owed) {
                     true => Ok(()),
                     false => Err(BadReceipt(format!("round {settled} is settled without a receipt of payment")).into()),
                 }

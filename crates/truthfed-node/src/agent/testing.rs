@@ -86,7 +86,7 @@ pub(super) fn idle(closed: u64) -> View {
 }
 
 pub(super) fn snapshot(closed: u64, settled: Option<u64>, statistics: &Statistics) -> Snapshot {
-    Snapshot { closed: RoundId(closed), settled: settled.map(RoundId), statistics: statistics.clone() }
+    Snapshot { closed: RoundId(closed), settled: settled.map(RoundId), statistics: statistics.clone(), own: None }
 }
 
 pub(super) fn reply(snapshot: Snapshot, receipts: Vec<Envelope>) -> SyncReply {

@@ -1,6 +1,7 @@
 //! What an engine can be asked to do, checked as far as that needs no engine.
 
 use truthfed::auction::ClientId;
+use truthfed::protocol::Ruling;
 
 use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
@@ -21,6 +22,7 @@ pub(super) enum Kind {
     Known(String),
     Enrol(ClientId, MemberInfo),
     Revoke(ClientId),
+    Rule(ClientId, Ruling),
     Read(Read),
 }
 
@@ -59,6 +61,11 @@ impl Command {
 
     pub fn revoke(member: ClientId) -> Command {
         Command(Kind::Revoke(member))
+    }
+
+    /// Rules about the data of a member.
+    pub fn rule(member: ClientId, ruling: Ruling) -> Command {
+        Command(Kind::Rule(member, ruling))
     }
 
     /// How much of it is written down, if it may be much.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use truthfed::auction::ClientId;
+use truthfed::protocol::Ruling;
 
 use super::ahead::Ahead;
 use super::checks::Checks;
@@ -20,7 +21,7 @@ use super::{EngineError, OpenStore, Place, Setup};
 use crate::digest::{Digest, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 use crate::wire::{Call, Seen};
 
 /// Most requests that wait; the next is refused with `busy`. A member waits for one answer at a time, so that this many
@@ -177,15 +178,28 @@ impl Handle {
         self.submit(Command::revoke(member)).await
     }
 
+    /// Rules about the data of a member.
+    pub async fn rule(&self, member: ClientId, ruling: Ruling) -> Answer {
+        self.submit(Command::rule(member, ruling)).await
+    }
+
     /// At most `most` committed rows of the journal, those after entry `after`: for the operator only. Fails when the
     /// store does not answer.
     pub async fn rows(&self, after: u64, most: usize) -> Result<Vec<Row>, Refusal> {
-        let (send, rows) = oneshot::channel();
+        self.read(move |store| store.rows(after, most)).await
+    }
+
+    /// What a look into the store finds: for the operator only. Fails when the store does not answer.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let (send, found) = oneshot::channel();
         // Who asked may have gone.
-        let read = Command::read(move |store| drop(send.send(store.rows(after, most))));
+        let read = Command::read(move |store| drop(send.send(look(store))));
         self.submit(read).await?;
-        let rows = rows.await.expect("it was read before it was answered");
-        rows.map_err(|error| Refusal::from(&error))
+        let found = found.await.expect("it was read before it was answered");
+        found.map_err(|error| Refusal::from(&error))
     }
 
     async fn submit(&self, command: Command) -> Answer {

@@ -14,9 +14,18 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
         Entry::Awarded { round, winners, .. } => {
             tracing::info!(entry = number, round = round.0, winners = winners.len(), "round awarded");
         }
-        Entry::Settled { round, paid, defaulted, .. } => {
-            let (paid, defaulted) = (paid.len(), defaulted.len());
-            tracing::info!(entry = number, round = round.0, paid, defaulted, "round settled");
+        Entry::Settled { round, paid, waiting, defaulted, judgement, .. } => {
+            let (paid, waiting, defaulted) = (paid.len() + judgement.paid.len(), waiting.len(), defaulted.len());
+            tracing::info!(entry = number, round = round.0, paid, waiting, defaulted, "round settled");
+            for member in &judgement.held {
+                tracing::warn!(round = round.0, %member, "what it delivered contradicts others' data and is held: rule, or wait");
+            }
+            for member in &judgement.released {
+                tracing::info!(round = round.0, %member, "others' data confirms what was held of it: released");
+            }
+        }
+        Entry::Ruled { member, ruling, .. } => {
+            tracing::info!(entry = number, %member, ?ruling, "the operator ruled about its data");
         }
         Entry::Aborted { round, .. } => tracing::info!(entry = number, round = round.0, "round aborted"),
         _ => {}

@@ -110,6 +110,8 @@ pub struct Counts {
     /// Winners that did not deliver.
     pub defaults: u64,
     pub payments: u64,
+    /// Times that what a member delivered was held.
+    pub held: u64,
     pub commits: u64,
     pub commit_us: u64,
 }

@@ -4,13 +4,13 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Winner};
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{Judgement, Payment, RoundId};
 
 use super::state::{State, json};
 use crate::digest::{Digest, Nonce};
 use crate::error::{Code, Refusal};
 use crate::journal::Entry;
-use crate::ledger::Checkpoint;
+use crate::ledger::{Checkpoint, Waiting};
 use crate::signature::Signer;
 use crate::store::{RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
@@ -24,27 +24,54 @@ const SALT_SCHEMA: &str = "truthfed.payment-salt/1";
 
 impl State {
     /// Tells all winners whether they are paid.
-    pub(super) fn settle(&mut self, round: RoundId, paid: &[(ClientId, Amount)], defaulted: &[ClientId]) {
+    pub(super) fn settle(
+        &mut self,
+        round: RoundId,
+        (paid, waiting): (&[(ClientId, Amount)], &[(ClientId, Amount)]),
+        defaulted: &[ClientId],
+    ) {
         let void = defaulted.iter().map(|member| self.receipt(member, round, ReceiptKind::Voided));
+        let waits = waiting.iter().map(|(member, _)| self.receipt(member, round, ReceiptKind::Waiting));
         let paid = paid.iter().map(|(member, payment)| {
             let receipt = self.receipt(member, round, ReceiptKind::Paid);
-            let salt = Some(salt(&self.setup.signer, &receipt.context));
-            ReceiptContent { payment_micros: Some(*payment), salt, ..receipt }
+            self.with_payment(receipt, *payment)
         });
-        let given = paid.chain(void).collect();
-        self.give(round, RequestKind::Settlement, given);
+        let given = paid.chain(waits).chain(void).collect();
+        self.give(RequestKind::Settlement, given);
+        for (member, _) in waiting {
+            let (nonce, offer) = (self.opened().nonce, self.opened().offers[member].digest);
+            self.waiting.entry(member.clone()).or_default().insert(round, Waiting { nonce, offer });
+        }
+    }
+
+    /// Tells whose payments had to wait how they ended.
+    pub(super) fn resolve(&mut self, judgement: &Judgement) {
+        let paid = judgement.paid.iter().map(|payment| (payment, ReceiptKind::Paid));
+        let void = judgement.void.iter().map(|payment| (payment, ReceiptKind::Forfeited));
+        let mut given = Vec::new();
+        for (Payment { member, round, amount }, kind) in paid.chain(void) {
+            let rounds = self.waiting.get_mut(member).expect("a payment that is decided has waited");
+            let Waiting { nonce, offer } = rounds.remove(round).expect("a payment that is decided has waited");
+            if rounds.is_empty() {
+                self.waiting.remove(member);
+            }
+            let receipt = self.receipt_about((member, *round), (nonce, offer), kind);
+            given.push(if kind == ReceiptKind::Paid { self.with_payment(receipt, *amount) } else { receipt });
+        }
+        self.give(RequestKind::Resolution, given);
+    }
+
+    fn with_payment(&self, receipt: ReceiptContent, payment: Amount) -> ReceiptContent {
+        let salt = Some(salt(&self.setup.signer, &receipt.context));
+        ReceiptContent { payment_micros: Some(payment), salt, ..receipt }
     }
 
     /// Signs receipts that nobody asked for, and keeps them.
-    pub(super) fn give(
-        &mut self,
-        round: RoundId,
-        kind: RequestKind,
-        given: Vec<ReceiptContent>,
-    ) -> Vec<(ClientId, Envelope)> {
+    pub(super) fn give(&mut self, kind: RequestKind, given: Vec<ReceiptContent>) -> Vec<(ClientId, Envelope)> {
         let receipts = receipts(&self.setup.signer, &given);
         let mut all = Vec::with_capacity(given.len());
-        for (ReceiptContent { context: Context { member, .. }, offer, .. }, receipt) in given.into_iter().zip(receipts)
+        for (ReceiptContent { context: Context { member, round, .. }, offer, .. }, receipt) in
+            given.into_iter().zip(receipts)
         {
             self.keep(RequestKey { member: member.clone(), round, kind }, offer, json(&receipt));
             all.push((member, receipt));
@@ -61,9 +88,18 @@ impl State {
 
     /// A receipt about the offer of a member in the open round.
     pub(super) fn receipt(&self, member: &ClientId, round: RoundId, kind: ReceiptKind) -> ReceiptContent {
-        let (open, federation) = (self.opened(), self.setup.federation);
-        let context = Context { federation, round, nonce: open.nonce, terms: self.terms, member: member.clone() };
-        let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), open.offers[member].digest);
+        let open = self.opened();
+        self.receipt_about((member, round), (open.nonce, open.offers[member].digest), kind)
+    }
+
+    fn receipt_about(
+        &self,
+        (member, round): (&ClientId, RoundId),
+        (nonce, offer): (Nonce, Digest),
+        kind: ReceiptKind,
+    ) -> ReceiptContent {
+        let (schema, federation, member) = (RECEIPT_SCHEMA.to_owned(), self.setup.federation, member.clone());
+        let context = Context { federation, round, nonce, terms: self.terms, member };
         ReceiptContent { schema, context, kind, offer, promise: None, payment_micros: None, salt: None }
     }
 
@@ -133,12 +169,15 @@ impl State {
     pub(super) fn statement(&mut self, member: &ClientId, store: &mut dyn Store) -> Result<String, Refusal> {
         let mut of = |kind| self.receipts_of(member, kind, RoundId(0), store);
         let (decisions, settlements) = (of(RequestKind::Decision)?, of(RequestKind::Settlement)?);
-        Ok(json(&StatementReply { member: member.clone(), decisions, settlements }))
+        let resolutions = of(RequestKind::Resolution)?;
+        Ok(json(&StatementReply { member: member.clone(), decisions, settlements, resolutions }))
     }
 
     pub(super) fn keep(&mut self, key: RequestKey, request: Digest, body: String) -> String {
         let reply = StoredReply { key: key.clone(), request, body: body.clone() };
-        self.open_mut().replies.insert(key, reply.clone());
+        if let Some(open) = &mut self.open {
+            open.replies.insert(key, reply.clone());
+        }
         self.draft.keep(reply);
         body
     }

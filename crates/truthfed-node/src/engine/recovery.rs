@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Terms, Time};
+use truthfed::protocol::{Accepted, Coordinator, Input, OpenRound, Request, RoundId, Share, Terms, Time};
 
 use super::ahead::{Ahead, Read, Step};
 use super::draft::Draft;
@@ -35,7 +35,7 @@ impl State {
             moment: Time(0),
             members: Arc::default(),
             open: None,
-            draft: Draft::new(Head::START, Ledger::after(0)),
+            draft: Draft::new(Head::START, Ledger::default()),
             counts: Counts::default(),
             checkpoint: None,
             settled: None,
@@ -43,6 +43,7 @@ impl State {
             bounds: None,
             next: Nonce::random(),
             latest: Time(0),
+            waiting: BTreeMap::new(),
             setup,
         };
         state.reload(store, ahead)?;
@@ -56,26 +57,26 @@ impl State {
         (self.checkpoint, self.settled) = (None, None);
         self.open = None;
         let mut head = Head::START;
-        let mut ledger = Ledger::after(0);
+        let mut ledger = Ledger::default();
         if let Some(row) = store.standing()? {
             head = self.check_standing(&row, store)?;
             let damaged =
                 |error: serde_json::Error| StoreError::Damaged(format!("the standing cannot be read: {error}"));
             let body: StandingBody = serde_json::from_str(&row.body).map_err(damaged)?;
             let Setup { agreement, .. } = &self.setup;
-            if body.standing.settled.dimension() != agreement.dimension() {
+            if !body.standing.has_dimension(agreement.dimension()) {
                 let problem = "the standing has another dimension than the terms".to_owned();
                 return Err(StoreError::Damaged(problem).into());
             }
+            ledger = Ledger::after(body.postings, body.standing.shares.values().flat_map(Share::owed));
             self.machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), body.standing);
             self.members = Arc::new(Members::new(body.members));
             self.machine.begin_phase(body.ended);
-            self.latest = body.ended;
-            ledger = Ledger::after(body.postings);
+            (self.latest, self.waiting) = (body.ended, body.waiting);
         } else {
             self.machine = beginning(&self.setup);
             self.members = Arc::default();
-            self.latest = Time(0);
+            (self.latest, self.waiting) = (Time(0), BTreeMap::new());
         }
         self.look_ahead();
         self.draft = Draft::new(head, ledger);
@@ -223,7 +224,7 @@ impl State {
                 self.again(number, Input::Request(member.clone(), Request::Deliver(round, content.moment)))?;
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
             }
-            Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } => {
+            Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } | Entry::Ruled { .. } => {
                 return Err(inconsistent("it should be in the standing"));
             }
         }

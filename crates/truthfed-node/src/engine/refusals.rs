@@ -1,6 +1,6 @@
 //! What the machine and the store refuse, under the codes that members are told.
 
-use truthfed::protocol::{DeliveryError, OfferError, Rejection};
+use truthfed::protocol::{DeliveryError, OfferError, Rejection, RulingError};
 
 use crate::error::{Code, Refusal};
 use crate::store::StoreError;
@@ -21,6 +21,17 @@ impl From<Rejection> for Refusal {
             Rejection::Delivery(error) => code_of_delivery(error),
         };
         Refusal::new(code, rejection.to_string())
+    }
+}
+
+impl From<RulingError> for Refusal {
+    fn from(error: RulingError) -> Refusal {
+        let code = match &error {
+            RulingError::RoundOpen(_) => Code::RoundOpen,
+            RulingError::NothingDelivered(_) | RulingError::NothingInDoubt(_) => Code::NothingInDoubt,
+            RulingError::StillAMember(_) => Code::StillAMember,
+        };
+        Refusal::new(code, error.to_string())
     }
 }
 

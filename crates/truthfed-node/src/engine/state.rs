@@ -9,8 +9,8 @@ use std::time::Duration;
 use axum::body::Bytes;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Bounds, Coordinator, Ending, Input, OpenRound, Output, Rejection, Request, RoundId, RoundRecord, SetAside,
-    Surprise, Time,
+    Bounds, Coordinator, Ending, Input, OpenRound, Output, QualityRule, Rejection, Request, RoundId, RoundRecord,
+    Ruling, SetAside, Share, Surprise, Time,
 };
 use truthfed::statistics::{Gram, Statistics};
 
@@ -25,10 +25,11 @@ use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, seal};
-use crate::ledger::{Checkpoint, Seal, StandingBody, aggregate_digest};
+use crate::ledger::{Checkpoint, Seal, StandingBody, Waiting, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
-    Call, DeclineReply, DeliveryContent, Envelope, Phase, ReceiptContent, ReceiptKind, SyncReply, commitment,
+    Call, DeclineReply, DeliveryContent, Envelope, Phase, ReceiptContent, ReceiptKind, SyncReply, SyncRequest,
+    commitment,
 };
 
 pub(super) struct State {
@@ -53,6 +54,8 @@ pub(super) struct State {
     pub(super) next: Nonce,
     /// The latest time in the journal: no later entry has an earlier one.
     pub(super) latest: Time,
+    /// The offers whose payments wait.
+    pub(super) waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
 }
 
 /// How far the clock of the host may lie behind the journal: the time of rounds stands still until it has caught up.
@@ -144,13 +147,14 @@ impl State {
 
     pub(super) fn apply(&mut self, Command(kind): Command, store: &mut dyn Store) -> Answer {
         let text = match kind {
-            Kind::Call(member, Call::Sync(request)) => return self.sync(&member, request.have, store),
+            Kind::Call(member, Call::Sync(request)) => return self.sync(&member, request, store),
             Kind::Offer(offer) => self.offer(*offer, store),
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
             Kind::Call(member, call) => self.call(&member, &call, store),
             Kind::Known(answer) => Ok(answer),
             Kind::Enrol(member, info) => self.enrol(member, info),
             Kind::Revoke(member) => self.revoke(&member),
+            Kind::Rule(member, ruling) => self.rule(member, ruling),
             Kind::Read(read) => {
                 read(store);
                 Ok(String::new())
@@ -262,10 +266,12 @@ impl State {
             _ => {}
         }
         // What the delivery is compared with is taken now, for it may end the round; it is compared once it is found valid.
-        let before = (self.machine.settled().clone(), content.moment.clone());
+        let is_flagged_only = self.setup.agreement.raw().quality.rule == QualityRule::Flag;
+        let before = is_flagged_only.then(|| (self.machine.settled_without(&member), content.moment.clone()));
         let offered = offered.map(|(offer, samples)| (offer.gram.clone(), samples));
         self.request(&member, Request::Deliver(round, content.moment))?;
-        if offered.is_some_and(|(gram, samples)| self.is_surprising(&before, (&gram, samples))) {
+        let compared = before.zip(offered);
+        if compared.is_some_and(|(before, (gram, samples))| self.is_surprising(&before, (&gram, samples))) {
             tracing::warn!(round = round.0, %member, "a delivery fits what is settled badly: it is taken, have a look");
         }
         self.draft.record(&Entry::Delivered { round, member, delivery: envelope });
@@ -273,25 +279,31 @@ impl State {
         Ok(self.acknowledge(key, digest, ReceiptKind::DeliveryTaken))
     }
 
-    /// Whether a moment fits what was settled before it badly: told in the log, not punished.
+    /// Whether a moment fits what others had settled before it badly: told in the log, not punished.
     fn is_surprising(&self, (settled, moment): &(Statistics, Vec<f64>), offered: (&Gram, u64)) -> bool {
         let bandit = self.setup.agreement.bandit();
         let surprise = Surprise::of(settled, bandit.lambda(), bandit.sigma(), offered, moment);
         surprise.is_some_and(|found| found.is_flagged())
     }
 
-    fn sync(&mut self, member: &ClientId, have: RoundId, store: &mut dyn Store) -> Answer {
+    fn sync(&mut self, member: &ClientId, request: SyncRequest, store: &mut dyn Store) -> Answer {
         self.members.check(member)?;
-        let receipts = self.receipts_of(member, RequestKind::Settlement, have, store)?;
+        let SyncRequest { have, waiting } = request;
+        let mut receipts = self.receipts_of(member, RequestKind::Settlement, have, store)?;
+        // What this member does not know to wait may have waited and ended since.
+        let since = waiting.map_or(have, |first| have.min(RoundId(first.0.saturating_sub(1))));
+        receipts.extend(self.receipts_of(member, RequestKind::Resolution, since, store)?);
         let closed = self.machine.closed();
         if closed <= have {
             return Ok(json(&SyncReply { snapshot: None, receipts }).into());
         }
         // The fields of a `SyncReply`, around what all members are told: a test compares them.
         let settled = self.machine.conduct(member).and_then(|conduct| conduct.settled);
+        let own = self.machine.shares().get(member).and_then(Share::own);
+        let own = own.map_or_else(String::new, |own| format!(r#","own":{}"#, json(&own)));
         let (settled, receipts) = (json(&settled), json(&receipts));
         let before = format!(r#"{{"snapshot":{{"closed":{closed},"settled":{settled},"statistics":"#);
-        Ok(Reply::around(self.settled(closed), before, format!(r#"}},"receipts":{receipts}}}"#)))
+        Ok(Reply::around(self.settled(closed), before, format!(r#"{own}}},"receipts":{receipts}}}"#)))
     }
 
     /// What is settled after the last round that ended, written once for all.
@@ -364,7 +376,7 @@ impl State {
         while let Some(output) = self.machine.poll() {
             match output {
                 // Members see it in their views and snapshots.
-                Output::Opened(_) | Output::News(_) => {}
+                Output::Opened(_) | Output::News(_) | Output::Ruled(_) => {}
                 Output::Awarded(round, outcome, aside) => self.awarded(round, &outcome, aside),
                 Output::Ended(record) => self.ended(*record),
             }
@@ -389,33 +401,55 @@ impl State {
             ReceiptContent { promise, ..receipt }
         };
         let given = self.opened().offers.keys().map(decided).collect();
-        let decisions = self.give(round, RequestKind::Decision, given).into_iter().collect();
+        let decisions = self.give(RequestKind::Decision, given).into_iter().collect();
         self.open_mut().decisions = Arc::new(decisions);
     }
 
     fn ended(&mut self, record: RoundRecord) {
         let round = record.round;
         match record.ending {
-            Ending::Settled { paid, defaulted, .. } => {
+            Ending::Settled { paid, waiting, defaulted, judgement, .. } => {
                 let aggregate = aggregate_digest(self.machine.settled());
-                self.settle(round, &paid, &defaulted);
+                self.settle(round, (&paid, &waiting), &defaulted);
+                self.resolve(&judgement);
                 self.counts.settled += 1;
-                self.counts.payments += paid.len() as u64;
+                self.counts.payments += (paid.len() + judgement.paid.len()) as u64;
                 self.counts.defaults += defaulted.len() as u64;
-                let paid = paid.into_iter().map(|(member, _)| member).collect();
+                self.counts.held += judgement.held.len() as u64;
+                let [paid, waiting] =
+                    [paid, waiting].map(|payments| payments.into_iter().map(|(member, _)| member).collect());
                 let at_ms = self.at();
-                self.draft.record(&Entry::Settled { round, paid, defaulted, aggregate, at_ms });
+                self.draft.record(&Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms });
             }
             Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned()),
             Ending::Invalid(error) => self.aborted(round, error.to_string()),
             Ending::Refused(refusal) => self.aborted(round, refusal.to_string()),
         }
         self.open = None;
+        self.stand();
+    }
+
+    /// What the operator rules about the data of a member, between two rounds.
+    fn rule(&mut self, member: ClientId, ruling: Ruling) -> Result<String, Refusal> {
+        let judgement = self.machine.rule(self.moment, &member, ruling)?;
+        self.drain();
+        self.resolve(&judgement);
+        self.counts.payments += judgement.paid.len() as u64;
+        let (round, aggregate, at_ms) = (self.machine.closed(), aggregate_digest(self.machine.settled()), self.at());
+        let reply = json(&judgement);
+        self.draft.record(&Entry::Ruled { round, member, ruling, judgement, aggregate, at_ms });
+        self.stand();
+        Ok(reply)
+    }
+
+    /// Keeps what the coordinator is now that a round has ended.
+    fn stand(&mut self) {
         let body = StandingBody {
             standing: self.machine.standing(),
             ended: self.latest,
             members: self.members.by_name().clone(),
             postings: self.draft.ledger().postings(),
+            waiting: self.waiting.clone(),
         };
         let body = body.json();
         self.vouch(Some(Digest::of(body.as_bytes())));

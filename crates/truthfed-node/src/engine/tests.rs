@@ -150,7 +150,8 @@ async fn a_round_is_settled_and_everyone_holds_receipts() {
     let view = handle.published().view(&member(2).0);
     assert_eq!((view.closed, view.open.is_none()), (RoundId(1), true));
     let sync = async |number: usize| {
-        let reply = handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(0) })).await.unwrap();
+        let reply =
+            handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(0), waiting: None })).await.unwrap();
         serde_json::from_str::<SyncReply>(&String::from(reply)).unwrap()
     };
     let reply = sync(0).await;
@@ -170,7 +171,7 @@ async fn members_that_sync_share_one_copy_of_what_is_settled() {
     let (_folder, running, handle) = new();
     take_all(&handle, &ROUND).await;
     let sync = async |number: usize, have| {
-        handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(have) })).await.unwrap()
+        handle.call(&member(number).0, Call::Sync(SyncRequest { have: RoundId(have), waiting: None })).await.unwrap()
     };
     let replies = [sync(0, 0).await, sync(2, 0).await];
     for reply in &replies {

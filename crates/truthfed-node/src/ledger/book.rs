@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{Judgement, Payment, RoundId};
 
 use super::{Account, Posting};
 use crate::journal::{Award, Entry};
@@ -17,7 +17,12 @@ pub struct Ledger {
     postings: u64,
     last_award: RoundId,
     pending: Option<Pending>,
+    /// Of rounds that are settled, by member and round.
+    waiting: Waiting,
 }
+
+/// Payments by member and round.
+type Waiting = BTreeMap<(ClientId, RoundId), Amount>;
 
 /// Payments of a round that is awarded and not settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,14 +44,17 @@ pub enum LedgerError {
     NothingPending(RoundId),
     #[error("no payment to {member} is pending in round {round}")]
     NotPending { round: RoundId, member: ClientId },
-    #[error("round {round} is settled, but the payment to {member} is neither posted nor voided")]
+    #[error("no payment of that size to {member} waits since round {round}")]
+    NotWaiting { round: RoundId, member: ClientId },
+    #[error("round {round} is settled, but the payment to {member} is neither posted nor voided, and does not wait")]
     Unresolved { round: RoundId, member: ClientId },
 }
 
 impl Ledger {
-    /// After that many postings, with nothing pending.
-    pub fn after(postings: u64) -> Ledger {
-        Ledger { postings, ..Ledger::default() }
+    /// Between two rounds, after that many postings, with these payments waiting.
+    pub fn after<'a>(postings: u64, waiting: impl IntoIterator<Item = &'a Payment>) -> Ledger {
+        let waiting = waiting.into_iter().map(|it| ((it.member.clone(), it.round), it.amount)).collect();
+        Ledger { postings, waiting, ..Ledger::default() }
     }
 
     pub fn postings(&self) -> u64 {
@@ -55,9 +63,11 @@ impl Ledger {
 
     /// Payments that are neither posted nor voided, with their round.
     pub fn pending(&self) -> impl Iterator<Item = (RoundId, &ClientId, Amount)> {
+        let waiting = self.waiting.iter().map(|((member, round), payment)| (*round, member, *payment));
         self.pending
             .iter()
             .flat_map(|Pending { round, payments }| payments.iter().map(|(member, payment)| (*round, member, *payment)))
+            .chain(waiting)
     }
 
     /// Follows the next entry of the journal, and gives the postings that follow from it. Fails when no money can move
@@ -65,7 +75,15 @@ impl Ledger {
     pub fn follow(&mut self, entry: u64, step: &Entry) -> Result<Vec<Posting>, LedgerError> {
         let moves = match step {
             Entry::Awarded { round, winners, .. } => self.award(*round, winners)?,
-            Entry::Settled { round, paid, defaulted, .. } => self.settle(*round, paid, defaulted)?,
+            Entry::Settled { round, paid, waiting, defaulted, judgement, .. } => {
+                self.settle(*round, (paid, waiting, defaulted), judgement)?
+            }
+            Entry::Ruled { round, judgement, .. } => {
+                self.check_nothing_pending(*round)?;
+                let (moves, left) = resolve(self.waiting.clone(), judgement)?;
+                self.waiting = left;
+                moves
+            }
             Entry::Aborted { round, .. } => {
                 self.check_nothing_pending(*round)?;
                 return Ok(Vec::new());
@@ -106,7 +124,12 @@ impl Ledger {
         Ok(moves)
     }
 
-    fn settle(&mut self, round: RoundId, paid: &[ClientId], defaulted: &[ClientId]) -> Result<Vec<Move>, LedgerError> {
+    fn settle(
+        &mut self,
+        round: RoundId,
+        (paid, waiting, defaulted): (&[ClientId], &[ClientId], &[ClientId]),
+        judgement: &Judgement,
+    ) -> Result<Vec<Move>, LedgerError> {
         let pending = self.pending.as_ref().filter(|pending| pending.round == round);
         let mut payments = pending.ok_or(LedgerError::NothingPending(round))?.payments.clone();
         let posted = paid.iter().map(|member| (member, Account::Member(member.clone())));
@@ -121,10 +144,17 @@ impl Ledger {
             }
             moves.push(Move { round, member: member.clone(), from: Account::Escrow, to, payment });
         }
+        let (resolved, mut still) = resolve(self.waiting.clone(), judgement)?;
+        for member in waiting {
+            let not_pending = || LedgerError::NotPending { round, member: member.clone() };
+            let payment = payments.remove(member).ok_or_else(not_pending)?;
+            still.insert((member.clone(), round), payment);
+        }
         if let Some((member, _)) = payments.pop_first() {
             return Err(LedgerError::Unresolved { round, member });
         }
-        self.pending = None;
+        (self.pending, self.waiting) = (None, still);
+        moves.extend(resolved);
         Ok(moves)
     }
 
@@ -137,6 +167,21 @@ impl Ledger {
 }
 
 /// Money from one account to another.
+/// What moves when payments that waited are made or void, and those that still wait.
+fn resolve(mut waiting: Waiting, judgement: &Judgement) -> Result<(Vec<Move>, Waiting), LedgerError> {
+    let posted = judgement.paid.iter().map(|payment| (payment, Account::Member(payment.member.clone())));
+    let voided = judgement.void.iter().map(|payment| (payment, Account::Treasury));
+    let mut moves = Vec::new();
+    for (Payment { member, round, amount }, to) in posted.chain(voided) {
+        let (member, round, payment) = (member.clone(), *round, *amount);
+        if waiting.remove(&(member.clone(), round)) != Some(payment) {
+            return Err(LedgerError::NotWaiting { round, member });
+        }
+        moves.push(Move { round, member, from: Account::Escrow, to, payment });
+    }
+    Ok((moves, waiting))
+}
+
 struct Move {
     round: RoundId,
     member: ClientId,
@@ -147,7 +192,7 @@ struct Move {
 
 #[cfg(test)]
 mod tests {
-    use truthfed::protocol::Time;
+    use truthfed::protocol::{Ruling, Time};
 
     use super::*;
     use crate::digest::Digest;
@@ -165,9 +210,27 @@ mod tests {
     }
 
     fn settled(round: u64, paid: &[&str], defaulted: &[&str]) -> Entry {
+        settled_with(round, (paid, &[], defaulted), Judgement::default())
+    }
+
+    fn settled_with(
+        round: u64,
+        (paid, waiting, defaulted): (&[&str], &[&str], &[&str]),
+        judgement: Judgement,
+    ) -> Entry {
         let ids = |names: &[&str]| names.iter().map(|name| id(name)).collect();
-        let (paid, defaulted) = (ids(paid), ids(defaulted));
-        Entry::Settled { round: RoundId(round), paid, defaulted, aggregate: Digest::of(b""), at_ms: Time(0) }
+        let (paid, waiting, defaulted) = (ids(paid), ids(waiting), ids(defaulted));
+        let (round, aggregate, at_ms) = (RoundId(round), Digest::of(b""), Time(0));
+        Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms }
+    }
+
+    fn payment(name: &str, round: u64, micros: i64) -> Payment {
+        Payment { member: id(name), round: RoundId(round), amount: Amount::from_micros(micros).unwrap() }
+    }
+
+    fn ruled(round: u64, judgement: Judgement) -> Entry {
+        let (round, member, aggregate) = (RoundId(round), id("a"), Digest::of(b""));
+        Entry::Ruled { round, member, ruling: Ruling::Release, judgement, aggregate, at_ms: Time(0) }
     }
 
     fn aborted(round: u64) -> Entry {
@@ -188,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_payment_is_pending_and_then_posted_or_void() {
-        let mut ledger = Ledger::after(10);
+        let mut ledger = Ledger::after(10, []);
         let award = ledger.follow(5, &awarded(1, &[("a", 7), ("b", 9)])).unwrap();
         let short = |posting: &Posting| (posting.number, posting.account.clone(), posting.micros);
         let expected = [
@@ -230,6 +293,35 @@ mod tests {
         }
         assert_eq!(balances[&Account::Member(id("a"))], 200 * i128::from(largest));
         assert_eq!(balances.get(&Account::Member(id("b"))), None);
+    }
+
+    #[test]
+    fn a_payment_that_waits_stays_in_escrow_until_it_is_posted_or_void_once() {
+        let mut ledger = Ledger::default();
+        let step = |ledger: &mut Ledger, entry: &Entry| {
+            let postings = ledger.follow(1, entry)?;
+            Ok(postings.iter().map(|posting| (posting.round.0, posting.account.clone(), posting.micros)).collect())
+        };
+        let mut follow = |entry: &Entry| -> Result<Vec<_>, LedgerError> { step(&mut ledger, entry) };
+        follow(&awarded(1, &[("a", 7), ("b", 9)])).unwrap();
+        assert_eq!(follow(&settled_with(1, (&[], &["a", "b"], &[]), Judgement::default())).unwrap(), []);
+        follow(&awarded(2, &[("c", 5)])).unwrap();
+        let other = Judgement { paid: vec![payment("a", 1, 8)], ..Judgement::default() };
+        let refused = LedgerError::NotWaiting { round: RoundId(1), member: id("a") };
+        assert_eq!(follow(&settled_with(2, (&["c"], &[], &[]), other.clone())), Err(refused.clone()));
+        let paid = Judgement { paid: vec![payment("a", 1, 7)], ..Judgement::default() };
+        let expected = [
+            (2, Account::Escrow, -5),
+            (2, Account::Member(id("c")), 5),
+            (1, Account::Escrow, -7),
+            (1, Account::Member(id("a")), 7),
+        ];
+        assert_eq!(follow(&settled_with(2, (&["c"], &[], &[]), paid.clone())).unwrap(), expected);
+        assert_eq!(follow(&ruled(3, paid)), Err(refused));
+        let void = Judgement { void: vec![payment("b", 1, 9)], ..Judgement::default() };
+        let expected = [(1, Account::Escrow, -9), (1, Account::Treasury, 9)];
+        assert_eq!(follow(&ruled(3, void)).unwrap(), expected);
+        assert_eq!(ledger.pending().count(), 0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The ledger: double entry, in whole micro-units, derived from the journal.
 //!
 //! A payment is pending at the award (treasury to escrow), then posted (escrow to the member) or voided (escrow back to the
-//! treasury) when the round is settled: once each. Every movement is two postings that sum to zero.
+//! treasury) when the round is settled, or later if it waits for others' data: once each. Every movement is two postings that sum to zero.
 //!
 //! - [`Ledger`] follows the journal and gives the postings; [`Statement`] is what it comes to for one member.
 //! - [`verify`] recomputes everything a journal says; [`receipts`] is the same from the side of one member.
@@ -20,7 +20,7 @@ pub use self::book::{Ledger, LedgerError};
 pub use self::statement::{Line, LineState, Statement, StatementError, Totals};
 pub use self::verify::{Fault, Problem, Report, Trust, verify};
 pub use self::vouch::{Checkpoint, aggregate_digest};
-pub(crate) use self::vouch::{Seal, StandingBody};
+pub(crate) use self::vouch::{Seal, StandingBody, Waiting};
 
 /// Whose money.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,7 +28,7 @@ pub(crate) use self::vouch::{Seal, StandingBody};
 pub enum Account {
     /// The operator's funds.
     Treasury,
-    /// Promised, not yet delivered for.
+    /// Promised, and not yet delivered for or not yet confirmed.
     Escrow,
     /// Paid to a member.
     Member(ClientId),

@@ -67,6 +67,9 @@ struct Told {
     first: Option<ReceiptContent>,
     decision: Option<Said>,
     delivered: bool,
+    /// That its payment waits.
+    waits: bool,
+    /// Paid or void, at once or after it waited.
     settlement: Option<Said>,
 }
 
@@ -147,13 +150,14 @@ impl Told {
         match content.kind {
             ReceiptKind::OfferTaken => {}
             ReceiptKind::DeliveryTaken => self.delivered = true,
+            ReceiptKind::Waiting => self.waits = true,
             ReceiptKind::Won | ReceiptKind::Lost => {
                 let before = *self.decision.get_or_insert(told);
                 if before != told {
                     return contradiction(words(before), words(told));
                 }
             }
-            ReceiptKind::Paid | ReceiptKind::Voided => {
+            ReceiptKind::Paid | ReceiptKind::Voided | ReceiptKind::Forfeited => {
                 let before = *self.settlement.get_or_insert(told);
                 if before != told {
                     return contradiction(words(before), words(told));
@@ -170,8 +174,11 @@ impl Told {
         if let (Some(lost), true) = (is(self.decision, ReceiptKind::Lost), self.delivered) {
             return contradiction(words(lost), "delivery taken".to_owned());
         }
-        if let (Some(voided), true) = (is(self.settlement, ReceiptKind::Voided), self.delivered) {
+        if let (Some(voided), true) = (is(self.settlement, ReceiptKind::Voided), self.delivered || self.waits) {
             return contradiction("delivery taken".to_owned(), words(voided));
+        }
+        if let (Some(lost), true) = (is(self.decision, ReceiptKind::Lost), self.waits) {
+            return contradiction(words(lost), "waiting".to_owned());
         }
         let (Some(decision), Some(settlement)) = (self.decision, self.settlement) else { return Ok(()) };
         let is_kept = decision
@@ -189,23 +196,27 @@ impl Told {
         if line.offer != first.offer {
             return differs(format!("offer {}", first.offer), format!("offer {}", line.offer));
         }
-        use LineState::{Lost, Pending, Posted, Voided};
+        use LineState::{Forfeited, Lost, Pending, Posted, Voided, Waiting};
         for told in self.decision.into_iter().chain(self.settlement) {
             let agrees = match told.kind {
-                ReceiptKind::Won => matches!(line.state, Pending | Posted | Voided),
+                ReceiptKind::Won => matches!(line.state, Pending | Waiting | Posted | Voided | Forfeited),
                 ReceiptKind::Paid => {
                     line.state == Posted && line.payment_micros == told.paid.map(|(payment, _)| payment)
                 }
                 ReceiptKind::Voided => line.state == Voided,
+                ReceiptKind::Forfeited => line.state == Forfeited,
                 _ => line.state == Lost,
             };
             if !agrees {
                 return differs(words(told), line_words(line));
             }
         }
-        // A delivery in time is paid for.
-        if self.delivered && !matches!(line.state, Pending | Posted) {
+        // A delivery in time is paid for, unless it was found to be false.
+        if self.delivered && !matches!(line.state, Pending | Waiting | Posted | Forfeited) {
             return differs("delivery taken".to_owned(), line_words(line));
+        }
+        if self.waits && !matches!(line.state, Waiting | Posted | Forfeited) {
+            return differs("waiting".to_owned(), line_words(line));
         }
         Ok(())
     }
@@ -219,6 +230,8 @@ fn words(said: Said) -> String {
         ReceiptKind::DeliveryTaken => "delivery taken",
         ReceiptKind::Paid => "paid",
         ReceiptKind::Voided => "voided",
+        ReceiptKind::Waiting => "waiting",
+        ReceiptKind::Forfeited => "forfeited",
     };
     match said {
         Said { paid: Some((payment, _)), .. } => format!("{kind} {payment}"),
@@ -234,8 +247,10 @@ fn line_words(line: &Line) -> String {
         LineState::Aborted => "aborted",
         LineState::Lost => "lost",
         LineState::Pending => "pending",
+        LineState::Waiting => "waiting",
         LineState::Posted => "posted",
         LineState::Voided => "voided",
+        LineState::Forfeited => "forfeited",
     };
     line.payment_micros.map_or_else(|| state.to_owned(), |payment| format!("{state} {payment}"))
 }

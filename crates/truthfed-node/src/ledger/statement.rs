@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Conduct, RoundId, Strikes};
+use truthfed::protocol::{Conduct, Judgement, Payment, RoundId, Strikes};
 
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError};
@@ -56,10 +56,14 @@ pub enum LineState {
     Lost,
     /// It won; the payment waits for the delivery.
     Pending,
+    /// It delivered; the payment waits until others' data confirms what it delivered.
+    Waiting,
     /// It delivered; the payment is posted.
     Posted,
     /// It did not deliver in time; the payment is void.
     Voided,
+    /// It delivered what others' data contradicts, or the operator decided so; the payment is void.
+    Forfeited,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -70,6 +74,10 @@ pub struct Totals {
     pub won: u64,
     /// Rounds that it won and did not deliver in.
     pub voided: u64,
+    /// Rounds whose payment waits.
+    pub waiting: u64,
+    /// Rounds that it delivered in, and is not paid for.
+    pub forfeited: u64,
     pub posted_micros: i128,
 }
 
@@ -153,9 +161,12 @@ impl Reading {
                     line.state = if award.is_some() { LineState::Pending } else { LineState::Lost };
                 }
             }
-            Entry::Settled { round, paid, defaulted, .. } => {
-                self.resolve(*round, paid, LineState::Posted);
-                self.resolve(*round, defaulted, LineState::Voided);
+            Entry::Ruled { judgement, .. } => self.resolve(judgement),
+            Entry::Settled { round, paid, waiting, defaulted, judgement, .. } => {
+                self.settle(*round, paid, LineState::Posted);
+                self.settle(*round, waiting, LineState::Waiting);
+                self.settle(*round, defaulted, LineState::Voided);
+                self.resolve(judgement);
                 if defaulted.contains(&self.member) {
                     self.conduct.default_in(*round, self.strikes);
                 }
@@ -170,7 +181,20 @@ impl Reading {
         Ok(())
     }
 
-    fn resolve(&mut self, round: RoundId, members: &[ClientId], state: LineState) {
+    /// Payments that waited are made, or void.
+    fn resolve(&mut self, judgement: &Judgement) {
+        let posted = judgement.paid.iter().map(|payment| (payment, LineState::Posted));
+        let void = judgement.void.iter().map(|payment| (payment, LineState::Forfeited));
+        for (Payment { member, round, amount }, state) in posted.chain(void) {
+            if *member == self.member
+                && let Some(line) = self.line(*round, LineState::Waiting)
+            {
+                (line.state, line.payment_micros) = (state, Some(*amount).filter(|_| state == LineState::Posted));
+            }
+        }
+    }
+
+    fn settle(&mut self, round: RoundId, members: &[ClientId], state: LineState) {
         let due = self.due;
         if members.contains(&self.member)
             && let Some(line) = self.line(round, LineState::Pending)
@@ -188,11 +212,14 @@ impl Reading {
 
 impl Totals {
     fn of(lines: &[Line]) -> Totals {
+        use LineState::{Forfeited, Pending, Posted, Voided, Waiting};
         let count = |states: &[LineState]| lines.iter().filter(|line| states.contains(&line.state)).count() as u64;
         Totals {
             offers: lines.len() as u64,
-            won: count(&[LineState::Pending, LineState::Posted, LineState::Voided]),
-            voided: count(&[LineState::Voided]),
+            won: count(&[Pending, Waiting, Posted, Voided, Forfeited]),
+            voided: count(&[Voided]),
+            waiting: count(&[Waiting]),
+            forfeited: count(&[Forfeited]),
             posted_micros: lines.iter().filter_map(|line| line.payment_micros).map(|it| i128::from(it.micros())).sum(),
         }
     }
@@ -201,7 +228,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Account, Trust, verify};
+    use crate::ledger::{Account, Trust, receipts, verify};
     use crate::terms::RawTerms;
     use crate::testing::{Memory, Played, id, terms};
     use crate::wire::{ReceiptContent, ReceiptKind};
@@ -283,6 +310,35 @@ mod tests {
         entries.extend([played.opened_entry("a"), played.offer_entry("a", 3)]);
         let found = verify(&mut Memory::of(&entries), &Trust::default()).unwrap();
         assert!(found.to_string().contains("a won and did not deliver too often"), "{found}");
+    }
+
+    #[test]
+    fn a_payment_that_waits_is_posted_or_void_later_and_all_of_it_is_verified() {
+        let played = Played::with_doubts();
+        let mut seen = Vec::new();
+        for name in ["a", "b", "c"] {
+            let statement = read(&played, name);
+            seen.extend(statement.lines.iter().map(|line| line.state));
+            let account = Account::Member(id(name));
+            let posted = played.store().postings.into_iter().filter(|posting| posting.account == account);
+            let posted: i128 = posted.map(|posting| i128::from(posting.micros)).sum();
+            assert_eq!(statement.totals.posted_micros, posted, "{name}");
+            assert_eq!(statement.totals.waiting, u64::from(played.waiting().iter().any(|it| it == name)), "{name}");
+            let bundle = receipts::Bundle {
+                member: id(name),
+                federation: played.federation.id,
+                coordinator: played.federation.coordinator.public(),
+            };
+            let summary = receipts::check(&bundle, &played.receipts(name), Some(&statement)).unwrap();
+            assert_eq!(summary.posted_micros, posted, "{name}");
+        }
+        for state in [LineState::Waiting, LineState::Posted, LineState::Forfeited, LineState::Voided] {
+            assert!(seen.contains(&state), "{state:?} in {seen:?}");
+        }
+        for store in &played.history {
+            let report = verify(&mut store.clone(), &Trust::default()).unwrap();
+            assert!(report.is_right(), "{report}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::{RoundId, Standing, Time};
 use truthfed::statistics::Statistics;
 
-use crate::digest::{Digest, PublicKey, Signature};
+use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
 use crate::journal::Head;
 use crate::signature::{Signer, is_signed_by};
@@ -95,6 +95,19 @@ pub(crate) struct StandingBody {
     /// Present and past.
     pub(crate) members: BTreeMap<ClientId, MemberInfo>,
     pub(crate) postings: u64,
+    /// The offers whose payments wait, by member and round: what receipts about them are made of.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
+}
+
+/// An offer that was delivered for and is not paid yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Waiting {
+    /// Of its round.
+    pub(crate) nonce: Nonce,
+    /// Its hash.
+    pub(crate) offer: Digest,
 }
 
 impl StandingBody {

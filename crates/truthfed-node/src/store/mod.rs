@@ -132,8 +132,10 @@ pub enum RequestKind {
     Delivery,
     /// Won or lost: not a request, but kept the same way.
     Decision,
-    /// Paid or void: not a request, but kept the same way.
+    /// Paid or void, or that the payment waits: not a request, but kept the same way.
     Settlement,
+    /// Paid or forfeited after it waited: not a request, but kept the same way.
+    Resolution,
 }
 
 impl RequestKind {
@@ -143,11 +145,17 @@ impl RequestKind {
             RequestKind::Delivery => "delivery",
             RequestKind::Decision => "decision",
             RequestKind::Settlement => "settlement",
+            RequestKind::Resolution => "resolution",
         }
     }
 
-    pub const ALL: [RequestKind; 4] =
-        [RequestKind::Offer, RequestKind::Delivery, RequestKind::Decision, RequestKind::Settlement];
+    pub const ALL: [RequestKind; 5] = [
+        RequestKind::Offer,
+        RequestKind::Delivery,
+        RequestKind::Decision,
+        RequestKind::Settlement,
+        RequestKind::Resolution,
+    ];
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

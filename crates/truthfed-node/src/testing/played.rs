@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::{RoundId, Time};
+use truthfed::bandit::RawConfig;
+use truthfed::protocol::{Quality, QualityRule, RoundId, Ruling, Time};
 
 use super::{Data, Federation, Memory, Stepwise, id, terms};
+use crate::coordinator::operator::read_doubts;
 use crate::digest::{Digest, Nonce};
 use crate::journal::Entry;
 use crate::store::RequestKind;
@@ -63,6 +65,37 @@ impl Played {
         }
         played.revoke("d");
         played
+    }
+
+    /// Three rounds after which payments wait, were made after they had waited, and are void because the operator ruled so.
+    pub fn with_doubts() -> Played {
+        let quality = Quality { rule: QualityRule::Hold, rounds: 1 };
+        // With so much noise nothing contradicts anything, and nothing is confirmed.
+        let bandit = RawConfig { sigma: 10.0, ..terms(2).bandit };
+        let terms = RawTerms { coverage: CoverageSetting::Ratio(0.6), quality, bandit, ..terms(2) };
+        let mut played = Played::under(terms, &["a", "b", "c"]);
+        played.full_round();
+        played.full_round();
+        let waiting = played.waiting();
+        played.rule(waiting.first().expect("the payments of the last round wait"), Ruling::Void);
+        played.begin();
+        played.offers(&[("a", 3), ("b", 4)]);
+        played.decline("c");
+        let winners = played.winners();
+        played.deliver_all(&winners[..1]);
+        played.pass_time();
+        played
+    }
+
+    /// Members of whom a payment waits.
+    pub fn waiting(&self) -> Vec<String> {
+        let doubts = read_doubts(&mut self.store()).unwrap();
+        doubts.iter().filter(|line| line.payments > 0).map(|line| line.member.to_string()).collect()
+    }
+
+    pub fn rule(&mut self, name: &str, ruling: Ruling) {
+        self.engine.rule(id(name), ruling).unwrap();
+        self.follow();
     }
 
     /// A round in which everyone offers, each for a unit more than the one before, and every winner delivers.
@@ -168,6 +201,7 @@ impl Played {
             RequestKind::Decision => 1,
             RequestKind::Delivery => 2,
             RequestKind::Settlement => 3,
+            RequestKind::Resolution => 4,
         };
         replies.sort_by_key(|reply| (reply.key.round, order(reply.key.kind)));
         let receipt = |body: &str| match serde_json::from_str::<ReceiptReply>(body) {

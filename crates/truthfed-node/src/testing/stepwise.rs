@@ -1,6 +1,7 @@
 //! An engine over memory, driven by hand: one request at a time, and time passes only when a test says so.
 
 use truthfed::auction::ClientId;
+use truthfed::protocol::Ruling;
 
 use super::{Forwarding, Memory};
 use crate::digest::{Digest, PublicKey};
@@ -56,6 +57,10 @@ impl Stepwise {
 
     pub fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Result<String, Refusal> {
         self.take(Command::enrol(member, key, certificate))
+    }
+
+    pub fn rule(&mut self, member: ClientId, ruling: Ruling) -> Result<String, Refusal> {
+        self.take(Command::rule(member, ruling))
     }
 
     pub fn revoke(&mut self, member: ClientId) -> Result<String, Refusal> {

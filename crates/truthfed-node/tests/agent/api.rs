@@ -66,7 +66,7 @@ async fn curl_can_choose_learn_and_ask_for_the_status() {
     assert_eq!((status, body.as_str()), (200, r#"{"learned":true}"#));
     let get = format!("GET /status HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\n\r\n", address.port());
     let (status, body) = exchange(address, &get).await;
-    let expected = r#"{"member":"m1","known":1,"unshared":1,"in_flight":0,"last_round":0,"coordinator_reachable":false,"earned":"0"}"#;
+    let expected = r#"{"member":"m1","known":1,"unshared":1,"in_flight":0,"own":0,"last_round":0,"coordinator_reachable":false,"earned":"0","payments_waiting":0}"#;
     assert_eq!((status, body.as_str()), (200, expected));
     serving.stop().await;
 }

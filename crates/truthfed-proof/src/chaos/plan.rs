@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::catalog::{self, Claim};
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
-use truthfed::protocol::{CapacitySetting, Quota, Since, Strikes, Trigger};
+use truthfed::protocol::{CapacitySetting, Quality, QualityRule, Quota, Since, Strikes, Trigger};
 use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
@@ -92,14 +92,21 @@ fn agreement(dice: &mut Stream) -> Agreement {
         true => Quota { samples: dice.pick(&[1, 5, 50]), per_ms: dice.pick(&[50, 200, 1000]), ..Quota::default() },
         false => Quota::default(),
     };
+    let quality = match dice.chance(0.5) {
+        true => Quality { rule: QualityRule::Hold, rounds: dice.pick(&[1, 3, 10]) },
+        false => Quality::default(),
+    };
+    // Rewards follow no common parameter: to some members' terms they contradict each other, to others' they are noise.
+    let sigma = dice.pick(&[0.1, 0.1, 30.0, 150.0]);
     let document = RawTerms {
-        bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), ..RawConfig::default() },
+        bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), sigma, ..RawConfig::default() },
         trigger: Trigger::new(dice.pick(&[Since::Round, Since::Delivery]), dice.pick(&[0.0, 0.1, 0.5])),
         coverage,
         reserve: Amount::from_units(dice.pick(&[20, 70, 10_000])),
         purse,
         daily_purse,
         quota,
+        quality,
         reward: 256.0,
         samples: 100_000,
         offers_ms: dice.pick(&[200, 500, 1500]),

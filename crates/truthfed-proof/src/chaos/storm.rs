@@ -1,5 +1,6 @@
 //! Bad weather: what strikes between messages and transactions.
 
+use truthfed::protocol::Ruling;
 use truthfed_node::engine::Command;
 
 use crate::chaos::{Event, Node, World};
@@ -23,7 +24,7 @@ impl World<'_> {
         self.within(STORM_MS.0, STORM_MS.1, Event::Storm);
         let weather = self.weather();
         let member = self.dice.between(0, self.members.len() - 1);
-        let strikes: [Strike<'_>; 10] = [
+        let strikes: [Strike<'_>; 11] = [
             (weather.cut, Self::cut),
             (weather.clog, Self::clog),
             (weather.gone, Self::go_away),
@@ -33,6 +34,7 @@ impl World<'_> {
             (weather.clock, |world, _| world.jump()),
             (weather.enrol, |world, _| world.enrol()),
             (weather.revoke, Self::revoke),
+            (weather.rule, Self::rule),
             (weather.pause, |world, _| world.pause()),
         ];
         for (chance, strike) in strikes {
@@ -110,6 +112,15 @@ impl World<'_> {
             self.trace.say(self.now, format_args!("{name} is to be revoked"));
             self.operate(Command::revoke(name));
         }
+    }
+
+    /// The operator rules about what a member delivered, whether there is anything to rule about or not.
+    fn rule(&mut self, member: usize) {
+        let name = self.members[member].name();
+        let ruling = self.dice.pick(&[Ruling::Release, Ruling::Void, Ruling::Forget]);
+        self.count("data-ruled-about");
+        self.trace.say(self.now, format_args!("{ruling:?} of what {name} delivered is ruled"));
+        self.operate(Command::rule(name, ruling));
     }
 
     /// Lets something go wrong with the disk of a member, or else the coordinator's, within so many steps. It is counted

@@ -45,6 +45,8 @@ pub struct Weather {
     /// A member repeats itself many times.
     pub flood: f64,
     pub revoke: f64,
+    /// The operator rules about the data of a member.
+    pub rule: f64,
     /// A member that was not there from the beginning comes.
     pub enrol: f64,
 }
@@ -79,6 +81,7 @@ impl Weather {
             attack: up_to(0.6),
             flood: up_to(0.05),
             revoke: up_to(0.01),
+            rule: up_to(0.03),
             enrol: up_to(0.2),
         }
     }

@@ -71,7 +71,8 @@ fn check_fenced(life: &Life, first: &mut Process, listen: u16) {
     let link = Https::new(&Bundle { coordinator: format!("127.0.0.1:{listen}"), ..bundle }).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     // It waits at the door of the one that is stopped.
-    let asked = runtime.spawn(async move { link.call(Call::Sync(SyncRequest { have: RoundId(0) })).await });
+    let asked =
+        runtime.spawn(async move { link.call(Call::Sync(SyncRequest { have: RoundId(0), waiting: None })).await });
     first.signal("CONT");
     let refused = runtime.block_on(asked).unwrap();
     assert!(refused.is_err(), "{refused:?}");

@@ -80,6 +80,7 @@ fn timeless(body: &str) -> Value {
         ("/checkpoint", "standing"),
         ("/checkpoint", "signature"),
         ("", "ended"),
+        ("/standing", "awarded"),
     ] {
         if let Some(Value::Object(fields)) = body.pointer_mut(part) {
             fields.remove(field);

@@ -9,8 +9,8 @@ use truthfed::auction::catalog;
 use truthfed::auction::{Kind, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{
-    CapacitySetting, CoverageRule, CoverageSetting, Quota, RawTerms, Since, Strikes, Terms, TermsError, Trigger,
-    communication_threshold,
+    CapacitySetting, CoverageRule, CoverageSetting, Quality, QualityRule, Quota, RawTerms, Since, Strikes, Terms,
+    TermsError, Trigger, communication_threshold,
 };
 use truthfed::statistics::MAX_OBSERVATION;
 
@@ -130,6 +130,7 @@ impl TryFrom<RawConfig> for Config {
             samples: world.steps,
             capacity: CapacitySetting::default(),
             quota: quota(rounds.quota, world.clients)?,
+            quality: quality(rounds.hold)?,
             offers_ms: DEADLINE_MS,
             deliveries_ms: DEADLINE_MS,
             // The paper knows neither.
@@ -309,6 +310,14 @@ pub(crate) fn line_at(text: &str, byte: usize) -> usize {
 
 /// So many times what a client collects on average, where one of them acts in each step. A client with two identities has half
 /// of it for each, so that it is even.
+fn quality(hold: u64) -> Result<Quality, ConfigError> {
+    if hold == 0 {
+        return Ok(Quality::default());
+    }
+    within("rounds.hold", hold, 0, 1_000_000)?;
+    Ok(Quality { rule: QualityRule::Hold, rounds: hold })
+}
+
 fn quota(multiple: f64, clients: usize) -> Result<Quota, ConfigError> {
     if multiple == 0.0 {
         return Ok(Quota::default());

@@ -92,6 +92,8 @@ pub struct Rounds {
     /// How much a client may offer from one awarded round to the next, as a multiple of what clients collect on average;
     /// 0 for everything that is not sold.
     pub quota: f64,
+    /// Rounds after which data that contradicts others' is void, held until then; 0 to believe everyone.
+    pub hold: u64,
     #[serde(flatten)]
     pub parameters: Parameters,
 }
@@ -159,6 +161,16 @@ pub enum Behaviour {
     LongRun,
     /// Delivers moments of the wrong sign.
     Poisoner,
+    /// Invents data that says the opposite of what the others believe, for nothing.
+    Inverter,
+    /// Invents data that says what the others believe already, for nothing.
+    Echo,
+    /// Offers and delivers ten times what it observed, for nothing.
+    Amplifier,
+    /// Delivers rewards of a world it made up, for nothing.
+    Random,
+    /// Delivers moments of the wrong sign after its first ten rounds, for nothing.
+    Turncoat,
 }
 
 impl Default for World {
@@ -194,6 +206,7 @@ impl Default for Rounds {
             trigger: "since-round".to_owned(),
             threshold: Threshold::Rule("formula".to_owned()),
             quota: 0.0,
+            hold: 0,
             parameters: Parameters::default(),
         }
     }

@@ -75,7 +75,7 @@ pub(super) fn rounds(out: &mut Writer<'_>, run: &Run) -> io::Result<()> {
         write!(out, ",{},{}", spec.offers.len(), outcome.winners().len())?;
         write!(out, ",{},{}", outcome.coverage(), outcome.target())?;
         write!(out, ",{},{},{}", outcome.social_cost(), outcome.payments(), defaulted.len())?;
-        let total: Total = paid(record).iter().map(|(_, payment)| *payment).sum();
+        let total: Total = paid(record).into_iter().map(|(_, payment)| payment).sum();
         let awards = outcome.winners().iter().map(|winner| format!("{}:{}", winner.client, winner.payment));
         writeln!(out, ",{total},{}", awards.collect::<Vec<_>>().join(" "))?;
     }

@@ -56,6 +56,8 @@ pub enum Purpose {
     Faults,
     /// Who misbehaves.
     Behaviour,
+    /// What liars make up.
+    Forgery,
 }
 
 /// The stream of a purpose and a client; `client` is 0 for purposes that all clients share.

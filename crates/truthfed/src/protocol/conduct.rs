@@ -32,7 +32,7 @@ impl Default for Strikes {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conduct {
-    /// The last round in which its delivery was settled.
+    /// The last round in which its delivery was taken.
     pub settled: Option<RoundId>,
     /// The recent rounds that it won and did not deliver in.
     pub defaults: Vec<RoundId>,

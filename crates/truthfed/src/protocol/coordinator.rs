@@ -4,23 +4,25 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use super::open::{Award, Taken};
+use super::share::{self, Share};
 use super::{
     Bounds, CheckedOffer, Conduct, Ending, Notice, OfferError, OpenRound, Rejection, Request, RoundId, RoundRecord,
     SetAside, Snapshot, Spent, Standing, Terms, Time,
 };
-use crate::Amount;
 use crate::auction::{ClientId, Mechanism, Outcome, Round, RoundSpec};
 use crate::statistics::Statistics;
 
 /// Runs the rounds of a federation: hand in what arrives, then drain [`Coordinator::poll`].
 pub struct Coordinator {
-    terms: Terms,
+    pub(super) terms: Terms,
     mechanism: Box<dyn Mechanism>,
-    standing: Standing,
+    pub(super) standing: Standing,
+    /// The sum of what everyone has settled.
+    pub(super) settled: Statistics,
     /// When the last round ended; none before the first.
-    ended: Option<Time>,
-    open: Option<OpenRound>,
-    outbox: VecDeque<Output>,
+    pub(super) ended: Option<Time>,
+    pub(super) open: Option<OpenRound>,
+    pub(super) outbox: VecDeque<Output>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,8 @@ pub enum Output {
     /// The offers are closed, and the mechanism has decided among those that were not set aside.
     Awarded(RoundId, Box<Outcome>, Vec<SetAside>),
     Ended(Box<RoundRecord>),
+    /// The operator decided about a member's data, under the number of a round.
+    Ruled(RoundId),
     /// A member asked how things stand, or is new.
     News(ClientId),
 }
@@ -46,7 +50,7 @@ pub enum Output {
 impl Output {
     pub fn concerns(&self, member: &ClientId) -> bool {
         match self {
-            Output::Opened(_) | Output::Ended(_) => true,
+            Output::Opened(_) | Output::Ended(_) | Output::Ruled(_) => true,
             Output::Awarded(_, outcome, _) => outcome.winner(member).is_some(),
             Output::News(to) => to == member,
         }
@@ -88,10 +92,9 @@ impl Coordinator {
         mechanism: Box<dyn Mechanism>,
         members: impl IntoIterator<Item = ClientId>,
     ) -> Coordinator {
-        let settled = Statistics::new(terms.dimension()).expect("checked terms have a valid dimension");
         let members = members.into_iter().map(|member| (member, Conduct::default())).collect();
-        let (spent, awarded) = (Spent::default(), None);
-        let standing = Standing { members, former: BTreeMap::new(), settled, closed: RoundId(0), spent, awarded };
+        let (former, shares, closed) = (BTreeMap::new(), BTreeMap::new(), RoundId(0));
+        let standing = Standing { members, former, shares, closed, spent: Spent::default(), awarded: None };
         Coordinator::resume(terms, mechanism, standing)
     }
 
@@ -99,11 +102,12 @@ impl Coordinator {
     /// in again in its order: enrolments, revocations, the requests that were taken, and the ends of phases.
     ///
     /// # Panics
-    /// When what is settled has another dimension than the terms.
+    /// When what was delivered has another dimension than the terms.
     pub fn resume(terms: Terms, mechanism: Box<dyn Mechanism>, standing: Standing) -> Coordinator {
-        let dimension = standing.settled.dimension();
-        assert_eq!(dimension, terms.dimension(), "what is settled has the dimension of the terms");
-        Coordinator { terms, mechanism, standing, ended: None, open: None, outbox: VecDeque::new() }
+        let dimension = terms.dimension();
+        assert!(standing.has_dimension(dimension), "what was delivered has the dimension of the terms");
+        let settled = share::sum(&standing.shares, dimension);
+        Coordinator { terms, mechanism, standing, settled, ended: None, open: None, outbox: VecDeque::new() }
     }
 
     /// What it is between rounds; a round that is open is not in it.
@@ -162,7 +166,17 @@ impl Coordinator {
     }
 
     pub fn settled(&self) -> &Statistics {
-        &self.standing.settled
+        &self.settled
+    }
+
+    /// What everyone but one member has settled.
+    pub fn settled_without(&self, member: &ClientId) -> Statistics {
+        share::sum_without(&self.standing.shares, self.terms.dimension(), member)
+    }
+
+    /// What everyone delivered who ever did.
+    pub fn shares(&self) -> &BTreeMap<ClientId, Share> {
+        &self.standing.shares
     }
 
     pub fn closed(&self) -> RoundId {
@@ -170,13 +184,14 @@ impl Coordinator {
     }
 
     /// The round after the last that ended: the one that is open, or the one that is next.
-    fn next_round(&self) -> RoundId {
+    pub(super) fn next_round(&self) -> RoundId {
         RoundId(self.standing.closed.0 + 1)
     }
 
     pub fn snapshot(&self, member: &ClientId) -> Snapshot {
         let settled = self.conduct(member).and_then(|conduct| conduct.settled);
-        Snapshot { closed: self.standing.closed, settled, statistics: self.standing.settled.clone() }
+        let own = self.standing.shares.get(member).and_then(Share::own);
+        Snapshot { closed: self.standing.closed, settled, statistics: self.settled.clone(), own }
     }
 
     /// What is remembered about a member.
@@ -287,7 +302,7 @@ impl Coordinator {
     fn open_with(&mut self, now: Time, from: ClientId, (taken, known): (Taken, Known)) -> Result<Accepted, Rejection> {
         let excluded = self.check_opens(now, &from)?;
         self.check_taken(now, &from, &taken, known)?;
-        let (trigger, lambda, settled) = (self.terms.trigger(), self.terms.bandit().lambda(), &self.standing.settled);
+        let (trigger, lambda, settled) = (self.terms.trigger(), self.terms.bandit().lambda(), &self.settled);
         if !known.is_worth_it && !trigger.is_met(lambda, settled.gram(), taken.samples, &taken.offer.gram) {
             return Err(Rejection::TriggerNotMet { client: from, threshold: trigger.threshold });
         }
@@ -394,7 +409,7 @@ impl Coordinator {
         Ok(Accepted::New)
     }
 
-    fn pass_deadline(&mut self, now: Time) {
+    pub(super) fn pass_deadline(&mut self, now: Time) {
         let early = now;
         #[cfg(feature = "planted-faults")]
         let early = if crate::planted::is(crate::planted::Fault::PhaseCutShort) { now.plus_ms(50) } else { early };
@@ -461,53 +476,19 @@ impl Coordinator {
         aside.sort_by(|a, b| a.client.cmp(&b.client));
         let spec = RoundSpec {
             lambda: self.terms.bandit().lambda(),
-            coverage: self.terms.target(&self.standing.settled, samples).expect("checked terms give a target"),
+            coverage: self.terms.target(&self.settled, samples).expect("checked terms give a target"),
             reserve: self.terms.raw().reserve,
             purse: self.terms.purse_of(&self.standing.spent, open.opened),
             work: Some(self.terms.raw().work),
-            ..RoundSpec::new(self.standing.settled.gram().clone(), taking_part)
+            ..RoundSpec::new(self.settled.gram().clone(), taking_part)
         };
         (spec, aside)
     }
 
-    /// How many more samples can be settled below the capacity of the terms.
+    /// How many more samples can be settled below the capacity of the terms, should all that is held be settled too.
     pub fn room(&self) -> u64 {
-        self.terms.capacity().saturating_sub(self.standing.settled.samples())
-    }
-
-    /// Adds what was delivered, in the order of client ids.
-    fn settle(&mut self, now: Time) {
-        let Some(mut open) = self.open.take() else { return };
-        let Some(award) = open.award.take() else { return };
-        let Award { spec, aside, outcome, mut moments, .. } = *award;
-        self.standing.awarded = self.terms.quota().map(|_| open.opened);
-        let (mut paid, mut defaulted): (Vec<(ClientId, Amount)>, Vec<ClientId>) = (Vec::new(), Vec::new());
-        for winner in outcome.winners() {
-            let client = winner.client.clone();
-            #[cfg(feature = "planted-faults")]
-            if crate::planted::is(crate::planted::Fault::PaidBeforeDelivery) && !moments.contains_key(&client) {
-                paid.push((client, winner.payment));
-                continue;
-            }
-            let Some(moment) = moments.remove(&client) else {
-                let strikes = self.terms.raw().strikes;
-                self.standing.conduct_of(&client).default_in(open.round, strikes);
-                defaulted.push(client);
-                continue;
-            };
-            let Taken { samples, offer } = open.offers.remove(&client).expect("a winner has offered");
-            let delivered = Statistics::from_parts(offer.gram, moment, samples).expect("both were checked on arrival");
-            self.standing.settled.merge(&delivered).expect("all have the dimension of the terms");
-            self.standing.conduct_of(&client).settled = Some(open.round);
-            paid.push((client, winner.payment));
-        }
-        self.end(now, open, Ending::Settled { spec: Box::new(spec), aside, outcome, paid, defaulted });
-    }
-
-    fn end(&mut self, now: Time, open: OpenRound, ending: Ending) {
-        let OpenRound { round, asked_by, opened, .. } = open;
-        (self.standing.closed, self.ended) = (round, Some(now));
-        self.outbox.push_back(Output::Ended(Box::new(RoundRecord { round, asked_by, opened, closed: now, ending })));
+        let taken: u64 = self.standing.shares.values().map(Share::samples).sum();
+        self.terms.capacity().saturating_sub(taken)
     }
 }
 

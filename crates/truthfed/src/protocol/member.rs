@@ -1,7 +1,7 @@
 //! A member's side of a round.
 //!
-//! What a member learned lies in one of three places: in the snapshot (delivered and settled), in flight
-//! (offered in a round that has not ended for this member), or unshared. Its bandit knows the sum. When a snapshot
+//! What a member learned lies in one of three places: in the snapshot (delivered, and settled or the member's own because it is
+//! held or void), in flight (offered in a round that has not ended for this member), or unshared. Its bandit knows the sum. When a snapshot
 //! says how the round ended, what was in flight is dropped (it is in the snapshot now) or goes back to the
 //! unshared: never both, never neither.
 
@@ -98,7 +98,7 @@ impl Saved {
         let fits = |part: &Statistics| part.dimension() == self.config.dimension();
         let belongs =
             |in_flight: &InFlight| fits(&in_flight.statistics) && in_flight.progress.steps <= self.since_round.steps;
-        [self.bandit.known(), &self.snapshot.statistics, &self.unshared].into_iter().all(fits)
+        [self.bandit.known(), &self.snapshot.statistics, &self.unshared].into_iter().chain(&self.snapshot.own).all(fits)
             && self.in_flight.as_ref().is_none_or(belongs)
             && self.blocks.as_ref().is_none_or(|blocks| {
                 let in_flight = self.in_flight.as_ref().map_or(0, |in_flight| in_flight.statistics.samples());
@@ -149,7 +149,7 @@ impl Member {
             config,
             trigger,
             bandit: LinUcb::new(config),
-            snapshot: Snapshot { closed: RoundId(0), settled: None, statistics: nothing.clone() },
+            snapshot: Snapshot { closed: RoundId(0), settled: None, statistics: nothing.clone(), own: None },
             snapshot_ratio: 0.0,
             unshared: nothing,
             in_flight: None,
@@ -183,6 +183,11 @@ impl Member {
     /// The last round in its snapshot.
     pub fn closed(&self) -> RoundId {
         self.snapshot.closed
+    }
+
+    /// What it delivered and nobody else uses, because it is held or void.
+    pub fn own(&self) -> Option<&Statistics> {
+        self.snapshot.own.as_ref()
     }
 
     /// What it offered, in a round whose end it has not seen.
@@ -343,9 +348,11 @@ impl Member {
 
     /// Replaces what is settled. An older snapshot than the one held changes nothing.
     fn take_over(&mut self, snapshot: Snapshot) -> Result<(), RefreshError> {
-        let (got, expected) = (snapshot.statistics.dimension(), self.config.dimension());
-        if got != expected {
-            return Err(RefreshError::WrongDimension { got, expected });
+        let expected = self.config.dimension();
+        for got in [&snapshot.statistics].into_iter().chain(&snapshot.own).map(Statistics::dimension) {
+            if got != expected {
+                return Err(RefreshError::WrongDimension { got, expected });
+            }
         }
         if snapshot.closed < self.snapshot.closed {
             return Ok(());
@@ -369,7 +376,7 @@ impl Member {
             known.merge(&self.snapshot.statistics).expect("all have one dimension");
         }
         let in_flight = self.in_flight.as_ref().filter(|_| ended.is_none()).map(|in_flight| &in_flight.statistics);
-        for part in in_flight.into_iter().chain([&unshared]) {
+        for part in snapshot.own.iter().chain(in_flight).chain([&unshared]) {
             known.merge(part).expect("all have one dimension");
         }
         let bandit = LinUcb::knowing(self.config, known)?;

@@ -80,10 +80,13 @@ pub enum Notice {
 pub struct Snapshot {
     /// The last round that ended, settled or aborted.
     pub closed: RoundId,
-    /// The last round in which this member's delivery was settled.
+    /// The last round in which this member's delivery was taken: it is in the statistics, or in its own.
     pub settled: Option<RoundId>,
-    /// Everything delivered so far.
+    /// Everything that is settled.
     pub statistics: Statistics,
+    /// What this member delivered and is in nobody's model but its own, because it is held or void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Statistics>,
 }
 
 #[cfg(test)]

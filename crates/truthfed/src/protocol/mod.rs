@@ -8,7 +8,7 @@
 //! A round: *open* (a member asks, all are told), *offers* (each sends its unshared Gram matrix, its number of
 //! samples and its ask), *award* (the mechanism decides among those in time), *delivery* (winners send the moment
 //! that belongs to the Gram matrix they offered), *settle* (what was delivered is added in the order of client
-//! ids), *sync* (everyone takes over an absolute snapshot).
+//! ids, unless it contradicts others'), *sync* (everyone takes over an absolute snapshot).
 //!
 //! Messages may be lost, late, repeated or out of order: each is refused or answered again without changing
 //! anything, and a snapshot alone is enough to be whole again.
@@ -24,10 +24,12 @@ mod member;
 mod message;
 mod open;
 mod purse;
+mod quality;
 mod quota;
 mod rejection;
 mod residual;
 mod settlement;
+mod share;
 mod standing;
 mod terms;
 mod trigger;
@@ -40,10 +42,12 @@ pub use member::{Asking, InFlight, Member};
 pub use message::{Notice, Request, RoundId, RoundIdError, Snapshot, Time};
 pub use open::{OpenRound, SetAside};
 pub use purse::Spent;
+pub use quality::{Judgement, Quality, QualityRule};
 pub use quota::{Bounds, Quota};
 pub use rejection::Rejection;
 pub use residual::Surprise;
-pub use settlement::{Ending, RoundRecord};
+pub use settlement::{Ending, RoundRecord, Ruling, RulingError};
+pub use share::{Part, Payment, Share};
 pub use standing::Standing;
 pub use terms::{CoverageRule, CoverageSetting, RawTerms, Terms, TermsError};
 pub use trigger::{Since, Trigger, communication_threshold};

@@ -1,4 +1,4 @@
-//! How surprising a delivery is, given everything settled before. It flags, and does not punish: a member whose
+//! How surprising a delivery is, given what others delivered. It compares, and does not punish: a member whose
 //! world differs from the others' is surprising too, and honest.
 //!
 //! With `A = V + lambda I` and `theta = A^-1 b` of what is settled, a delivery (G, b) of rewards `x.theta* + noise`
@@ -14,6 +14,8 @@ pub struct Surprise {
     pub statistic: f64,
     /// Above this it is flagged: an honest delivery gets there less often than once in a million.
     pub threshold: f64,
+    /// What the statistic would be of a delivery of nothing but zeros.
+    pub power: f64,
 }
 
 /// -log of how often an honest delivery may be flagged: one in a million.
@@ -37,7 +39,8 @@ impl Surprise {
         let known = Factor::new(&settled.gram().ridge(lambda)).ok()?;
         let theta = known.solve(settled.moment());
         let rows = gram.rows();
-        let residual: Vec<f64> = rows.iter().zip(moment).map(|(row, b)| b - dot(row, &theta)).collect();
+        let expected: Vec<f64> = rows.iter().map(|row| dot(row, &theta)).collect();
+        let residual: Vec<f64> = moment.iter().zip(&expected).map(|(b, expected)| b - expected).collect();
         // G A^-1 G is W' W, where the columns of W solve L w = g.
         let columns: Vec<Vec<f64>> = rows.iter().map(|row| known.solve_lower(row)).collect();
         let scatter = (0..rows.len()).flat_map(|i| {
@@ -46,19 +49,26 @@ impl Surprise {
         });
         let scatter = Gram::from_sums(scatter.collect()).ok()?;
         let scatter = Factor::new(&scatter.ridge(RIDGE * scatter.trace() + f64::MIN_POSITIVE)).ok()?;
-        let statistic = scatter.quadratic_form(&residual) / (sigma * sigma);
+        let in_units_of_noise = |residual: &[f64]| scatter.quadratic_form(residual) / (sigma * sigma);
+        let (statistic, power) = (in_units_of_noise(&residual), in_units_of_noise(&expected));
         let degrees = (samples as f64).min(rows.len() as f64);
         // A chi-square number exceeds the first with a probability of at most exp(-nats); the ridge adds at most the
         // second to its root.
         let noise = degrees + 2.0 * (degrees * RARITY_NATS).sqrt() + 2.0 * RARITY_NATS;
         let root = noise.sqrt() + lambda.sqrt() / sigma;
         let threshold = root * root;
-        (statistic.is_finite() && threshold.is_finite()).then_some(Surprise { statistic, threshold })
+        let is_finite = [statistic, threshold, power].iter().all(|value| value.is_finite());
+        is_finite.then_some(Surprise { statistic, threshold, power })
     }
 
     /// Whether someone should have a look.
     pub fn is_flagged(&self) -> bool {
         self.statistic > self.threshold
+    }
+
+    /// Whether the others' data says enough to tell: rewards of zero would have been flagged.
+    pub fn is_decisive(&self) -> bool {
+        self.power > self.threshold
     }
 }
 
@@ -111,8 +121,9 @@ mod tests {
         let mut settled = Statistics::new(1).unwrap();
         settled.observe(&[3.0], 5.0 / 3.0).unwrap();
         let gram = Gram::from_rows(&[[4.0]]).unwrap();
-        let Surprise { statistic, threshold } = Surprise::of(&settled, 1.0, 0.5, (&gram, 7), &[3.0]).unwrap();
+        let Surprise { statistic, threshold, power } = Surprise::of(&settled, 1.0, 0.5, (&gram, 7), &[3.0]).unwrap();
         assert!((statistic - 1.0 / (5.6 * 0.25)).abs() < 1e-9, "{statistic}");
+        assert!((power - 4.0 / (5.6 * 0.25)).abs() < 1e-9, "{power}");
         let noise = 1.0 + 2.0 * RARITY_NATS.sqrt() + 2.0 * RARITY_NATS;
         assert!((threshold.sqrt() - (noise.sqrt() + 2.0)).abs() < 1e-9, "{threshold}");
     }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conduct, RoundId, Spent, Time};
+use super::{Conduct, RoundId, Share, Spent, Time};
 use crate::auction::ClientId;
-use crate::statistics::Statistics;
 
 /// All that a coordinator needs to go on after a restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,8 +14,8 @@ pub struct Standing {
     pub members: BTreeMap<ClientId, Conduct>,
     /// Those that were members: one that comes back must learn what became of its data, and has not started afresh.
     pub former: BTreeMap<ClientId, Conduct>,
-    /// Everything delivered so far.
-    pub settled: Statistics,
+    /// What everyone delivered who ever did: the sum of it is what is settled.
+    pub shares: BTreeMap<ClientId, Share>,
     /// The last round that ended.
     pub closed: RoundId,
     /// What the rounds of the last day were awarded.
@@ -27,6 +26,11 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Whether everything delivered has this dimension.
+    pub fn has_dimension(&self, dimension: usize) -> bool {
+        self.shares.values().all(|share| share.has_dimension(dimension))
+    }
+
     /// What is remembered about somebody who is or was a member.
     pub(super) fn conduct_of(&mut self, client: &ClientId) -> &mut Conduct {
         match self.members.get_mut(client) {

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::capacity::{self, CapacitySetting};
-use super::{Quota, Strikes, Trigger};
+use super::{Quality, Quota, Strikes, Trigger};
 use crate::Amount;
 use crate::auction::catalog::{Claim, Claims};
 use crate::auction::{Coverage, CoverageError, Mechanism, MechanismSetting, RawMechanism, SettingError};
@@ -64,6 +64,9 @@ pub struct RawTerms {
     pub work: u64,
     /// When members that win and do not deliver are excluded.
     pub strikes: Strikes,
+    /// What becomes of deliveries that contradict those of others.
+    #[serde(default, skip_serializing_if = "Quality::is_default")]
+    pub quality: Quality,
     /// Who wins, and what they are paid.
     pub mechanism: RawMechanism,
 }
@@ -87,6 +90,7 @@ impl Default for RawTerms {
             gap_ms: 1000,
             work: 2_000_000_000_000,
             strikes: Strikes::default(),
+            quality: Quality::default(),
             mechanism: MechanismSetting::default().into(),
         }
     }
@@ -172,6 +176,8 @@ pub enum TermsError {
     PurseNotKept { what: &'static str, mechanism: &'static str },
     #[error("strikes.{what} is {value}: it must lie in {least}..={most}")]
     Strikes { what: &'static str, value: u64, least: u64, most: u64 },
+    #[error("quality.rounds is {0}: it must lie in 1..=1000000")]
+    Quality(u64),
     #[error("mechanism.{0}")]
     Mechanism(#[from] SettingError),
 }
@@ -192,6 +198,7 @@ impl TermsError {
             TermsError::EmptyPurse { what } | TermsError::PurseNotKept { what, .. } => what,
             TermsError::Gap(_) => "gap_ms",
             TermsError::Work(_) => "work",
+            TermsError::Quality(_) => "quality.rounds",
             TermsError::Quota { what, .. } => return format!("quota.{what}"),
             TermsError::Strikes { what, .. } => return format!("strikes.{what}"),
             TermsError::Mechanism(error) => return format!("mechanism.{}", error.key()),
@@ -206,7 +213,7 @@ const MAX_SAMPLES: u64 = 1_000_000_000;
 const LARGEST_SUM: f64 = 9e14;
 /// Longest phase, a day: a round that nobody answers must not hold up the federation for longer.
 const MAX_PHASE_MS: u64 = 86_400_000;
-/// Most rounds that strikes look back or exclude for: far more than a member waits, and far within 64 bits.
+/// Most rounds that strikes look back or exclude for, or that payments wait: far more than a member waits, and far within 64 bits.
 const MAX_ROUNDS: u64 = 1_000_000;
 
 impl TryFrom<RawTerms> for Terms {
@@ -262,6 +269,9 @@ impl TryFrom<RawTerms> for Terms {
             return Err(TermsError::Capacity { capacity, most });
         }
         raw.quota.check()?;
+        if !(1..=MAX_ROUNDS).contains(&raw.quality.rounds) {
+            return Err(TermsError::Quality(raw.quality.rounds));
+        }
         let mechanism = MechanismSetting::try_from(raw.mechanism)?;
         for (what, purse) in [("purse", raw.purse), ("daily_purse", raw.daily_purse)] {
             match purse {

@@ -90,6 +90,13 @@ impl Factor {
         y
     }
 
+    /// `L x`: of independent standard normal numbers, normal ones with the covariance `V`.
+    pub fn times_lower(&self, x: &[f64]) -> Vec<f64> {
+        assert_eq!(x.len(), self.dimension, "the vector must fit the factor");
+        let row = |i: usize| self.lower[packed_len(i)..=packed_len(i) + i].iter().zip(x).map(|(l, x)| l * x).sum();
+        (0..self.dimension).map(row).collect()
+    }
+
     /// `x' V^-1 x`, the squared length of `x` in the norm of `V^-1`.
     pub fn quadratic_form(&self, x: &[f64]) -> f64 {
         self.solve_lower(x).iter().map(|y| y * y).sum()

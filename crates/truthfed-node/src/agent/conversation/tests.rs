@@ -176,7 +176,7 @@ fn after_a_failure_it_pauses_ever_longer_and_looks_again() {
 
 #[test]
 fn what_the_speaker_does_not_believe_ends_the_exchange() {
-    let mut speaker = Script::of([Step::Send(Call::Sync(SyncRequest { have: RoundId(2) }))]);
+    let mut speaker = Script::of([Step::Send(Call::Sync(SyncRequest { have: RoundId(2), waiting: None }))]);
     let (mut conversation, _) = seen(&mut speaker);
     conversation.reply(json(&serde_json::json!({ "snapshot": null, "receipts": [] })));
     let error = conversation.next(&mut speaker).unwrap_err();
@@ -262,7 +262,7 @@ fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
         (&offer, Code::TriggerNotMet, "finished 3"),
         (&offer, Code::TooSoon, "try again"),
         (&offer, Code::Excluded, "try again"),
-        (&Call::Sync(SyncRequest { have: ROUND }), Code::WrongPhase, "try again"),
+        (&Call::Sync(SyncRequest { have: ROUND, waiting: None }), Code::WrongPhase, "try again"),
     ] {
         let mut speaker = Script::default();
         let shown: View = serde_json::from_slice(&view(7).unwrap()).unwrap();

@@ -17,7 +17,7 @@ impl Durable for (Option<&Event>, &Beside) {
             ReceiptKind::Won | ReceiptKind::Lost => Some("decision-receipt"),
             ReceiptKind::DeliveryTaken => Some("delivery-receipt"),
             // Written with the snapshot.
-            ReceiptKind::Paid | ReceiptKind::Voided => None,
+            ReceiptKind::Paid | ReceiptKind::Voided | ReceiptKind::Waiting | ReceiptKind::Forfeited => None,
         });
         event.into_iter().chain(receipts).collect()
     }

@@ -219,6 +219,23 @@ impl AgentStore {
         Err(FileError::Damaged(format!("the receipts of round {round} are of no known kind")))
     }
 
+    /// The first round in which a payment waits, as far as this agent knows.
+    pub(super) fn first_waiting(&self) -> Result<Option<RoundId>, FileError> {
+        let sql = "SELECT min(round) FROM receipts WHERE kind = ?1 AND round NOT IN \
+                   (SELECT round FROM receipts WHERE kind IN (?2, ?3))";
+        let names = [ReceiptKind::Waiting, ReceiptKind::Paid, ReceiptKind::Forfeited].map(ReceiptKind::name);
+        let first = self.connection.prepare_cached(sql)?.query_row(names, |row| row.get::<_, Option<i64>>(0))?;
+        Ok(first.map(|round| RoundId(round as u64)))
+    }
+
+    /// How many payments wait.
+    pub(super) fn waiting(&self) -> Result<u64, FileError> {
+        let sql = "SELECT (SELECT count(*) FROM receipts WHERE kind = ?1) - (SELECT count(*) FROM receipts WHERE \
+                   kind IN (?2, ?3) AND round IN (SELECT round FROM receipts WHERE kind = ?1))";
+        let names = [ReceiptKind::Waiting, ReceiptKind::Paid, ReceiptKind::Forfeited].map(ReceiptKind::name);
+        Ok(self.connection.prepare_cached(sql)?.query_row(names, |row| row.get::<_, i64>(0))? as u64)
+    }
+
     /// All receipts, by round, as they were signed.
     pub(super) fn receipts(&self) -> Result<Vec<Envelope>, FileError> {
         let mut statement = self.connection.prepare("SELECT round, envelope FROM receipts ORDER BY round, kind")?;

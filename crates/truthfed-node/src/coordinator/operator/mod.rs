@@ -1,5 +1,6 @@
 //! What the operator may ask: members, rounds as the journal has them, and how the coordinator is doing.
 
+mod data;
 mod rounds;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+pub use self::data::{DoubtLine, DoubtsReply, RuledReply, RulingName, RulingRequest, read_doubts};
 use self::rounds::CHUNK;
 pub use self::rounds::{
     AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, read_rounds,
@@ -36,6 +38,10 @@ calls! {
         Enrol(body request: EnrolRequest) = POST "/v1/operator/members" => MemberLine,
         /// Takes a member out: at once, also on its open connections.
         Revoke(path member: ClientId) = DELETE "/v1/operator/members/{member}" => MemberLine,
+        /// What members delivered that is in doubt, and the payments for it that wait.
+        Doubts = GET "/v1/operator/doubts" => DoubtsReply,
+        /// Settles, voids or forgets what a member delivered, between two rounds.
+        Rule(path member: ClientId, body request: RulingRequest) = POST "/v1/operator/members/{member}/ruling" => RuledReply,
         /// Rounds in their order, as the journal has them.
         Rounds(query after: After) = GET "/v1/operator/rounds" => RoundsReply,
         /// One round, with what each member did in it.
@@ -58,6 +64,8 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Members => OrderReply::Members(members(engine)),
         Order::Enrol(request) => OrderReply::Enrol(enrol(service, engine, request).await?),
         Order::Revoke(member) => OrderReply::Revoke(revoke(service, engine, member).await?),
+        Order::Doubts => OrderReply::Doubts(data::doubts(engine).await?),
+        Order::Rule(member, request) => OrderReply::Rule(data::rule(engine, member, request).await?),
         Order::Rounds(After { after }) => OrderReply::Rounds(rounds::rounds(engine, after).await?),
         Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
         Order::Status => OrderReply::Status(status(service, engine)),

@@ -6,6 +6,7 @@ use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+use super::data::RulingName;
 use crate::digest::Digest;
 use crate::engine::Handle;
 use crate::error::{Code, Refusal};
@@ -39,7 +40,7 @@ pub struct RoundSummary {
     /// Its number.
     #[schemars(with = "schema::Round")]
     pub round: RoundId,
-    /// Who asked for it.
+    /// Who asked for it; of a ruling, whose data it is about.
     #[schemars(with = "schema::Member")]
     pub asked_by: ClientId,
     /// The entry of the journal that opened it.
@@ -52,11 +53,13 @@ pub struct RoundSummary {
     pub declined: u64,
     /// Winners.
     pub winners: u64,
-    /// Winners that delivered and were paid.
+    /// Winners that delivered and were paid at once.
     pub paid: u64,
+    /// Winners that delivered and whose payment had to wait.
+    pub waiting: u64,
     /// Winners that did not deliver.
     pub defaulted: u64,
-    /// Why it was aborted.
+    /// Why it was aborted; of a ruling, which.
     pub reason: Option<String>,
 }
 
@@ -72,6 +75,8 @@ pub enum RoundState {
     Settled,
     /// It ended without one.
     Aborted,
+    /// It is none: the operator ruled about the data of a member under its number.
+    Ruled,
 }
 
 /// A round with what each member did in it.
@@ -91,9 +96,15 @@ pub struct RoundReply {
     pub awards: Vec<AwardLine>,
     /// Deliveries, in the order they came.
     pub deliveries: Vec<DeliveryLine>,
-    /// Winners that delivered and were paid.
+    /// Winners that delivered and were paid at once.
     #[schemars(with = "Vec<schema::Member>")]
     pub paid: Vec<ClientId>,
+    /// Winners that delivered and whose payment had to wait: their statements say how it ended.
+    #[schemars(with = "Vec<schema::Member>")]
+    pub waiting: Vec<ClientId>,
+    /// Members of whom data is held since this round.
+    #[schemars(with = "Vec<schema::Member>")]
+    pub held: Vec<ClientId>,
     /// Winners that did not deliver.
     #[schemars(with = "Vec<schema::Member>")]
     pub defaulted: Vec<ClientId>,
@@ -187,7 +198,7 @@ async fn read_from(engine: &Handle, from: RoundId, most: usize) -> Result<(Vec<R
         rows_read += rows.len();
         for row in &rows {
             let entry = read(row)?;
-            if let Entry::Opened { round, .. } = entry {
+            if let Entry::Opened { round, .. } | Entry::Ruled { round, .. } = entry {
                 if found.len() == most || (rows_read > MAX_ROWS && found.len() > 1) {
                     break 'reading false;
                 }
@@ -240,6 +251,12 @@ fn read(row: &Row) -> Result<Entry, Refusal> {
 fn add(found: &mut Vec<RoundReply>, number: u64, entry: Entry) -> Result<(), Refusal> {
     match (found.last_mut(), entry) {
         (_, Entry::Opened { round, asked_by, .. }) => found.push(begin(number, round, asked_by)),
+        (_, Entry::Ruled { round, member, ruling, aggregate, .. }) => {
+            let mut ruled = begin(number, round, member);
+            (ruled.summary.state, ruled.aggregate) = (RoundState::Ruled, Some(aggregate));
+            ruled.summary.reason = Some(RulingName::from(ruling).words().to_owned());
+            found.push(ruled);
+        }
         (Some(round), entry) => follow(round, number, entry)?,
         (None, _) => {}
     }
@@ -256,6 +273,7 @@ fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
         declined: 0,
         winners: 0,
         paid: 0,
+        waiting: 0,
         defaulted: 0,
         reason: None,
     };
@@ -267,6 +285,8 @@ fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
         awards: Vec::new(),
         deliveries: Vec::new(),
         paid: Vec::new(),
+        waiting: Vec::new(),
+        held: Vec::new(),
         defaulted: Vec::new(),
         aggregate: None,
     }
@@ -292,10 +312,12 @@ fn follow(found: &mut RoundReply, number: u64, entry: Entry) -> Result<(), Refus
         Entry::Delivered { member, delivery, .. } => {
             found.deliveries.push(DeliveryLine { member, entry: number, delivery: delivery.digest() });
         }
-        Entry::Settled { paid, defaulted, aggregate, .. } => {
+        Entry::Settled { paid, waiting, defaulted, judgement, aggregate, .. } => {
             summary.state = RoundState::Settled;
             (summary.paid, summary.defaulted) = (paid.len() as u64, defaulted.len() as u64);
+            summary.waiting = waiting.len() as u64;
             (found.paid, found.defaulted, found.aggregate) = (paid, defaulted, Some(aggregate));
+            (found.waiting, found.held) = (waiting, judgement.held);
         }
         Entry::Aborted { reason, .. } => (summary.state, summary.reason) = (RoundState::Aborted, Some(reason)),
         _ => {}

@@ -6,7 +6,8 @@ use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Outcome};
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, OpenRound, Output, Request, RoundId, RoundRecord, SetAside, Time,
+    Accepted, Coordinator, Ending, Input, Judgement, OpenRound, Output, Payment, Request, RoundId, RoundRecord, Ruling,
+    SetAside, Time,
 };
 
 use super::place::Place;
@@ -16,7 +17,7 @@ use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
 use crate::journal::{Award, Entry, Head, seal};
-use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, aggregate_digest};
+use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, Waiting, aggregate_digest};
 use crate::signature::Verifier;
 use crate::store::{RequestKey, RequestKind};
 use crate::terms::{Agreement, Terms};
@@ -43,6 +44,8 @@ pub(super) struct Founded {
     due: VecDeque<Due>,
     /// Who is said to have signed the last step, if a member must.
     pub(super) signed: Option<Signed>,
+    /// The offers whose payments wait.
+    waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
     /// What members were told at the last step.
     pub(super) replies: Vec<Reply>,
 }
@@ -97,6 +100,7 @@ impl Founded {
             latest: Time(0),
             due,
             signed: None,
+            waiting: BTreeMap::new(),
             replies,
         }
     }
@@ -108,7 +112,8 @@ impl Founded {
     /// What is kept when a round has ended, after so many postings.
     pub(super) fn standing(&self, postings: u64) -> StandingBody {
         let members = self.members.iter().map(|(name, member)| (name.clone(), member.info)).collect();
-        StandingBody { standing: self.machine.standing(), ended: self.latest, members, postings }
+        let (standing, ended, waiting) = (self.machine.standing(), self.latest, self.waiting.clone());
+        StandingBody { standing, ended, members, postings, waiting }
     }
 
     /// What must be recorded before the journal may end.
@@ -314,21 +319,23 @@ impl Founded {
         &mut self,
         place: Place<'_>,
         round: RoundId,
-        paid: &[ClientId],
-        defaulted: &[ClientId],
+        found: [&[ClientId]; 3],
+        judgement: &Judgement,
         (aggregate, at): (Digest, Time),
     ) -> Verdict {
         if !self.opened(place, round, "a settlement")?.is_sealed {
             return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
         }
         let record = self.ending(place, at)?;
-        let Some(Ending::Settled { outcome, paid: by_delivery, defaulted: without, .. }) =
+        let Some(Ending::Settled { outcome, paid, waiting, defaulted, judgement: expected, .. }) =
             record.map(|record| record.ending)
         else {
             return place.problem(Fault::Ending, "no settlement", "a settlement");
         };
-        let by_delivery: Vec<ClientId> = by_delivery.into_iter().map(|(member, _)| member).collect();
-        for (expected, found, what) in [(&by_delivery[..], paid, "paid"), (&without[..], defaulted, "defaulted")] {
+        let names = |payments: Vec<(ClientId, Amount)>| payments.into_iter().map(|(member, _)| member).collect();
+        let (paid, waiting): (Vec<ClientId>, Vec<ClientId>) = (names(paid), names(waiting));
+        let whats = ["paid", "waiting", "defaulted"];
+        for ((expected, found), what) in [&paid, &waiting, &defaulted].into_iter().zip(found).zip(whats) {
             if expected != found {
                 let differs =
                     expected.iter().chain(found).find(|member| expected.contains(member) != found.contains(member));
@@ -340,16 +347,72 @@ impl Founded {
                 return place.problem(Fault::Settlement, names(expected), names(found));
             }
         }
+        self.check_judgement(place, &expected, judgement)?;
         place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)?;
+        let nonce = self.opened(place, round, "a settlement")?.nonce;
         for winner in outcome.winners() {
             let is_paid = paid.contains(&winner.client);
-            let kind = if is_paid { ReceiptKind::Paid } else { ReceiptKind::Voided };
+            let kind = match is_paid {
+                true => ReceiptKind::Paid,
+                false if waiting.contains(&winner.client) => ReceiptKind::Waiting,
+                false => ReceiptKind::Voided,
+            };
             let offer = self.open.as_ref().and_then(|open| open.offers.get(&winner.client)).map(|taken| taken.digest);
             let offer = offer.expect("whoever wins has offered");
             self.tell(&winner.client, kind, offer, (None, is_paid.then_some(winner.payment)));
+            if kind == ReceiptKind::Waiting {
+                self.waiting.entry(winner.client.clone()).or_default().insert(round, Waiting { nonce, offer });
+            }
         }
+        self.tell_resolved(judgement);
         self.open = None;
         Ok(())
+    }
+
+    pub(super) fn ruled(
+        &mut self,
+        place: Place<'_>,
+        round: RoundId,
+        (member, ruling): (&ClientId, Ruling),
+        judgement: &Judgement,
+        (aggregate, at): (Digest, Time),
+    ) -> Verdict {
+        let place = place.of(member);
+        if let Some(open) = &self.open {
+            let expected = format!("the end of round {}", open.round);
+            return place.problem(Fault::OutOfTurn, expected, "a ruling about data");
+        }
+        self.pass(place, at)?;
+        place.check(Fault::Round, RoundId(self.machine.closed().0 + 1), round)?;
+        let expected = match self.machine.rule(at, member, ruling) {
+            Ok(expected) => expected,
+            Err(error) => return place.problem(Fault::Refused, "what can be decided", error),
+        };
+        self.drain();
+        self.check_judgement(place, &expected, judgement)?;
+        place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)?;
+        self.tell_resolved(judgement);
+        Ok(())
+    }
+
+    fn check_judgement(&self, place: Place<'_>, expected: &Judgement, found: &Judgement) -> Verdict {
+        let words = |judgement: &Judgement| serde_json::to_string(judgement).expect("a judgement is JSON");
+        place.check(Fault::Judgement, words(expected), words(found))
+    }
+
+    /// That members whose payments had to wait were told how they ended.
+    fn tell_resolved(&mut self, judgement: &Judgement) {
+        let paid = judgement.paid.iter().map(|payment| (payment, ReceiptKind::Paid));
+        let void = judgement.void.iter().map(|payment| (payment, ReceiptKind::Forfeited));
+        for (Payment { member, round, amount }, kind) in paid.chain(void) {
+            let rounds = self.waiting.get_mut(member).expect("the protocol decides about what waits");
+            let waiting = rounds.remove(round).expect("the protocol decides about what waits");
+            if rounds.is_empty() {
+                self.waiting.remove(member);
+            }
+            let payment = Some(*amount).filter(|_| kind == ReceiptKind::Paid);
+            self.tell_about((member, *round), waiting, (kind, RequestKind::Resolution), waiting.offer, (None, payment));
+        }
     }
 
     pub(super) fn aborted(&mut self, place: Place<'_>, round: RoundId, (reason, at): (&str, Time)) -> Verdict {
@@ -397,18 +460,31 @@ impl Founded {
         let Some((open, taken)) = self.open.as_ref().and_then(|open| Some((open, open.offers.get(member)?))) else {
             unreachable!("an offer is open, or what is told of it does not get here");
         };
-        let (round, nonce, federation, terms) = (open.round, open.nonce, self.federation, self.terms);
-        let context = Context { federation, round, nonce, terms, member: member.clone() };
-        let (schema, offer) = (RECEIPT_SCHEMA.to_owned(), taken.digest);
-        // Salts are the coordinator's secret until it pays: see `replies`.
-        let promise = least.map(|least_micros| Promise { least_micros, commitment: Digest::of(b"") });
-        let receipt = ReceiptContent { schema, context, kind: said, offer, promise, payment_micros, salt: None };
         let kind = match said {
             ReceiptKind::OfferTaken => RequestKind::Offer,
             ReceiptKind::Won | ReceiptKind::Lost => RequestKind::Decision,
             ReceiptKind::DeliveryTaken => RequestKind::Delivery,
-            ReceiptKind::Paid | ReceiptKind::Voided => RequestKind::Settlement,
+            ReceiptKind::Paid | ReceiptKind::Voided | ReceiptKind::Waiting => RequestKind::Settlement,
+            ReceiptKind::Forfeited => RequestKind::Resolution,
         };
+        let about = Waiting { nonce: open.nonce, offer: taken.digest };
+        self.tell_about((member, open.round), about, (said, kind), request, (least, payment_micros));
+    }
+
+    fn tell_about(
+        &mut self,
+        (member, round): (&ClientId, RoundId),
+        Waiting { nonce, offer }: Waiting,
+        (said, kind): (ReceiptKind, RequestKind),
+        request: Digest,
+        (least, payment_micros): (Option<Amount>, Option<Amount>),
+    ) {
+        let (federation, terms) = (self.federation, self.terms);
+        let context = Context { federation, round, nonce, terms, member: member.clone() };
+        let schema = RECEIPT_SCHEMA.to_owned();
+        // Salts are the coordinator's secret until it pays: see `replies`.
+        let promise = least.map(|least_micros| Promise { least_micros, commitment: Digest::of(b"") });
+        let receipt = ReceiptContent { schema, context, kind: said, offer, promise, payment_micros, salt: None };
         let key = RequestKey { member: member.clone(), round, kind };
         self.replies.push(Reply { key, request, receipt: Some(receipt) });
     }
@@ -480,7 +556,7 @@ impl Founded {
     fn drain(&mut self) {
         while let Some(output) = self.machine.poll() {
             match output {
-                Output::Opened(_) | Output::News(_) => {}
+                Output::Opened(_) | Output::News(_) | Output::Ruled(_) => {}
                 Output::Awarded(_, outcome, aside) => self.due.push_back(Due::Award(outcome, aside)),
                 Output::Ended(record) => self.due.push_back(Due::End(record)),
             }

@@ -207,8 +207,7 @@ impl Replay {
             return place.problem(Fault::Genesis, "a genesis", name);
         };
         founded.check_due(number, entry)?;
-        let is_end = matches!(entry, Entry::Settled { .. } | Entry::Aborted { .. });
-        let has_ended = std::mem::replace(&mut self.has_ended, is_end);
+        let has_ended = std::mem::replace(&mut self.has_ended, entry.is_end());
         match (entry, content) {
             (Entry::Enrolled { member, key, certificate }, _) => {
                 let info = MemberInfo { key: *key, certificate: *certificate, is_revoked: false };
@@ -229,9 +228,15 @@ impl Replay {
             (Entry::Delivered { round, member, .. }, Content::Delivery(digest, content)) => {
                 founded.deliver(place, *round, member, (digest, content))
             }
-            (Entry::Settled { round, paid, defaulted, aggregate, at_ms }, _) => {
-                founded.settled(place, *round, paid, defaulted, (*aggregate, *at_ms))?;
-                (self.rounds, self.payments) = (self.rounds + 1, self.payments + paid.len() as u64);
+            (Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms }, _) => {
+                founded.settled(place, *round, [paid, waiting, defaulted], judgement, (*aggregate, *at_ms))?;
+                let payments = (paid.len() + judgement.paid.len()) as u64;
+                (self.rounds, self.payments) = (self.rounds + 1, self.payments + payments);
+                Ok(())
+            }
+            (Entry::Ruled { round, member, ruling, judgement, aggregate, at_ms }, _) => {
+                founded.ruled(place, *round, (member, *ruling), judgement, (*aggregate, *at_ms))?;
+                self.payments += judgement.paid.len() as u64;
                 Ok(())
             }
             (Entry::Aborted { round, reason, at_ms }, _) => {

@@ -85,6 +85,8 @@ pub enum Fault {
     Commitment,
     #[error("others delivered")]
     Settlement,
+    #[error("other data is held or released, or other payments are decided")]
+    Judgement,
     #[error("the settled statistics add up to something else")]
     Aggregate,
     #[error("the round ends otherwise")]

@@ -1,12 +1,14 @@
 //! What must always hold, checked by an observer that follows the journal with its own books.
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
-//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19), [`quota`] (I20). I15 and I16 are in
+//! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19), [`quota`] (I20),
+//! [`doubts`] (I21). I15 and I16 are in
 //! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
 mod auction;
 pub(crate) mod chain;
+mod doubts;
 mod money;
 mod purse;
 mod quota;
@@ -76,7 +78,7 @@ impl Observer {
             agreement: agreement.clone(),
             federation,
             chain: Chain::new(federation, coordinator),
-            samples: Samples::new(agreement.dimension()),
+            samples: Samples::new(agreement),
             acknowledged: Acknowledged::default(),
             secrets: Secrets::default(),
             money: Money::default(),
@@ -142,8 +144,11 @@ impl Observer {
             Entry::Sealed { round, at_ms, .. } => self.sealed(round, at_ms),
             Entry::Awarded { round, winners, .. } => self.awarded(number, round, winners, dice),
             Entry::Delivered { round, member, delivery } => self.delivered(round, &member, &delivery),
-            Entry::Settled { round, paid, defaulted, aggregate, at_ms } => {
-                self.settled(number, round, (&paid, &defaulted), aggregate, at_ms)
+            Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms } => {
+                self.settled(number, round, ([&paid, &waiting, &defaulted], &judgement), aggregate, at_ms)
+            }
+            Entry::Ruled { round, member, ruling, judgement, aggregate, at_ms } => {
+                self.ruled(number, round, (&member, ruling, &judgement), aggregate, at_ms)
             }
             Entry::Aborted { round, at_ms, .. } => self.aborted(round, at_ms),
         }
@@ -204,7 +209,11 @@ fn name(entry: &Entry) -> String {
             format!("awarded [{}]", winners.join(", "))
         }
         Entry::Delivered { member, .. } => format!("delivered {member}"),
-        Entry::Settled { round, defaulted, .. } => format!("settled {round} ({} did not deliver)", defaulted.len()),
+        Entry::Settled { round, waiting, defaulted, judgement, .. } => {
+            let (wait, missing) = (waiting.len(), defaulted.len());
+            format!("settled {round} ({missing} did not deliver, {wait} wait, held {:?})", judgement.held)
+        }
+        Entry::Ruled { round, member, ruling, .. } => format!("ruled {round} {ruling:?} {member}"),
         Entry::Aborted { round, .. } => format!("aborted {round}"),
         Entry::Checkpoint(checkpoint) => format!("checkpoint {}", checkpoint.entry),
     }

@@ -1,15 +1,16 @@
 //! I1: double entry sums to zero. I2: at most one posting to a member in a round, and a pending payment is resolved once.
-//! I5: posted exactly when a delivery came in time.
+//! I5: posted exactly when a delivery came in time and nothing contradicts it any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{Payment, RoundId};
 use truthfed_node::journal::Award;
 use truthfed_node::ledger::{Account, Posting};
+use truthfed_node::wire::ReceiptKind;
 
-use crate::chaos::report::{Verdict, check};
+use crate::chaos::report::{Verdict, breach, check};
 
 /// What the postings say, beside what the journal says.
 #[derive(Default)]
@@ -30,6 +31,8 @@ struct Payments {
     due: BTreeMap<ClientId, i64>,
     /// The entry that settled it, and who had delivered.
     settled: Option<(u64, BTreeSet<ClientId>)>,
+    /// Those of them whose payment waited, and if it does not any more: the entry that decided it, and whether it is made.
+    waited: BTreeMap<ClientId, Option<(u64, RoundId, bool)>>,
     /// Of each winner: what lies in escrow, and what was posted.
     pending: BTreeMap<ClientId, i64>,
     posted: BTreeMap<ClientId, i64>,
@@ -41,14 +44,45 @@ impl Money {
         Amount::from_micros(micros as i64).expect("a few payments are within the range of one")
     }
 
-    /// Rounds after one and up to another that a member won, with what it was paid if it delivered.
-    pub(super) fn paid_between(&self, member: &ClientId, after: RoundId, last: RoundId) -> Vec<(RoundId, Option<i64>)> {
+    /// Rounds after one and up to another that a member won, with what it was told when they ended.
+    pub(super) fn told_between(&self, member: &ClientId, after: RoundId, last: RoundId) -> Vec<Told> {
         let ended = self.rounds.iter().filter(|(round, _)| **round > after && **round <= last);
-        let paid = |(round, payments): (&RoundId, &Payments)| {
+        let told = |(round, payments): (&RoundId, &Payments)| {
             let (due, (_, delivered)) = (*payments.due.get(member)?, payments.settled.as_ref()?);
-            Some((*round, delivered.contains(member).then_some(due)))
+            Some(match delivered.contains(member) {
+                false => (*round, ReceiptKind::Voided, None),
+                true if payments.waited.contains_key(member) => (*round, ReceiptKind::Waiting, None),
+                true => (*round, ReceiptKind::Paid, Some(due)),
+            })
         };
-        ended.filter_map(paid).collect()
+        ended.filter_map(told).collect()
+    }
+
+    /// What a member was told up to some round about payments that waited, of rounds after another one.
+    pub(super) fn resolved_after(&self, member: &ClientId, after: RoundId, last: RoundId) -> Vec<Told> {
+        let told = |(round, payments): (&RoundId, &Payments)| {
+            let (_, at, is_paid) = (*payments.waited.get(member)?)?;
+            let due = *payments.due.get(member)?;
+            let told = match is_paid {
+                true => (*round, ReceiptKind::Paid, Some(due)),
+                false => (*round, ReceiptKind::Forfeited, None),
+            };
+            (at <= last).then_some(told)
+        };
+        self.rounds.iter().filter(|(round, _)| **round > after).filter_map(told).collect()
+    }
+
+    /// A payment that waited is made, or void, by this entry at the end of a round.
+    pub(super) fn resolved(&mut self, entry: u64, at: RoundId, payment: &Payment, is_paid: bool) -> Verdict {
+        let Payment { member, round, amount } = payment;
+        let payments = self.rounds.entry(*round).or_default();
+        let waits = payments.waited.get_mut(member).filter(|waited| waited.is_none());
+        let is_due = payments.due.get(member) == Some(&amount.micros());
+        let Some(waited) = waits.filter(|_| is_due) else {
+            return breach("I2", format!("entry {entry} decides about {payment:?}, which does not wait"));
+        };
+        *waited = Some((entry, at, is_paid));
+        Ok(())
     }
 
     pub(super) fn awarded(&mut self, entry: u64, round: RoundId, awards: &[Award]) -> Verdict {
@@ -62,8 +96,10 @@ impl Money {
         entry: u64,
         round: RoundId,
         delivered: impl Iterator<Item = &'a ClientId>,
+        waiting: &[ClientId],
     ) -> Verdict {
         let payments = self.rounds.entry(round).or_default();
+        payments.waited = waiting.iter().map(|member| (member.clone(), None)).collect();
         let before = payments.settled.replace((entry, delivered.cloned().collect()));
         check(before.is_none(), "I2", || format!("round {round} is settled twice"))
     }
@@ -82,19 +118,15 @@ impl Money {
             Account::Escrow => {
                 self.escrow += i128::from(*micros);
                 *payments.pending.entry(member.clone()).or_default() += micros;
-                let is_in_turn = *entry == payments.awarded_at
-                    || payments.settled.as_ref().is_some_and(|(settled_at, _)| entry == settled_at);
+                let is_in_turn = *entry == payments.awarded_at || payments.resolved_by(*entry, member).is_some();
                 check(is_in_turn, "I5", || format!("entry {entry} moves money of round {round} out of turn"))?;
             }
             Account::Member(_) => {
                 *self.members.entry(member.clone()).or_default() += i128::from(*micros);
                 let before = payments.posted.insert(member.clone(), *micros);
                 check(before.is_none(), "I2", || format!("{member} is paid twice in round {round}"))?;
-                let has_delivered = payments
-                    .settled
-                    .as_ref()
-                    .is_some_and(|(settled_at, delivered)| entry == settled_at && delivered.contains(member));
-                check(has_delivered, "I5", || format!("{member} is paid in round {round} without having delivered"))?;
+                let is_earned = payments.resolved_by(*entry, member) == Some(true);
+                check(is_earned, "I5", || format!("{member} is paid for round {round}, for which it may not be"))?;
                 let due = payments.due.get(member);
                 check(due == Some(micros), "I2", || format!("{member} is paid {micros} of {due:?} in round {round}"))?;
             }
@@ -106,15 +138,41 @@ impl Money {
     pub(super) fn check_entry_end(&mut self) -> Verdict {
         let sum = self.treasury + self.escrow + self.members.values().sum::<i128>();
         check(sum == 0, "I1", || format!("after entry {} the ledger sums to {sum}", self.entry))?;
-        let Some((round, payments)) = self.rounds.last_key_value() else { return Ok(()) };
-        let Payments { due, settled, pending, posted, .. } = payments;
-        let Some((settled_at, delivered)) = settled else { return Ok(()) };
-        if self.entry < *settled_at && !due.is_empty() {
-            return Ok(());
+        for (round, payments) in &self.rounds {
+            for (member, due) in &payments.due {
+                let Some(is_paid) = payments.is_paid_after(self.entry, member) else { continue };
+                let Payments { pending, posted, .. } = payments;
+                let is_resolved = pending.get(member).is_none_or(|micros| *micros == 0);
+                check(is_resolved, "I2", || format!("{due} of {member} in round {round} is still pending"))?;
+                let is_right = posted.contains_key(member) == is_paid;
+                check(is_right, "I5", || {
+                    format!("{member} of round {round} is to be paid: {is_paid}; {posted:?} are")
+                })?;
+            }
         }
-        let is_resolved = pending.values().all(|micros| *micros == 0);
-        check(is_resolved, "I2", || format!("round {round} is settled, and {pending:?} is still pending"))?;
-        let all_paid = delivered.iter().all(|member| posted.contains_key(member));
-        check(all_paid, "I5", || format!("{delivered:?} delivered in round {round}, {posted:?} were paid"))
+        Ok(())
+    }
+}
+
+/// A round, what a member was told about it, and what it was paid.
+pub(super) type Told = (RoundId, ReceiptKind, Option<i64>);
+
+impl Payments {
+    /// Whether a payment is made by this entry, or void; none if the entry does not decide about it.
+    fn resolved_by(&self, entry: u64, member: &ClientId) -> Option<bool> {
+        let (settled_at, delivered) = self.settled.as_ref()?;
+        match self.waited.get(member) {
+            None => (entry == *settled_at).then(|| delivered.contains(member)),
+            Some(waited) => waited.filter(|(decided_at, ..)| *decided_at == entry).map(|(_, _, is_paid)| is_paid),
+        }
+    }
+
+    /// Whether a payment is made once the postings up to an entry are read; none while that is open.
+    fn is_paid_after(&self, entry: u64, member: &ClientId) -> Option<bool> {
+        let (settled_at, delivered) = self.settled.as_ref()?;
+        match self.waited.get(member) {
+            None => (entry >= *settled_at).then(|| delivered.contains(member)),
+            Some(waited) => waited.filter(|(decided_at, ..)| entry >= *decided_at).map(|(_, _, is_paid)| is_paid),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
-use truthfed::protocol::{RoundId, Time};
+use truthfed::protocol::{Judgement, RoundId, Time};
 use truthfed_node::digest::{Digest, Nonce};
 use truthfed_node::journal::Award;
 use truthfed_node::ledger::aggregate_digest;
@@ -191,7 +191,7 @@ impl Observer {
         &mut self,
         number: u64,
         round: RoundId,
-        (paid, defaulted): (&[ClientId], &[ClientId]),
+        ([paid, waiting, defaulted], judgement): ([&[ClientId]; 3], &Judgement),
         aggregate: Digest,
         at: Time,
     ) -> Verdict {
@@ -203,11 +203,15 @@ impl Observer {
         check(open.is_awarded, "I5", || format!("round {round} is settled before it is awarded"))?;
         let (delivered, missing): (Vec<_>, Vec<_>) =
             open.awards.iter().map(|award| &award.member).partition(|member| open.delivered.contains_key(*member));
-        let is_right = paid.iter().eq(delivered) && defaulted.iter().eq(missing);
-        check(is_right, "I5", || format!("round {round} pays {paid:?}, not {defaulted:?}"))?;
+        let owed: BTreeSet<&ClientId> = paid.iter().chain(waiting).collect();
+        let is_right =
+            owed.len() == paid.len() + waiting.len() && owed.into_iter().eq(delivered) && defaulted.iter().eq(missing);
+        check(is_right, "I5", || format!("round {round} pays {paid:?}, lets {waiting:?} wait, not {defaulted:?}"))?;
         self.note_award();
-        self.money.settled(number, round, open.delivered.keys())?;
-        self.samples.settled(round, &open.delivered);
+        self.money.settled(number, round, open.delivered.keys(), waiting)?;
+        self.take_in(round, &open.delivered, paid)?;
+        self.judged(number, round, judgement)?;
+        self.samples.closed(round);
         let expected = aggregate_digest(&self.samples.settled_now().statistics());
         check(aggregate == expected, "I7", || format!("round {round} settles other sums than were delivered"))?;
         self.closed = round;
@@ -223,7 +227,7 @@ impl Observer {
         check(!open.is_awarded, "I5", || format!("round {round} is aborted after it was awarded"))?;
         self.check_aborted(round)?;
         self.open = None;
-        self.samples.settled(round, &BTreeMap::new());
+        self.samples.closed(round);
         self.closed = round;
         self.aborted += 1;
         Ok(())

@@ -1,24 +1,46 @@
-//! I7: every sample counts once. I9: whoever knows a round knows the same of it.
+//! I7: every sample counts once, and what is held or void counts for nobody but its member. I9: whoever knows a round knows the
+//! same of it.
 
 use std::collections::BTreeMap;
 
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 use truthfed::statistics::Statistics;
+use truthfed_node::terms::Agreement;
 
+use super::doubts::Parts;
 use crate::chaos::{Sums, Verdict, breach, check};
 
 /// What was settled in which round, and whose it was.
 pub(crate) struct Samples {
+    pub(super) dimension: usize,
+    pub(super) capacity: i64,
     /// Everything settled up to each round.
     settled: BTreeMap<RoundId, Sums>,
+    /// What nobody but its member knows, after each round.
+    own: BTreeMap<RoundId, BTreeMap<ClientId, Sums>>,
+    /// What was taken.
     delivered: BTreeMap<ClientId, Vec<(RoundId, Sums)>>,
+    pub(super) parts: BTreeMap<ClientId, Parts>,
 }
 
 impl Samples {
-    pub(super) fn new(dimension: usize) -> Samples {
+    pub(super) fn new(agreement: &Agreement) -> Samples {
+        let dimension = agreement.dimension();
         let settled = BTreeMap::from([(RoundId(0), Sums::zero(dimension))]);
-        Samples { settled, delivered: BTreeMap::new() }
+        let capacity = agreement.capacity().min(i64::MAX as u64) as i64;
+        let (own, delivered, parts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Samples { dimension, capacity, settled, own, delivered, parts }
+    }
+
+    /// What a member alone knows after a round.
+    pub(super) fn own_after(&self, member: &ClientId, round: RoundId) -> Option<&Sums> {
+        self.own.get(&round)?.get(member)
+    }
+
+    /// How many samples are settled, or may be once it is decided.
+    pub(super) fn taken(&self) -> i64 {
+        self.parts.values().map(Parts::taken).sum()
     }
 
     pub(super) fn settled_now(&self) -> &Sums {
@@ -40,13 +62,20 @@ impl Samples {
         self.delivered.get(member).into_iter().flatten().map(|(_, sums)| sums.samples as u64).sum()
     }
 
-    pub(super) fn settled(&mut self, round: RoundId, delivered: &BTreeMap<ClientId, Sums>) {
-        let mut all = self.settled_now().clone();
-        for (member, sums) in delivered {
-            all.add(sums, 1);
-            self.delivered.entry(member.clone()).or_default().push((round, sums.clone()));
+    pub(super) fn took(&mut self, round: RoundId, member: &ClientId, sums: &Sums) {
+        self.delivered.entry(member.clone()).or_default().push((round, sums.clone()));
+    }
+
+    /// A round ended, or the operator ruled under its number.
+    pub(super) fn closed(&mut self, round: RoundId) {
+        let mut all = Sums::zero(self.dimension);
+        for parts in self.parts.values_mut() {
+            parts.keep_within(self.capacity);
+            parts.settled().for_each(|part| all.add(part, 1));
         }
         self.settled.insert(round, all);
+        let own = self.parts.iter().filter_map(|(member, parts)| Some((member.clone(), parts.own()?)));
+        self.own.insert(round, own.collect());
     }
 
     /// What a member knows after a round is what was settled up to it, and of what it learned itself the rest.
@@ -66,6 +95,7 @@ impl Samples {
         delivered.filter(|(round, _)| *round <= closed).for_each(|(_, sums)| own.add(sums, -1));
         let mut others = known.clone();
         others.add(&own, -1);
+        self.own_after(member, closed).into_iter().for_each(|own| others.add(own, -1));
         check(others == *settled, "I7", || {
             let (known, learned, settled) = (known.samples, learned.samples, settled.samples);
             format!(

@@ -42,6 +42,10 @@ impl Observer {
         check(is_told, "I18", || format!("round {round} opens with another nonce than it was announced with"))
     }
 
+    pub(super) fn check_ruled_at(&mut self, at: Time) -> Verdict {
+        self.check_time(at)
+    }
+
     /// A phase ends: all were heard, or its time is over. The next begins.
     pub(super) fn check_phase(&mut self, round: RoundId, at: Time, all_heard: bool, lasts_ms: u64) -> Verdict {
         self.check_time(at)?;
@@ -116,6 +120,9 @@ impl Observer {
         let sums = Sums::of_parts(statistics.gram(), statistics.moment(), statistics.samples());
         let is_settled = closed <= self.closed && sums.is_some() && sums.as_ref() == self.samples.settled_after(closed);
         check(is_settled, "I18", || format!("{member} is told that {sums:?} are settled after round {closed}"))?;
+        let own = snapshot.own.as_ref().map(|own| Sums::of_parts(own.gram(), own.moment(), own.samples()));
+        let is_own = own.as_ref().map(Option::as_ref) == self.samples.own_after(member, closed).map(Some);
+        check(is_own, "I18", || format!("{member} is told that {own:?} are its own after round {closed}"))?;
         let last = self.samples.last_delivery(member, closed);
         check(snapshot.settled == last, "I18", || {
             format!("{member} is told that its last delivery was in {:?}, it was in {last:?}", snapshot.settled)
@@ -127,10 +134,12 @@ impl Observer {
         let mut told = Vec::new();
         for receipt in &reply.receipts {
             let content: ReceiptContent = read(receipt.content.get())?;
-            told.push((content.context.round, content.payment_micros.map(Amount::micros)));
+            told.push((content.context.round, content.kind, content.payment_micros.map(Amount::micros)));
         }
-        told.retain(|(round, _)| *round <= closed);
-        let known = self.money.paid_between(member, asked.have, closed);
+        told.retain(|(round, ..)| *round <= closed);
+        let since = asked.waiting.map_or(asked.have, |first| asked.have.min(RoundId(first.0 - 1)));
+        let mut known = self.money.told_between(member, asked.have, closed);
+        known.extend(self.money.resolved_after(member, since, closed));
         check(told == known, "I18", || format!("{member} has receipts {told:?} for what was {known:?}"))
     }
 

@@ -46,7 +46,7 @@ impl Observer {
 
     /// How many samples can still be settled.
     pub(crate) fn room(&self) -> u64 {
-        self.agreement.capacity().saturating_sub(self.samples.settled_now().samples as u64)
+        self.agreement.capacity().saturating_sub(self.samples.taken() as u64)
     }
 
     pub(super) fn check_opened(&mut self, round: RoundId, by: &ClientId, at: Time) -> Verdict {

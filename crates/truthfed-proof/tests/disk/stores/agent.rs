@@ -139,7 +139,7 @@ impl Life {
         let view = View { version: round.0, closed: round, open: None, next: None, most_samples: None };
         if let Step::Send(call @ Call::Sync(_)) = self.agent().next_step(&view).map_err(file)? {
             let statistics = self.data.clone().expect("it offered");
-            let snapshot = Some(Snapshot { closed: round, settled: Some(round), statistics });
+            let snapshot = Some(Snapshot { closed: round, settled: Some(round), statistics, own: None });
             let reply = Reply::Sync(SyncReply { snapshot, receipts: vec![receipt] });
             self.agent().taken(&call, reply, round).map_err(file)?;
         }

@@ -5,6 +5,7 @@ mod checks;
 mod conduct;
 mod honest;
 mod purse;
+mod quality;
 mod quota;
 mod resume;
 mod rounds;

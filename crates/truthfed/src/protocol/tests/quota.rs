@@ -122,7 +122,7 @@ fn check_fate(ask: Option<u32>, closed: u64, settled: Option<u64>, expected: (u6
     learn(&mut member, 3);
     assert_eq!(member.undelivered().samples(), 12);
     let (closed, settled, statistics) = (RoundId(closed), settled.map(RoundId), Statistics::new(1).unwrap());
-    member.handle(Notice::Snapshot(Snapshot { closed, settled, statistics }), &mut Perhaps(None)).unwrap();
+    member.handle(Notice::Snapshot(Snapshot { closed, settled, statistics, own: None }), &mut Perhaps(None)).unwrap();
     let in_flight = member.in_flight().map_or(0, |in_flight| in_flight.statistics().samples());
     assert_eq!((member.unshared().samples(), in_flight), expected);
 }

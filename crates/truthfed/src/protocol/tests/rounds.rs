@@ -129,7 +129,7 @@ fn since_delivery_a_loser_asks_again_at_every_step_and_since_round_it_waits() {
         }
         member.handle(Notice::Opened(R1, None), &mut Fixed(Amount::ZERO)).unwrap();
         let nothing = Statistics::new(1).unwrap();
-        let lost = Snapshot { closed: R1, settled: None, statistics: nothing };
+        let lost = Snapshot { closed: R1, settled: None, statistics: nothing, own: None };
         member.handle(Notice::Snapshot(lost), &mut Fixed(Amount::ZERO)).unwrap();
         while member.poll().is_some() {}
         let wanted = (0..3).filter(|_| {

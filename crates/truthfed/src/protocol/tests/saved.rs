@@ -31,7 +31,7 @@ fn live(member: &mut Member, stream: &mut Stream) -> String {
                 statistics.observe(&stream.context(DIMENSION), stream.normal()).unwrap();
             }
             let settled = stream.pick(&[None, Some(round)]);
-            let snapshot = Snapshot { closed: round, settled, statistics };
+            let snapshot = Snapshot { closed: round, settled, statistics, own: None };
             member.handle(Notice::Snapshot(snapshot), &mut asking).unwrap();
         }
         _ => {
@@ -121,7 +121,7 @@ fn statistics_are_read_only_when_they_are_whole() {
         let text = format!(r#"{{"gram":[1.0],"moment":[{literal}],"samples":1}}"#);
         assert!(serde_json::from_str::<Statistics>(&text).is_err(), "{literal}");
     }
-    let snapshot = Snapshot { closed: R1, settled: Some(R1), statistics };
+    let snapshot = Snapshot { closed: R1, settled: Some(R1), statistics, own: None };
     check_not_read(&snapshot, insert("more"), "unknown field `more`");
     check_not_read(&snapshot, |json| json["statistics"]["moment"] = json!([]), "moment has dimension 0, expected 2");
     check_not_read(&snapshot, |json| json["closed"] = json!("1"), "invalid type");
@@ -184,21 +184,27 @@ fn a_standing_is_read_only_when_it_is_whole() {
     let conduct = json!({"settled": 1, "defaults": [], "excluded": null});
     let expected = json!({
         "members": {"a": conduct}, "former": {"b": conduct}, "closed": 1,
-        "settled": {"gram": [2.0], "moment": [0.1 + 0.2], "samples": 2}, "spent": {"day": 0, "amount": 0},
+        "shares": {"a": {"confirmed": {"gram": [1.0], "moment": [0.1], "samples": 1}},
+                   "b": {"confirmed": {"gram": [1.0], "moment": [0.2], "samples": 1}}},
+        "spent": {"day": 0, "amount": 0},
     });
     assert_eq!(serde_json::to_value(&standing).unwrap(), expected);
     assert_eq!(again(&standing), standing);
     check_not_read(&standing, insert("more"), "unknown field `more`");
     check_not_read(&standing, |json| drop(json.as_object_mut().unwrap().remove("former")), "missing field `former`");
     check_not_read(&standing, |json| json["members"] = json!({"": {}}), "empty");
-    check_not_read(&standing, |json| json["settled"]["moment"] = json!([]), "moment has dimension 0, expected 1");
+    check_not_read(
+        &standing,
+        |json| json["shares"]["a"]["confirmed"]["moment"] = json!([]),
+        "moment has dimension 0, expected 1",
+    );
 }
 
 #[test]
 fn a_snapshot_of_another_dimension_is_refused_and_changes_nothing() {
     let mut member = member();
     let before = format!("{member:?}");
-    let snapshot = Snapshot { closed: R1, settled: None, statistics: Statistics::new(3).unwrap() };
+    let snapshot = Snapshot { closed: R1, settled: None, statistics: Statistics::new(3).unwrap(), own: None };
     let refused = member.handle(Notice::Snapshot(snapshot), &mut Fixed(Amount::ZERO)).unwrap_err();
     assert_eq!(refused.to_string(), "snapshot has dimension 3, expected 2");
     assert_eq!(format!("{member:?}"), before);

@@ -13,8 +13,10 @@ use crate::wire::{RECEIPT_SCHEMA, ReceiptContent};
 /// The standing with every shared moment negated: whoever trusts it chooses the worst arm.
 fn flipped(StandingRow { entry, body }: StandingRow) -> StandingRow {
     let mut body: Value = serde_json::from_str(&body).unwrap();
-    for entry in body["standing"]["settled"]["moment"].as_array_mut().unwrap() {
-        *entry = Value::from(-entry.as_f64().unwrap());
+    for share in body["standing"]["shares"].as_object_mut().unwrap().values_mut() {
+        for entry in share["confirmed"]["moment"].as_array_mut().unwrap() {
+            *entry = Value::from(-entry.as_f64().unwrap());
+        }
     }
     StandingRow { entry, body: body.to_string() }
 }
@@ -93,7 +95,7 @@ fn check_reply(replies: Vec<StoredReply>, played: &Played) -> Problem {
 
 #[test]
 fn a_changed_or_missing_reply_is_found_by_its_member_and_round() {
-    let played = Played::with_rounds();
+    let played = Played::with_doubts();
     let whole = played.store().replies;
     assert!(RequestKind::ALL.iter().all(|kind| whole.iter().any(|reply| reply.key.kind == *kind)));
     type Change = fn(&mut StoredReply);

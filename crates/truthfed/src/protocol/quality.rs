@@ -1,0 +1,306 @@
+//! Whose data to believe: deliveries that contradict what others delivered are held, and payments wait until others' data
+//! has confirmed what they are for.
+//!
+//! A delivery is compared with what *other* members delivered ([`Surprise`]), so nobody vouches for itself. The comparison
+//! either flags it, or confirms it (it fits, and a delivery of nothing would not have), or leaves it open.
+//!
+//! 1. Everything in doubt is compared with what others have confirmed, a new delivery also without what its member delivered before.
+//!    What is flagged is held; what fits is confirmed.
+//! 2. What is still open is compared with that and with what others have open. While any is flagged, the one that fits worst
+//!    is held. Whoever was flagged on the way must be confirmed by who is left, or is held too: where two contradict each
+//!    other and nothing else decides, nobody is believed.
+//! 3. What is held is compared again at the end of every round. What fits is settled and paid; what is still flagged after
+//!    a stated number of rounds is void. What nothing decides waits for the operator.
+//!
+//! A payment that nothing contradicts waits for at most the same number of rounds. What a member delivers while something of it is
+//! held is held with it, so a false one is paid for nothing it delivers after it was found.
+//!
+//! All of it assumes one parameter and one scale of noise for all. Members who agree to lie, and come first, are believed.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::share::{self, Part, Payment, Share};
+use super::{RoundId, Surprise};
+use crate::auction::ClientId;
+use crate::bandit::Config;
+use crate::statistics::Statistics;
+
+/// What becomes of deliveries that contradict others'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Quality {
+    pub rule: QualityRule,
+    /// So many rounds decide, `1..=1000000`, default 10: payments that nothing contradicts are made then, and what others' data
+    /// still contradicts is void.
+    pub rounds: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum QualityRule {
+    /// They are settled and paid like all others; the service says so in its log. For members whose worlds differ.
+    #[default]
+    Flag,
+    /// They are held. For members who observe the same world, with noise of scale `bandit.sigma` at most.
+    Hold,
+}
+
+impl Default for Quality {
+    fn default() -> Quality {
+        Quality { rule: QualityRule::Flag, rounds: 10 }
+    }
+}
+
+impl Quality {
+    pub fn is_default(&self) -> bool {
+        *self == Quality::default()
+    }
+}
+
+/// What the end of a round, or the operator, decided about data that was in doubt.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judgement {
+    /// Payments of earlier rounds that are made, by member and round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paid: Vec<Payment>,
+    /// Payments that are void.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub void: Vec<Payment>,
+    /// Members whose settled data is confirmed, and who are not among those that the round paid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirmed: Vec<ClientId>,
+    /// Members whose data is held from now on, as far as it was not confirmed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<ClientId>,
+    /// Members whose held data is settled and confirmed now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub released: Vec<ClientId>,
+    /// Members whose held data is void now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub voided: Vec<ClientId>,
+}
+
+impl Judgement {
+    pub fn is_empty(&self) -> bool {
+        *self == Judgement::default()
+    }
+
+    pub(super) fn sort(mut self) -> Judgement {
+        self.paid.sort();
+        self.void.sort();
+        for members in [&mut self.confirmed, &mut self.held, &mut self.released, &mut self.voided] {
+            members.sort();
+        }
+        self
+    }
+}
+
+/// What a member delivered that is in doubt.
+struct Unit {
+    member: ClientId,
+    is_held: bool,
+    part: Part,
+    /// What it delivered in this round, if it is not held.
+    new: Option<Statistics>,
+}
+
+impl Unit {
+    fn whole(&self) -> Option<&Statistics> {
+        Some(&self.part.statistics)
+    }
+}
+
+/// What a comparison says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Finding {
+    /// By how much it exceeds what is believed.
+    Flagged(f64),
+    Confirmed,
+    Open,
+}
+
+/// Decides about what was delivered in a round, and about what was in doubt before.
+pub(super) fn judge(
+    shares: &mut BTreeMap<ClientId, Share>,
+    delivered: Vec<(Payment, Statistics)>,
+    (config, quality): (&Config, Quality),
+    round: RoundId,
+) -> Judgement {
+    let mut judge = Judge { shares, config, round, rounds: quality.rounds, found: Judgement::default() };
+    let units = judge.units(delivered);
+    let open = judge.by_confirmed(units);
+    judge.by_each_other(open);
+    judge.pay_what_waited();
+    judge.found.sort()
+}
+
+struct Judge<'a> {
+    shares: &'a mut BTreeMap<ClientId, Share>,
+    config: &'a Config,
+    round: RoundId,
+    rounds: u64,
+    found: Judgement,
+}
+
+impl Judge<'_> {
+    /// Everything in doubt: of each member what it has open, or what is held of it.
+    fn units(&mut self, delivered: Vec<(Payment, Statistics)>) -> Vec<Unit> {
+        let (since, mut news) = (self.round, BTreeMap::new());
+        for (payment, statistics) in delivered {
+            let share = self.share(&payment.member);
+            news.insert(payment.member.clone(), statistics.clone());
+            let part = Part { statistics, since, owed: vec![payment] };
+            if share.held.is_some() { share.hold(part) } else { share.wait(part) }
+        }
+        let mut units = Vec::new();
+        for (member, share) in self.shares.iter_mut() {
+            for (is_held, part) in [(false, share.waiting.take()), (true, share.held.take())] {
+                let new = news.get(member).filter(|_| !is_held).cloned();
+                units.extend(part.map(|part| Unit { member: member.clone(), is_held, part, new }));
+            }
+        }
+        units
+    }
+
+    /// Compares everything in doubt with what others have confirmed, and a new delivery also for itself; what that leaves open.
+    fn by_confirmed(&mut self, units: Vec<Unit>) -> Vec<Unit> {
+        let is_in = vec![false; units.len()];
+        let findings = self.compare(&units, &is_in, Unit::whole);
+        let alone = self.compare(&units, &is_in, |unit| {
+            unit.new.as_ref().filter(|new| new.samples() < unit.part.statistics.samples())
+        });
+        let mut open = Vec::new();
+        for (unit, findings) in units.into_iter().zip(findings.into_iter().zip(alone)) {
+            match findings {
+                (Finding::Flagged(_), _) | (_, Finding::Flagged(_)) => self.doubt(unit),
+                (Finding::Confirmed, _) => self.confirm(unit),
+                (Finding::Open, _) => open.push(unit),
+            }
+        }
+        open
+    }
+
+    /// Compares what is open with what others have confirmed, and with what others have open.
+    fn by_each_other(&mut self, units: Vec<Unit>) {
+        let mut is_in: Vec<bool> = units.iter().map(|unit| !unit.is_held).collect();
+        let mut was_flagged = vec![false; units.len()];
+        let findings = loop {
+            let findings = self.compare(&units, &is_in, Unit::whole);
+            let flagged = (0..units.len()).filter(|&at| is_in[at]).filter_map(|at| match findings[at] {
+                Finding::Flagged(by) => Some((by, at)),
+                _ => None,
+            });
+            let flagged: Vec<(f64, usize)> = flagged.collect();
+            flagged.iter().for_each(|&(_, at)| was_flagged[at] = true);
+            match flagged.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
+                Some((_, at)) => is_in[at] = false,
+                None => break findings,
+            }
+        };
+        let is_believed: Vec<bool> =
+            (0..units.len()).map(|at| is_in[at] && (!was_flagged[at] || findings[at] == Finding::Confirmed)).collect();
+        // Who is not believed confirms nobody.
+        let findings = match is_believed == is_in {
+            true => findings,
+            false => self.compare(&units, &is_believed, Unit::whole),
+        };
+        for ((unit, finding), is_believed) in units.into_iter().zip(findings).zip(is_believed) {
+            match finding {
+                Finding::Confirmed if is_believed || unit.is_held => self.confirm(unit),
+                _ if is_believed => self.share(&unit.member).wait(unit.part),
+                Finding::Open if unit.is_held => self.share(&unit.member).hold(unit.part),
+                _ => self.doubt(unit),
+            }
+        }
+    }
+
+    /// How something of each unit fits what others have confirmed, and those units of others that are in.
+    fn compare(
+        &self,
+        units: &[Unit],
+        is_in: &[bool],
+        of: impl Fn(&Unit) -> Option<&Statistics> + Sync,
+    ) -> Vec<Finding> {
+        if units.is_empty() {
+            return Vec::new();
+        }
+        let mut known: BTreeMap<&ClientId, Statistics> =
+            self.shares.iter().map(|(member, share)| (member, share.confirmed.clone())).collect();
+        for (unit, _) in units.iter().zip(is_in).filter(|(_, is_in)| **is_in) {
+            known.entry(&unit.member).and_modify(|sum| share::merge(sum, &unit.part.statistics));
+        }
+        let (members, sums): (Vec<&ClientId>, Vec<Statistics>) = known.into_iter().unzip();
+        let before = running(self.config.dimension(), sums.iter());
+        let after = running(self.config.dimension(), sums.iter().rev());
+        let finding = |unit: &Unit| {
+            let Some(data) = of(unit) else { return Finding::Open };
+            let at = members.binary_search(&&unit.member).expect("whoever delivers has a share");
+            let mut others = before[at].clone();
+            share::merge(&mut others, &after[members.len() - 1 - at]);
+            let (offered, lambda, sigma) = ((data.gram(), data.samples()), self.config.lambda(), self.config.sigma());
+            match Surprise::of(&others, lambda, sigma, offered, data.moment()) {
+                Some(found) if found.is_flagged() => Finding::Flagged(found.statistic / found.threshold),
+                Some(found) if found.is_decisive() => Finding::Confirmed,
+                _ => Finding::Open,
+            }
+        };
+        units.par_iter().map(finding).collect()
+    }
+
+    /// It fits badly: held, or void if it has been held for long enough.
+    fn doubt(&mut self, Unit { member, is_held, part, .. }: Unit) {
+        let is_over = part.since.0.saturating_add(self.rounds) <= self.round.0;
+        if !is_held {
+            let since = self.round;
+            self.share(&member).hold(Part { since, ..part });
+            self.found.held.push(member);
+        } else if is_over {
+            let void = self.share(&member).make_void(part);
+            self.found.void.extend(void);
+            self.found.voided.push(member);
+        } else {
+            self.share(&member).hold(part);
+        }
+    }
+
+    fn confirm(&mut self, Unit { member, is_held, part, new }: Unit) {
+        let paid = self.share(&member).confirm(part);
+        self.found.paid.extend(paid);
+        if is_held {
+            self.found.released.push(member);
+        } else if new.is_none() {
+            self.found.confirmed.push(member);
+        }
+    }
+
+    /// Payments that nothing has contradicted for long enough are made; what they are for goes on being compared.
+    fn pay_what_waited(&mut self) {
+        let (round, rounds) = (self.round.0, self.rounds);
+        for waiting in self.shares.values_mut().filter_map(|share| share.waiting.as_mut()) {
+            let is_due = |payment: &mut Payment| payment.round.0.saturating_add(rounds) <= round;
+            self.found.paid.extend(waiting.owed.extract_if(.., is_due));
+        }
+    }
+
+    fn share(&mut self, member: &ClientId) -> &mut Share {
+        let dimension = self.config.dimension();
+        self.shares.entry(member.clone()).or_insert_with(|| Share::nothing(dimension))
+    }
+}
+
+/// The sums of the first 0, 1, 2, ... statistics.
+fn running<'a>(dimension: usize, statistics: impl Iterator<Item = &'a Statistics>) -> Vec<Statistics> {
+    let mut sums = vec![share::nothing(dimension)];
+    for part in statistics {
+        let mut sum = sums.last().expect("there is one").clone();
+        share::merge(&mut sum, part);
+        sums.push(sum);
+    }
+    sums
+}
