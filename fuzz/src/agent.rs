@@ -208,7 +208,7 @@ impl Run {
             let kind = bytes.pick(&[ReceiptKind::Paid, ReceiptKind::Paid, ReceiptKind::Voided]);
             receipts.push(self.receipt(bytes, round, kind));
         }
-        let snapshot = settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics });
+        let snapshot = settled_statistics(bytes).map(|statistics| Snapshot { closed, settled, statistics, own: None });
         SyncReply { snapshot, receipts }
     }
 }

@@ -181,7 +181,7 @@ impl Run {
     /// A member fetches what is settled, and its receipts.
     fn look(&mut self, bytes: &mut Bytes<'_>, name: &ClientId) {
         let have = RoundId(bytes.count());
-        let settlements = match self.call(name, Call::Sync(SyncRequest { have })) {
+        let settlements = match self.call(name, Call::Sync(SyncRequest { have, waiting: None })) {
             Ok(reply) => serde_json::from_str::<SyncReply>(&reply).expect("a snapshot").receipts,
             Err(refusal) => return assert_eq!(refusal.code, Code::MemberRevoked),
         };

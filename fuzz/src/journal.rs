@@ -66,7 +66,7 @@ fn is_answered(entry: &Entry) -> bool {
 /// Entries that move money, in any order: what cannot be is refused and changes nothing, and no sum is ever off.
 pub fn ledger(bytes: &[u8]) -> bool {
     let mut bytes = Bytes(bytes);
-    let mut ledger = Ledger::after(bytes.count() >> 8);
+    let mut ledger = Ledger::after(bytes.count() >> 8, []);
     let mut balances: BTreeMap<Account, i128> = BTreeMap::new();
     let mut paid = BTreeSet::new();
     let mut number = 0;

@@ -31,7 +31,7 @@ fn go_on(mut member: Member) {
         member.open_round(most, &mut free);
         let _ = member.handle(Notice::Opened(RoundId(closed + 1), most), &mut free);
         let _ = member.handle(Notice::Awarded(RoundId(closed + 1)), &mut free);
-        let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone() };
+        let snapshot = Snapshot { closed: RoundId(closed), settled: None, statistics: undelivered.clone(), own: None };
         let _ = member.handle(Notice::Snapshot(snapshot), &mut free);
         while member.poll().is_some() {}
     }

@@ -99,7 +99,8 @@ fn lines(rows: &[Row]) -> String {
 
 fn member(in_parts: bool) -> Member {
     let config = Config::try_from(RawConfig { dimension: 2, ..RawConfig::default() }).expect("a valid dimension");
-    let mut member = Member::new(id("ann"), config, Trigger::new(Since::Round, 1.0)).in_parts(in_parts);
+    let member = Member::new(id("ann"), config, Trigger::new(Since::Round, 1.0));
+    let mut member = if in_parts { member.in_parts(0) } else { member };
     for arm in [[0.5, 0.0], [0.0, 0.5], [0.5, 0.5]] {
         member.learn(&arm, 1.0).expect("a valid observation");
     }

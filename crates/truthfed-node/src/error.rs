@@ -79,6 +79,7 @@ codes! {
     RankTooHigh "rank-too-high" 422 Member "The gram has more independent directions than samples: count every sample."
     DataWithoutSamples "data-without-samples" 422 Member "The number of samples is 0 but the gram is not: count every sample."
     TooManySamples "too-many-samples" 422 Member "The offer has more samples than the terms allow: spread them over several rounds."
+    TooFewSamples "too-few-samples" 422 Member "The offer has fewer samples than the terms allow: wait until there are enough."
     MomentOutOfRange "moment-out-of-range" 422 Member "No rewards produce this moment with the offered gram: deliver what you offered."
     MomentEnergy "moment-energy" 422 Member "The moment would need rewards beyond the terms: scale the rewards."
     MomentNotCommitted "moment-not-committed" 422 Member "Moment and salt do not match the commitment in the offer: deliver what you offered."
@@ -99,6 +100,7 @@ codes! {
 
     TriggerNotMet "trigger-not-met" 409 Member "No round is open, and the offer is not worth one: learn more first, or wait until another member opens it."
     Excluded "excluded" 403 Member "The member won and did not deliver too often: it may take part again after the round that the message names."
+    Suspended "suspended" 409 Member "What the member delivered is in doubt: it may take part again when others have delivered, or the operator has decided."
 
     // Who asks.
     NotAMember "not-a-member" 403 Operator "The certificate is genuine but not enrolled: the operator adds the member."

@@ -105,8 +105,8 @@ impl<'c> Federation<'c> {
         let reserve = terms.raw().reserve;
         let id = |number: usize| client_id(number, roles.len());
         let member = |number, role: &Role| {
-            let member = Member::new(id(number), terms.bandit(), terms.trigger());
-            member.in_parts(terms.quota().is_some() || role.share != Share::All)
+            let member = Member::under(terms, id(number));
+            if role.share == Share::All { member } else { member.in_parts(terms.least_samples()) }
         };
         let seat = |(number, role): (usize, &Role)| Seat {
             member: member(number, role),

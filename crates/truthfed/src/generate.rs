@@ -134,7 +134,6 @@ pub fn varied_within(seed: u64, clients: (usize, usize), dimensions: (usize, usi
     Round::new(spec).expect("a generated round is valid")
 }
 
-/// Rounded as in a file written by hand.
 /// What an honest member delivers, beside what honest others delivered before it: all rewards follow one parameter, with noise of
 /// one scale.
 #[derive(Debug, Clone)]
@@ -177,6 +176,7 @@ fn observed(stream: &mut Stream, theta: &[f64], samples: u64, sigma: f64) -> Sta
     Statistics::from_parts(sums.gram().clone(), sums.moment().to_vec(), samples).expect("as many as there are")
 }
 
+/// Rounded as in a file written by hand.
 fn six_decimals(gram: &Gram) -> Gram {
     let rounded = gram.lower().iter().map(|entry| (entry * 1e6).round() / 1e6).collect();
     Gram::from_lower(gram.dimension(), rounded).expect("unit contexts stay within bounds")

@@ -159,7 +159,7 @@ async fn who_invents_data_is_paid_at_most_once_and_the_others_choose_as_well_as_
     let mut store = Sqlite::open_existing(&folder.join("ledger.db")).unwrap();
     let statement = Statement::read(&mut store, &"eve".parse().unwrap()).unwrap();
     let posted = statement.lines.iter().filter(|line| line.state == LineState::Posted).count();
-    assert!(eve.delivered >= 10, "{} deliveries", eve.delivered);
+    assert!(eve.delivered >= 3, "{} deliveries", eve.delivered);
     assert!(posted <= 1, "{posted} of {} deliveries were paid", eve.delivered);
     assert!(statement.totals.forfeited > 0);
     let honest = Statement::read(&mut store, &"ann".parse().unwrap()).unwrap();

@@ -55,6 +55,8 @@ impl Federation {
             "terms.offers_ms=60000".to_owned(),
             "terms.deliveries_ms=60000".to_owned(),
             "terms.gap_ms=0".to_owned(),
+            "terms.least_samples=0".to_owned(),
+            "terms.quality.rule=flag".to_owned(),
         ];
         let mut command = Command::new(env!("CARGO_BIN_EXE_truthfed"));
         command.arg("init").arg(&folder).arg("--members").arg(members.to_string());

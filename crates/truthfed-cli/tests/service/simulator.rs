@@ -31,7 +31,7 @@ struct Decided {
     aggregate: Digest,
 }
 
-fn config((mechanism, purse, quota, hold): (&str, u32, f64, u64)) -> Config {
+fn config((mechanism, purse, quota, hold, least): (&str, u32, f64, u64, u64)) -> Config {
     let changes = [
         format!("world.clients={CLIENTS}"),
         "world.dimension=3".to_owned(),
@@ -41,6 +41,7 @@ fn config((mechanism, purse, quota, hold): (&str, u32, f64, u64)) -> Config {
         format!("rounds.purse={purse}"),
         format!("rounds.quota={quota}"),
         format!("rounds.hold={hold}"),
+        format!("rounds.least_samples={least}"),
     ];
     Config::read("", &changes).unwrap()
 }
@@ -77,6 +78,7 @@ fn make(folder: &Path, config: &Config) {
         "terms.gap_ms=0".to_owned(),
         format!("terms.quota.samples={}", terms.quota.samples),
         format!("terms.quota.per_ms={}", terms.quota.per_ms),
+        format!("terms.least_samples={}", config.terms().least_samples()),
         format!("terms.quality.rule={}", if terms.quality.is_default() { "flag" } else { "hold" }),
         format!("terms.quality.rounds={}", terms.quality.rounds),
         format!("terms.mechanism.name={}", config.terms().mechanism().name()),
@@ -143,7 +145,14 @@ async fn exchange(runners: &[Runner<Https>]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_seed_gives_the_same_rounds_bit_for_bit_in_the_simulator_and_in_the_service() {
-    for setting in [("clock", 0, 0.0, 0), ("clock", 90, 0.0, 5), ("greedy", 0, 0.0, 0), ("clock", 90, 0.8, 2)] {
+    let settings = [
+        ("clock", 0, 0.0, 0, 0),
+        ("clock", 90, 0.0, 5, 6),
+        ("greedy", 0, 0.0, 0, 0),
+        ("clock", 90, 0.8, 2, 0),
+        ("clock", 0, 1.5, 0, 4),
+    ];
+    for setting in settings {
         let config = config(setting);
         let expected = simulated(&config);
         assert!(expected.len() >= 4, "{} rounds", expected.len());

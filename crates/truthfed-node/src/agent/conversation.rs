@@ -304,7 +304,7 @@ fn refused(
     let (round, next) = match (call, refusal.code) {
         (_, code) if code.whose() != Whose::Member => return Err(LinkError::Refused(refusal).into()),
         // It ends before the next round if all others who are not excluded are revoked.
-        (Call::Offer(..), Code::Excluded) => return Err(LinkError::Refused(refusal).into()),
+        (Call::Offer(..), Code::Excluded | Code::Suspended) => return Err(LinkError::Refused(refusal).into()),
         // More falls due with time. The view may have said so before the coordinator's clock was set back.
         (Call::Offer(..), Code::TooManySamples) if has_quota && !is_open => {
             return Err(LinkError::Refused(refusal).into());

@@ -66,9 +66,7 @@ impl Asking for Decided {
 
 impl State {
     pub(super) fn new(member: ClientId, agreement: &Agreement) -> State {
-        let machine = Member::new(member, agreement.bandit(), agreement.trigger());
-        let machine = machine.in_parts(agreement.quota().is_some());
-        State { machine, answer: None }
+        State { machine: Member::under(agreement, member), answer: None }
     }
 
     pub(super) fn answer_to(&self, round: RoundId) -> Option<Answer> {

@@ -13,6 +13,7 @@ impl From<Rejection> for Refusal {
             Rejection::WrongPhase { .. } => Code::WrongPhase,
             Rejection::ConflictingRetry { .. } => Code::ConflictingRetry,
             Rejection::Excluded { .. } => Code::Excluded,
+            Rejection::Suspended(_) => Code::Suspended,
             Rejection::TooSoon { .. } => Code::TooSoon,
             Rejection::TriggerNotMet { .. } => Code::TriggerNotMet,
             Rejection::PurseSpent { .. } => Code::PurseSpent,
@@ -42,6 +43,7 @@ fn code_of(error: &OfferError) -> Code {
         OfferError::NotPositive { .. } => Code::NotPositive,
         OfferError::TraceTooLarge { .. } => Code::TraceTooLarge,
         OfferError::TooManySamples { .. } => Code::TooManySamples,
+        OfferError::TooFewSamples { .. } => Code::TooFewSamples,
         OfferError::NoSamples { .. } => Code::DataWithoutSamples,
         OfferError::RankTooHigh { .. } => Code::RankTooHigh,
     }

@@ -202,8 +202,11 @@ fn wrong(key: &str, problem: String) -> SettingsError {
 
 #[cfg(test)]
 mod tests {
+    use truthfed::protocol::{Quality, QualityRule, SamplesSetting};
+
     use super::super::DEFAULT_TOML;
     use super::*;
+    use crate::terms::{Agreement, RawTerms};
 
     fn check_refused(key: &str, value: &str, expected: &str) {
         let text = lines::set(DEFAULT_TOML, key, value).unwrap();
@@ -220,13 +223,15 @@ mod tests {
     }
 
     #[test]
-    fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code_but_for_money() {
+    fn the_commented_defaults_are_valid_and_agree_with_the_defaults_of_the_code_but_for_money_and_trust() {
         let settings = Settings::read(DEFAULT_TOML).unwrap();
         assert_eq!(settings.limits, Limits { body_bytes: body_bytes(5), ..Limits::default() });
         let [reserve, purse, daily_purse] = [100, 1000, 10_000].map(truthfed::Amount::from_units);
         let (purse, daily_purse) = (Some(purse), Some(daily_purse));
-        let defaults = crate::terms::RawTerms { reserve, purse, daily_purse, ..crate::terms::RawTerms::default() };
-        let defaults = crate::terms::Agreement::try_from(defaults).unwrap();
+        let (least_samples, rule) = (SamplesSetting::auto(), QualityRule::Hold);
+        let quality = Quality { rule, ..Quality::default() };
+        let defaults = RawTerms { reserve, purse, daily_purse, least_samples, quality, ..RawTerms::default() };
+        let defaults = Agreement::try_from(defaults).unwrap();
         assert_eq!(settings.agreement.raw(), defaults.raw());
         assert_eq!((settings.server_name.as_str(), settings.listen.port()), ("127.0.0.1", 7443));
     }

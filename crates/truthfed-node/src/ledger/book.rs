@@ -144,12 +144,14 @@ impl Ledger {
             }
             moves.push(Move { round, member: member.clone(), from: Account::Escrow, to, payment });
         }
-        let (resolved, mut still) = resolve(self.waiting.clone(), judgement)?;
+        // What begins to wait may be void at once: whoever is found out delivers in vain.
+        let mut all = self.waiting.clone();
         for member in waiting {
             let not_pending = || LedgerError::NotPending { round, member: member.clone() };
             let payment = payments.remove(member).ok_or_else(not_pending)?;
-            still.insert((member.clone(), round), payment);
+            all.insert((member.clone(), round), payment);
         }
+        let (resolved, still) = resolve(all, judgement)?;
         if let Some((member, _)) = payments.pop_first() {
             return Err(LedgerError::Unresolved { round, member });
         }
@@ -166,7 +168,6 @@ impl Ledger {
     }
 }
 
-/// Money from one account to another.
 /// What moves when payments that waited are made or void, and those that still wait.
 fn resolve(mut waiting: Waiting, judgement: &Judgement) -> Result<(Vec<Move>, Waiting), LedgerError> {
     let posted = judgement.paid.iter().map(|payment| (payment, Account::Member(payment.member.clone())));
@@ -182,6 +183,7 @@ fn resolve(mut waiting: Waiting, judgement: &Judgement) -> Result<(Vec<Move>, Wa
     Ok((moves, waiting))
 }
 
+/// Money from one account to another.
 struct Move {
     round: RoundId,
     member: ClientId,

@@ -26,6 +26,7 @@ macro_rules! suite {
 suite! { sqlite: File, postgres: Database => {
     what_was_committed_is_there_after_opening_again
     a_batch_is_written_whole_or_not_at_all
+    one_entry_pays_a_member_for_several_rounds_and_for_each_once
     a_batch_that_does_not_follow_the_journal_is_refused
     a_batch_must_chain_and_its_postings_must_follow
     rows_and_postings_come_in_order_and_in_pieces
@@ -169,6 +170,23 @@ fn a_batch_is_written_whole_or_not_at_all(place: &dyn Place) {
     assert_eq!(store.reply(&good.replies[0].key).unwrap(), None);
     store.commit(lease, &good).unwrap();
     assert_eq!(store.head().unwrap(), head);
+}
+
+/// Payments that waited are made together.
+fn one_entry_pays_a_member_for_several_rounds_and_for_each_once(place: &dyn Place) {
+    let (mut store, lease) = open(place);
+    let paid = |number: u64, round: u64| {
+        let of =
+            |number, account, micros| Posting { round: RoundId(round), ..posting(number, 1, "a", account, micros) };
+        [of(number, Account::Escrow, -7), of(number + 1, Account::Member(id("a")), 7)]
+    };
+    let batch = |rounds: [u64; 2]| {
+        let postings = [paid(1, rounds[0]), paid(3, rounds[1])].concat();
+        Batch { postings, ..only_rows(first_rows(1)) }
+    };
+    check_nothing_written(store.as_mut(), lease, &batch([1, 1]), is_conflict);
+    store.commit(lease, &batch([1, 2])).unwrap();
+    assert_eq!(store.postings(0, usize::MAX).unwrap(), batch([1, 2]).postings);
 }
 
 fn a_batch_that_does_not_follow_the_journal_is_refused(place: &dyn Place) {

@@ -72,7 +72,7 @@ impl Played {
         let quality = Quality { rule: QualityRule::Hold, rounds: 1 };
         // With so much noise nothing contradicts anything, and nothing is confirmed.
         let bandit = RawConfig { sigma: 10.0, ..terms(2).bandit };
-        let terms = RawTerms { coverage: CoverageSetting::Ratio(0.6), quality, bandit, ..terms(2) };
+        let terms = RawTerms { coverage: CoverageSetting::Ratio(0.9), quality, bandit, ..terms(2) };
         let mut played = Played::under(terms, &["a", "b", "c"]);
         played.full_round();
         played.full_round();

@@ -25,7 +25,8 @@ fn bundle(folder: &Path, name: &str, address: SocketAddr) -> Bundle {
 async fn agents_with_issued_bundles_play_a_round_over_tls() {
     let place = truthfed_node::testing::folder();
     let folder = place.path().join("fed");
-    let changes = ["terms.bandit.dimension=3", "terms.norm=2.0", "terms.coverage=0.9"].map(str::to_owned).to_vec();
+    let changes = ["bandit.dimension=3", "norm=2.0", "coverage=0.9", "least_samples=0", "quality.rule=flag"];
+    let changes = changes.iter().map(|change| format!("terms.{change}")).collect();
     federation::init(&folder, &InitOptions { changes, ..InitOptions::with_members(2) }).unwrap();
     let mut config = Config::of(&federation::open(&folder).unwrap(), 60_000);
     config.listen.set_port(0);

@@ -1,6 +1,6 @@
 //! Agents and engine against the bare protocol machines: the same inputs give the same bits.
 
-use truthfed::protocol::{Asking, Coordinator, Input, Member, Quota, Terms, Time};
+use truthfed::protocol::{Asking, Coordinator, Input, Member, Quota, SamplesSetting, Terms, Time};
 use truthfed::statistics::Statistics;
 use truthfed::{Amount, protocol::Since};
 use truthfed_node::agent::Runner;
@@ -44,25 +44,26 @@ fn carry(now: Time, coordinator: &mut Coordinator, members: &mut [Member]) {
 
 #[tokio::test]
 async fn agents_and_engine_do_what_the_bare_machines_do_bit_for_bit() {
-    for (since, samples) in [Since::Round, Since::Delivery].into_iter().flat_map(|since| [(since, 0), (since, 2)]) {
+    let parts = [(0, 0), (2, 0), (0, 2)];
+    for (since, (samples, least)) in
+        [Since::Round, Since::Delivery].into_iter().flat_map(|since| parts.map(|part| (since, part)))
+    {
         let mut terms = terms();
         terms.trigger.since = since;
         // About what each collects, a sample in three steps, and often less than it has.
         terms.quota = Quota { samples, per_ms: 5000, ..Quota::default() };
+        terms.least_samples = SamplesSetting::Samples(least);
         let clock = Clock::simulated();
         let federation = Federation::timed(3, terms, clock.clone());
         let agreement = federation.agreement();
         let runners: Vec<Runner<Wire>> =
             (0..3).map(|number| federation.runner(number, &federation.wire(number))).collect();
-        let member = |number| {
-            Member::new(federation.membership(number).member, agreement.bandit(), agreement.trigger())
-                .in_parts(agreement.quota().is_some())
-        };
+        let member = |number| Member::under(agreement, federation.membership(number).member);
         let mut members: Vec<Member> = (0..3).map(member).collect();
         let names: Vec<_> = members.iter().map(|member| member.id().clone()).collect();
         let mut coordinator = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), names);
         let mut numbers = Numbers(11);
-        for step in 0..60 {
+        for step in 0..90 {
             let now = Time(step * 1000);
             clock.set(now);
             let number = (numbers.unit() * 3.0) as usize;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, SamplesSetting};
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::error::Code;
 use truthfed_node::signature::Signer;
@@ -338,6 +338,21 @@ async fn a_moment_that_no_data_gives_is_refused_although_it_was_committed_to() {
         }
         assert_eq!(m1.view().await.closed, open.round);
     }
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_offer_of_so_few_samples_that_one_could_be_read_is_refused() {
+    let world = World::new(&["m1"], |terms| terms.least_samples = SamplesSetting::auto());
+    let running = world.start().await;
+    let m1 = world.party("m1", running.addresses());
+    let (next, head) = (m1.round().await, world.head());
+    let few = Data::of(&[([0.6, 0.8], 0.5), ([1.0, 0.0], 0.25), ([0.0, 1.0], -0.5)]);
+    let answer = m1.send_offer(next.round, &m1.offer_of(&next, &few, 1)).await;
+    assert_eq!(answer.code(), Code::TooFewSamples, "{}", answer.text());
+    assert!(answer.text().contains("3 samples, at least 4"), "{}", answer.text());
+    assert_eq!(world.head(), head);
+    m1.offers(&next, &some_data(), 1).await;
     running.stop().await.unwrap();
 }
 

@@ -150,6 +150,14 @@ async fn every_reply_and_request_is_what_the_document_says() {
             checked.reply(path, &client.get(path).await);
         }
     }
+    // m1 delivered, and nothing of it is in doubt; of a revoked member it can be forgotten.
+    let path = "/v1/operator/members/{member}/ruling";
+    checked.reply("/v1/operator/members/{member}", &operator.delete("/v1/operator/members/m1").await);
+    for ruling in ["release", "forget"] {
+        let body = format!(r#"{{"ruling":"{ruling}"}}"#);
+        checked.request(path, &body);
+        checked.reply(path, &operator.post("/v1/operator/members/m1/ruling", body).await);
+    }
     running.stop().await.unwrap();
 
     let page = docs("protocol.md");

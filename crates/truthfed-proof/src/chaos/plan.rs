@@ -4,7 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::catalog::{self, Claim};
 use truthfed::bandit::RawConfig;
 use truthfed::generate::Stream;
-use truthfed::protocol::{CapacitySetting, Quality, QualityRule, Quota, Since, Strikes, Trigger};
+use truthfed::protocol::{Quality, QualityRule, Quota, SamplesSetting, Since, Strikes, Trigger};
 use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
@@ -109,12 +109,13 @@ fn agreement(dice: &mut Stream) -> Agreement {
         quality,
         reward: 256.0,
         samples: 100_000,
+        least_samples: if dice.chance(0.3) { SamplesSetting::auto() } else { SamplesSetting::none() },
         offers_ms: dice.pick(&[200, 500, 1500]),
         deliveries_ms: dice.pick(&[200, 500, 1500]),
         gap_ms: dice.pick(&[0, 0, 100, 1000]),
         capacity: match dice.chance(0.15) {
-            true => CapacitySetting::Samples(dice.between(100, 500) as u64),
-            false => CapacitySetting::default(),
+            true => SamplesSetting::Samples(dice.between(100, 500) as u64),
+            false => SamplesSetting::auto(),
         },
         strikes: match dice.between(0, 2) {
             0 => Strikes { rounds: 0, ..Strikes::default() },

@@ -41,6 +41,7 @@ pub const FAULTS: &[&str] = &[
     "member-stalled",
     "member-revoked",
     "member-enrolled",
+    "data-ruled-about",
 ];
 
 /// What one or more runs did. Reports add up.

@@ -9,7 +9,7 @@ use truthfed::auction::catalog;
 use truthfed::auction::{Kind, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{
-    CapacitySetting, CoverageRule, CoverageSetting, Quality, QualityRule, Quota, RawTerms, Since, Strikes, Terms,
+    CoverageRule, CoverageSetting, Quality, QualityRule, Quota, RawTerms, SamplesSetting, Since, Strikes, Terms,
     TermsError, Trigger, communication_threshold,
 };
 use truthfed::statistics::MAX_OBSERVATION;
@@ -114,6 +114,11 @@ impl TryFrom<RawConfig> for Config {
             Behaviour::Under if behaviour.factor >= 1.0 => return Err(wrong_side("below 1 for under")),
             _ => {}
         }
+        if rounds.least_samples > world.steps {
+            let problem =
+                format!("is {}: it must lie in 0..={}, the steps of the world", rounds.least_samples, world.steps);
+            return Err(wrong("rounds.least_samples", problem));
+        }
         let (dimension, Learning { lambda, sigma, delta }) = (world.dimension, *learning);
         let terms = RawTerms {
             bandit: bandit::RawConfig { dimension, lambda, sigma, delta },
@@ -128,7 +133,8 @@ impl TryFrom<RawConfig> for Config {
             reward: MAX_OBSERVATION,
             // Nobody can have more.
             samples: world.steps,
-            capacity: CapacitySetting::default(),
+            least_samples: SamplesSetting::Samples(rounds.least_samples),
+            capacity: SamplesSetting::auto(),
             quota: quota(rounds.quota, world.clients)?,
             quality: quality(rounds.hold)?,
             offers_ms: DEADLINE_MS,
@@ -219,8 +225,9 @@ fn trigger(raw: &RawConfig) -> Result<Trigger, ConfigError> {
         }
         Threshold::Rule(other) => return Err(one_of("rounds.threshold", other, &["formula", "a number"])),
     };
-    // As in the paper, whose clients are honest about when they have enough. Where a quota parts their data, what is offered counts.
-    Ok(Trigger { since, threshold, checked: raw.rounds.quota > 0.0 })
+    // As in the paper, whose clients are honest about when they have enough. Where they offer a part of their
+    // data, that part counts.
+    Ok(Trigger { since, threshold, checked: raw.rounds.quota > 0.0 || raw.rounds.least_samples > 1 })
 }
 
 /// The mechanism with its own parameters; those of the others are checked too.

@@ -92,6 +92,8 @@ pub struct Rounds {
     /// How much a client may offer from one awarded round to the next, as a multiple of what clients collect on average;
     /// 0 for everything that is not sold.
     pub quota: f64,
+    /// Least samples in an offer; 0 for any number.
+    pub least_samples: u64,
     /// Rounds after which data that contradicts others' is void, held until then; 0 to believe everyone.
     pub hold: u64,
     #[serde(flatten)]
@@ -206,6 +208,7 @@ impl Default for Rounds {
             trigger: "since-round".to_owned(),
             threshold: Threshold::Rule("formula".to_owned()),
             quota: 0.0,
+            least_samples: 0,
             hold: 0,
             parameters: Parameters::default(),
         }

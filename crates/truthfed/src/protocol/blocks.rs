@@ -1,5 +1,8 @@
 //! What a member keeps beside its unshared sum where it may not offer all of it: the blocks that the sum consists of.
 //!
+//! Where an offer must have some least number of samples, a block is offered once it has so many, and takes no more then. Offers
+//! consist of whole blocks, and blocks are merged but never split: so no offer, and no difference of offers, shows fewer samples.
+//!
 //! Sums cannot be split, and a bound may be below what was collected. A new block takes a fixed number of samples. Of those of
 //! about one size there are at most four; two old ones are merged for a fifth. So there are few, and enough small ones to fill
 //! an offer to within one of the smallest.
@@ -15,6 +18,8 @@ const ALIKE: usize = 4;
 #[serde(deny_unknown_fields)]
 pub(super) struct Blocks {
     dimension: usize,
+    /// Least samples of a block that is offered.
+    least: u64,
     /// What the unshared sum consists of, the oldest first.
     unshared: Vec<Statistics>,
     /// What the data in flight consists of.
@@ -24,13 +29,22 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    pub(super) fn new(dimension: usize) -> Blocks {
-        Blocks { dimension, unshared: Vec::new(), in_flight: Vec::new(), most: None }
+    pub(super) fn new(dimension: usize, least: u64) -> Blocks {
+        Blocks { dimension, least, unshared: Vec::new(), in_flight: Vec::new(), most: None }
     }
 
-    /// Most samples in a new block: large matrices are kept in fewer.
+    /// Most samples in a new block: large matrices are kept in fewer. Where there is a least number, a new block takes just that.
     fn size(&self) -> u64 {
-        self.dimension.div_ceil(8) as u64
+        if self.least > 1 { self.least } else { self.dimension.div_ceil(8) as u64 }
+    }
+
+    /// Whether all of it may be offered.
+    pub(super) fn are_ready(&self) -> bool {
+        self.unshared.iter().all(|block| self.is_ready(block))
+    }
+
+    fn is_ready(&self, block: &Statistics) -> bool {
+        block.samples() >= self.least
     }
 
     /// Whether all have this dimension, and add up to so many samples, unshared and in flight.
@@ -78,7 +92,8 @@ impl Blocks {
 
     /// Which blocks an offer of at most so many samples has: large ones first.
     fn choose(&self, most: u64) -> Vec<bool> {
-        let mut by_size: Vec<usize> = (0..self.unshared.len()).collect();
+        let is_ready = |at: &usize| self.is_ready(&self.unshared[*at]);
+        let mut by_size: Vec<usize> = (0..self.unshared.len()).filter(is_ready).collect();
         by_size.sort_by_key(|&at| std::cmp::Reverse(self.unshared[at].samples()));
         let (mut room, mut chosen) = (most, vec![false; self.unshared.len()]);
         for at in by_size {

@@ -10,26 +10,7 @@
 //! A round measures the first two to within a factor of 1.5 and wants half of lambda left: 2 * 1.5 * 3/16 is below 1. So
 //! whatever was accepted, a round can be made of it, and of what is settled, up to the capacity.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bandit::Config;
-
-/// Most samples that may ever be settled, or a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum CapacitySetting {
-    /// That many, at least 1.
-    Samples(u64),
-    /// `auto`: as many as the ridge weight is enough for.
-    Rule(String),
-}
-
-impl Default for CapacitySetting {
-    fn default() -> CapacitySetting {
-        CapacitySetting::Rule("auto".to_owned())
-    }
-}
 
 /// Most nats that rounding may move a log determinant, a little below what a round refuses.
 const MOST_MOVED: f64 = 0.95e-4;

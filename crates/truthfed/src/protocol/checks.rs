@@ -25,6 +25,8 @@ pub enum OfferError {
     WrongDimension { client: ClientId, got: usize, expected: usize },
     #[error("offer of {client} has {samples} samples, at most {most} are taken at a time")]
     TooManySamples { client: ClientId, samples: u64, most: u64 },
+    #[error("offer of {client} has {samples} samples, at least {least} are taken at a time")]
+    TooFewSamples { client: ClientId, samples: u64, least: u64 },
     #[error("offer of {client} has 0 samples: its gram must be zero")]
     NoSamples { client: ClientId },
     #[error("gram of {client} has trace {trace}, {samples} samples of norm {norm} give at most {most}")]
@@ -109,6 +111,10 @@ impl Terms {
         let most = self.raw().samples;
         if samples > most {
             return Err(OfferError::TooManySamples { client: client(), samples, most });
+        }
+        let least = self.least_samples();
+        if samples < least {
+            return Err(OfferError::TooFewSamples { client: client(), samples, least });
         }
         if samples == 0 && gram.lower().iter().any(|&entry| entry != 0.0) {
             return Err(OfferError::NoSamples { client: client() });

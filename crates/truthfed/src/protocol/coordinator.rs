@@ -292,9 +292,7 @@ impl Coordinator {
         self.terms.check_purse(&self.standing.spent, now)?;
         let round = self.next_round();
         let excluded = self.excluded_from(round);
-        if let Some(conduct) = self.conduct(member).filter(|_| excluded.contains(member)) {
-            return Err(Rejection::Excluded { client: member.clone(), last: conduct.excluded.unwrap_or(round) });
-        }
+        self.check_admitted(&excluded, member, round)?;
         Ok(excluded)
     }
 
@@ -332,13 +330,35 @@ impl Coordinator {
         Ok(())
     }
 
+    /// That a message comes from somebody who may take part in the round.
+    fn check_admitted(
+        &self,
+        excluded: &BTreeSet<ClientId>,
+        member: &ClientId,
+        round: RoundId,
+    ) -> Result<(), Rejection> {
+        if !excluded.contains(member) {
+            return Ok(());
+        }
+        let client = member.clone();
+        let last = self.conduct(member).and_then(|conduct| conduct.excluded).filter(|last| round <= *last);
+        Err(last.map_or(Rejection::Suspended(member.clone()), |last| Rejection::Excluded { client, last }))
+    }
+
+    /// Whether what a member delivered must be decided before it takes part again.
+    fn is_suspended(&self, member: &ClientId) -> bool {
+        let settled = self.settled.samples();
+        self.standing.shares.get(member).is_some_and(|share| share.is_suspended(settled))
+    }
+
     /// Who may not take part in a round. If that were everybody, it is nobody: rounds would never go on.
     fn excluded_from(&self, round: RoundId) -> BTreeSet<ClientId> {
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::StrikesIgnored) {
             return BTreeSet::new();
         }
-        let is_excluded = |(_, conduct): &(&ClientId, &Conduct)| conduct.is_excluded_from(round);
+        let is_excluded =
+            |(id, conduct): &(&ClientId, &Conduct)| conduct.is_excluded_from(round) || self.is_suspended(id);
         let excluded: BTreeSet<ClientId> =
             self.standing.members.iter().filter(is_excluded).map(|(id, _)| id.clone()).collect();
         if excluded.len() == self.standing.members.len() { BTreeSet::new() } else { excluded }
@@ -355,8 +375,8 @@ impl Coordinator {
             return self.open_with(now, from, (taken, known));
         }
         let what = "offer";
-        let open = open_round(&mut self.open, round, self.standing.closed)?;
-        check_admitted(open, self.standing.members.get(&from), &from)?;
+        let open = open_round(&self.open, round, self.standing.closed)?;
+        self.check_admitted(&open.excluded, &from, round)?;
         match open.offers.get(&from) {
             Some(first) if *first == taken => return Ok(Accepted::Repeated),
             Some(_) => return Err(Rejection::ConflictingRetry { client: from, what, round }),
@@ -376,15 +396,15 @@ impl Coordinator {
 
     fn decline(&mut self, now: Time, from: ClientId, round: RoundId) -> Result<Accepted, Rejection> {
         let what = "decline";
-        let open = open_round(&mut self.open, round, self.standing.closed)?;
-        check_admitted(open, self.standing.members.get(&from), &from)?;
+        let open = open_round(&self.open, round, self.standing.closed)?;
+        self.check_admitted(&open.excluded, &from, round)?;
         if open.is_awarded() {
             return Err(Rejection::WrongPhase { client: from, what, round });
         }
         if open.offers.contains_key(&from) {
             return Err(Rejection::ConflictingRetry { client: from, what, round });
         }
-        if !open.declined.insert(from) {
+        if !self.open.as_mut().is_some_and(|open| open.declined.insert(from)) {
             return Ok(Accepted::Repeated);
         }
         self.award_when_all_answered(now);
@@ -393,7 +413,8 @@ impl Coordinator {
 
     fn deliver(&mut self, now: Time, from: ClientId, round: RoundId, moment: Vec<f64>) -> Result<Accepted, Rejection> {
         let what = "delivery";
-        let open = open_round(&mut self.open, round, self.standing.closed)?;
+        open_round(&self.open, round, self.standing.closed)?;
+        let open = self.open.as_mut().expect("it is open");
         let Some(award) = open.award.as_mut().filter(|award| award.winner(&from).is_some()) else {
             return Err(Rejection::WrongPhase { client: from, what, round });
         };
@@ -493,15 +514,7 @@ impl Coordinator {
 }
 
 /// The open round, which a message must be for; `closed` is the last that ended.
-fn open_round(open: &mut Option<OpenRound>, got: RoundId, closed: RoundId) -> Result<&mut OpenRound, Rejection> {
+fn open_round(open: &Option<OpenRound>, got: RoundId, closed: RoundId) -> Result<&OpenRound, Rejection> {
     let last = open.as_ref().map_or(closed, |open| open.round);
-    open.as_mut().filter(|open| open.round == got).ok_or(Rejection::StaleRound { got, last })
-}
-
-/// That an answer comes from somebody who may take part in the round.
-fn check_admitted(open: &OpenRound, conduct: Option<&Conduct>, from: &ClientId) -> Result<(), Rejection> {
-    match conduct.and_then(|conduct| conduct.excluded).filter(|_| open.excluded.contains(from)) {
-        Some(last) => Err(Rejection::Excluded { client: from.clone(), last }),
-        None => Ok(()),
-    }
+    open.as_ref().filter(|open| open.round == got).ok_or(Rejection::StaleRound { got, last })
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::Blocks;
-use super::{Notice, Request, RoundId, Since, Snapshot, Trigger};
+use super::{Notice, Request, RoundId, Since, Snapshot, Terms, Trigger};
 use crate::Amount;
 use crate::auction::{ClientId, Offer};
 use crate::bandit::{ChooseError, Config, LinUcb, RefreshError, log_det_ratio};
@@ -161,10 +161,20 @@ impl Member {
         }
     }
 
-    /// That it can offer a part of its data, as it must where there is a quota.
+    /// A member of a federation with these terms.
+    pub fn under(terms: &Terms, id: ClientId) -> Member {
+        let member = Member::new(id, terms.bandit(), terms.trigger());
+        if terms.quota().is_some() || terms.least_samples() > 1 {
+            member.in_parts(terms.least_samples())
+        } else {
+            member
+        }
+    }
+
+    /// That it can offer a part of its data, of at least so many samples.
     #[must_use]
-    pub fn in_parts(mut self, in_parts: bool) -> Member {
-        self.blocks = in_parts.then(|| Box::new(Blocks::new(self.config.dimension())));
+    pub fn in_parts(mut self, least: u64) -> Member {
+        self.blocks = Some(Box::new(Blocks::new(self.config.dimension(), least)));
         self
     }
 
@@ -200,10 +210,11 @@ impl Member {
         &self.unshared
     }
 
-    /// What it would offer, if at most so many samples; everything unshared if that is not bounded.
+    /// What it would offer, if at most so many samples; everything unshared if neither that is bounded nor how few it may offer.
     pub fn to_offer(&self, most: Option<u64>) -> Statistics {
-        match (&self.blocks, most) {
-            (Some(blocks), Some(most)) if self.unshared.samples() > most => blocks.to_offer(most),
+        let most = most.unwrap_or(u64::MAX);
+        match &self.blocks {
+            Some(blocks) if self.unshared.samples() > most || !blocks.are_ready() => blocks.to_offer(most),
             _ => self.unshared.clone(),
         }
     }
@@ -250,9 +261,9 @@ impl Member {
         Ok(())
     }
 
-    /// Whether enough is new for a round: [`Member::open_round`] opens it.
+    /// Whether enough is new for a round: [`Member::open_round`] opens it, if it may offer enough by then.
     pub fn wants_round(&self) -> bool {
-        self.wants_round
+        self.to_open(None).is_some()
     }
 
     /// Opens the next round with an offer of its own, of at most so many samples if that is bounded, if it wants one; without a

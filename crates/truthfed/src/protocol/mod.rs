@@ -34,7 +34,6 @@ mod standing;
 mod terms;
 mod trigger;
 
-pub use capacity::CapacitySetting;
 pub use checks::{CheckedOffer, DeliveryError, OfferError};
 pub use conduct::{Conduct, Strikes};
 pub use coordinator::{Accepted, Coordinator, Input, Output};
@@ -47,9 +46,9 @@ pub use quota::{Bounds, Quota};
 pub use rejection::Rejection;
 pub use residual::Surprise;
 pub use settlement::{Ending, RoundRecord, Ruling, RulingError};
-pub use share::{Part, Payment, Share};
+pub use share::{Owed, Part, Payment, Share};
 pub use standing::Standing;
-pub use terms::{CoverageRule, CoverageSetting, RawTerms, Terms, TermsError};
+pub use terms::{CoverageRule, CoverageSetting, RawTerms, SamplesSetting, Terms, TermsError};
 pub use trigger::{Since, Trigger, communication_threshold};
 
 #[cfg(test)]

@@ -12,8 +12,11 @@
 //! 3. What is held is compared again at the end of every round. What fits is settled and paid; what is still flagged after
 //!    a stated number of rounds is void. What nothing decides waits for the operator.
 //!
-//! A payment that nothing contradicts waits for at most the same number of rounds. What a member delivers while something of it is
-//! held is held with it, so a false one is paid for nothing it delivers after it was found.
+//! A payment that nothing contradicts waits until others have delivered in the same number of rounds: rounds that a member holds with
+//! itself confirm nothing. What a member delivers while something of it is held is held with it, so a false one is paid for nothing
+//! it delivers after it was found. And a member takes no part in rounds while its data is held, or while it has more that nobody
+//! confirmed than all others have and nobody else has delivered since: else a false one that asks nothing would win round after
+//! round, and nobody would ever deliver what contradicts it.
 //!
 //! All of it assumes one parameter and one scale of noise for all. Members who agree to lie, and come first, are believed.
 
@@ -22,7 +25,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::share::{self, Part, Payment, Share};
+use super::share::{self, Owed, Part, Payment, Share};
 use super::{RoundId, Surprise};
 use crate::auction::ClientId;
 use crate::bandit::Config;
@@ -34,8 +37,8 @@ use crate::statistics::Statistics;
 #[serde(deny_unknown_fields)]
 pub struct Quality {
     pub rule: QualityRule,
-    /// So many rounds decide, `1..=1000000`, default 10: payments that nothing contradicts are made then, and what others' data
-    /// still contradicts is void.
+    /// So many rounds decide, `1..=1000000`, default 10: payments that nothing contradicts are made when others have delivered in so
+    /// many, and what others' data still contradicts after so many is void.
     pub rounds: u64,
 }
 
@@ -133,10 +136,11 @@ pub(super) fn judge(
     round: RoundId,
 ) -> Judgement {
     let mut judge = Judge { shares, config, round, rounds: quality.rounds, found: Judgement::default() };
+    let members: Vec<ClientId> = delivered.iter().map(|(payment, _)| payment.member.clone()).collect();
     let units = judge.units(delivered);
     let open = judge.by_confirmed(units);
     judge.by_each_other(open);
-    judge.pay_what_waited();
+    judge.hear(&members);
     judge.found.sort()
 }
 
@@ -151,11 +155,11 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// Everything in doubt: of each member what it has open, or what is held of it.
     fn units(&mut self, delivered: Vec<(Payment, Statistics)>) -> Vec<Unit> {
-        let (since, mut news) = (self.round, BTreeMap::new());
+        let mut news = BTreeMap::new();
         for (payment, statistics) in delivered {
             let share = self.share(&payment.member);
             news.insert(payment.member.clone(), statistics.clone());
-            let part = Part { statistics, since, owed: vec![payment] };
+            let part = Part::new(statistics, payment);
             if share.held.is_some() { share.hold(part) } else { share.wait(part) }
         }
         let mut units = Vec::new();
@@ -280,11 +284,26 @@ impl Judge<'_> {
     }
 
     /// Payments that nothing has contradicted for long enough are made; what they are for goes on being compared.
-    fn pay_what_waited(&mut self) {
-        let (round, rounds) = (self.round.0, self.rounds);
-        for waiting in self.shares.values_mut().filter_map(|share| share.waiting.as_mut()) {
-            let is_due = |payment: &mut Payment| payment.round.0.saturating_add(rounds) <= round;
-            self.found.paid.extend(waiting.owed.extract_if(.., is_due));
+    fn hear(&mut self, delivered: &[ClientId]) {
+        let is_believed = |member: &&ClientId| self.shares[*member].held.is_none();
+        let believed: Vec<&ClientId> = delivered.iter().filter(is_believed).collect();
+        for (member, share) in self.shares.iter_mut() {
+            let Some(waiting) = &mut share.waiting else { continue };
+            if !believed.iter().any(|other| *other != member) {
+                waiting.alone |= delivered.contains(member);
+                continue;
+            }
+            waiting.alone = false;
+            for owed in waiting.owed.iter_mut().filter(|owed| owed.payment.round < self.round) {
+                owed.heard += 1;
+            }
+            let is_due = |owed: &mut Owed| owed.heard >= self.rounds;
+            #[cfg(feature = "planted-faults")]
+            let is_due = |owed: &mut Owed| {
+                is_due(owed) || crate::planted::is(crate::planted::Fault::PaidUnconfirmed) && owed.heard > 0
+            };
+            let due = waiting.owed.extract_if(.., is_due);
+            self.found.paid.extend(due.map(|owed| owed.payment));
         }
     }
 

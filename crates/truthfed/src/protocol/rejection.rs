@@ -19,6 +19,11 @@ pub enum Rejection {
     /// Member: it won and did not deliver too often. It may take part again later.
     #[error("{client} won and did not deliver too often: it is excluded up to round {last}")]
     Excluded { client: ClientId, last: RoundId },
+    /// Nobody: others' data decides, or the operator.
+    #[error(
+        "what {0} delivered is contradicted by others' data, or too much for others to confirm: others deliver first"
+    )]
+    Suspended(ClientId),
     /// Nobody: a little later it may.
     #[error("a round opens {gap_ms} ms after the last one ended at the earliest: in {wait_ms} ms")]
     TooSoon { gap_ms: u64, wait_ms: u64 },

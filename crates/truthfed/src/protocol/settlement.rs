@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::open::{Award, Taken};
 use super::quality::{self, Judgement, QualityRule};
-use super::share::{self, Payment, Share};
+use super::share::{self, Part, Payment, Share};
 use super::{Coordinator, OpenRound, Output, RoundId, SetAside, Time};
 use crate::Amount;
 use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
@@ -166,7 +166,7 @@ impl Coordinator {
             }
             Ruling::Forget if is_member => return Err(RulingError::StillAMember(member.clone())),
             Ruling::Forget => {
-                judgement.void = share.take_doubts().flat_map(|part| part.owed).collect();
+                judgement.void = share.take_doubts().flat_map(Part::payments).collect();
                 self.standing.shares.remove(member);
             }
         }

@@ -36,8 +36,19 @@ pub struct Part {
     pub statistics: Statistics,
     /// The round in which the first of them came to be here.
     pub since: RoundId,
+    /// Whether nobody else has delivered anything that is believed since the last of them, nor beside it.
+    pub alone: bool,
     /// By round.
-    pub owed: Vec<Payment>,
+    pub owed: Vec<Owed>,
+}
+
+/// A payment that waits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owed {
+    pub payment: Payment,
+    /// Later rounds in which others delivered something that is believed: so often it could have been contradicted.
+    pub heard: u64,
 }
 
 /// A payment for the delivery in a round.
@@ -79,7 +90,7 @@ impl Share {
 
     /// Payments that wait.
     pub fn owed(&self) -> impl Iterator<Item = &Payment> {
-        self.waiting.iter().chain(&self.held).flat_map(|part| &part.owed)
+        self.waiting.iter().chain(&self.held).flat_map(|part| &part.owed).map(|owed| &owed.payment)
     }
 
     /// Whether anything of it is in doubt.
@@ -87,9 +98,18 @@ impl Share {
         self.waiting.is_some() || self.held.is_some()
     }
 
+    /// Whether it takes no part in rounds until others' data says more, if so many samples are settled in all: what it delivered is
+    /// contradicted, or there is more of it that nobody confirmed than all others have, and nobody else has delivered since. Otherwise
+    /// one who is false could go on winning, and nothing would ever contradict it.
+    pub(super) fn is_suspended(&self, settled: u64) -> bool {
+        let others = settled.saturating_sub(self.settled().map(Statistics::samples).sum());
+        let outweighs = |part: &Part| part.alone && part.statistics.samples() > others;
+        self.held.is_some() || self.waiting.as_ref().is_some_and(outweighs)
+    }
+
     pub(super) fn confirm(&mut self, part: Part) -> Vec<Payment> {
         merge(&mut self.confirmed, &part.statistics);
-        part.owed
+        part.payments()
     }
 
     pub(super) fn hold(&mut self, part: Part) {
@@ -103,9 +123,9 @@ impl Share {
     pub(super) fn make_void(&mut self, part: Part) -> Vec<Payment> {
         match &mut self.void {
             Some(void) => merge(void, &part.statistics),
-            None => self.void = Some(part.statistics),
+            None => self.void = Some(part.statistics.clone()),
         }
-        part.owed
+        part.payments()
     }
 
     /// Forgets what is void where it and the rest could exceed what may ever be settled: nobody could read the sum.
@@ -117,6 +137,17 @@ impl Share {
     /// All parts that are in doubt, which it has no more.
     pub(super) fn take_doubts(&mut self) -> impl Iterator<Item = Part> + use<> {
         [self.waiting.take(), self.held.take()].into_iter().flatten()
+    }
+}
+
+impl Part {
+    /// What was delivered in a round, with the payment for it.
+    pub(super) fn new(statistics: Statistics, payment: Payment) -> Part {
+        Part { statistics, since: payment.round, alone: false, owed: vec![Owed { payment, heard: 0 }] }
+    }
+
+    pub(super) fn payments(self) -> Vec<Payment> {
+        self.owed.into_iter().map(|owed| owed.payment).collect()
     }
 }
 

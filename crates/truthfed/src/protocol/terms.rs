@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::capacity::{self, CapacitySetting};
+use super::capacity;
 use super::{Quality, Quota, Strikes, Trigger};
 use crate::Amount;
 use crate::auction::catalog::{Claim, Claims};
@@ -46,9 +46,13 @@ pub struct RawTerms {
     /// Most observations in one offer, `1..=10^9`, default 10^6. No sum that so many give may exceed 9e14: entries above
     /// 10^15 are not read.
     pub samples: u64,
+    /// Least observations in one offer, up to `samples`: with 0, the default, any number; with `auto` twice the dimension. Nobody
+    /// sees a sum of fewer, nor does a difference of offers show one: a member adds to what it offers by so many at a time.
+    #[serde(default = "SamplesSetting::none", skip_serializing_if = "SamplesSetting::is_none")]
+    pub least_samples: SamplesSetting,
     /// Most observations that may ever be settled, or `auto`, the default: as many as `lambda` is enough for.
-    #[serde(default)]
-    pub capacity: CapacitySetting,
+    #[serde(default = "SamplesSetting::auto")]
+    pub capacity: SamplesSetting,
     /// How much members may offer from one awarded round to the next.
     #[serde(default, skip_serializing_if = "Quota::is_none")]
     pub quota: Quota,
@@ -83,7 +87,8 @@ impl Default for RawTerms {
             norm: 1.0,
             reward: 1.0,
             samples: 1_000_000,
-            capacity: CapacitySetting::default(),
+            least_samples: SamplesSetting::none(),
+            capacity: SamplesSetting::auto(),
             quota: Quota::default(),
             offers_ms: 5000,
             deliveries_ms: 5000,
@@ -92,6 +97,39 @@ impl Default for RawTerms {
             strikes: Strikes::default(),
             quality: Quality::default(),
             mechanism: MechanismSetting::default().into(),
+        }
+    }
+}
+
+/// A number of samples, or a rule that gives one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum SamplesSetting {
+    Samples(u64),
+    /// `auto`.
+    Rule(String),
+}
+
+impl SamplesSetting {
+    pub fn none() -> SamplesSetting {
+        SamplesSetting::Samples(0)
+    }
+
+    pub fn auto() -> SamplesSetting {
+        SamplesSetting::Rule("auto".to_owned())
+    }
+
+    fn is_none(&self) -> bool {
+        *self == SamplesSetting::none()
+    }
+
+    /// The number, which is `auto` where the rule says so.
+    fn resolve(self, what: &'static str, auto: u64) -> Result<u64, TermsError> {
+        match self {
+            SamplesSetting::Samples(samples) => Ok(samples),
+            SamplesSetting::Rule(rule) if rule == "auto" => Ok(auto),
+            SamplesSetting::Rule(rule) => Err(TermsError::SamplesRule { what, rule }),
         }
     }
 }
@@ -133,6 +171,7 @@ pub struct Terms {
     bandit: Config,
     coverage: CoverageRule,
     mechanism: MechanismSetting,
+    least_samples: u64,
     capacity: u64,
 }
 
@@ -152,8 +191,11 @@ pub enum TermsError {
     /// Raise `bandit.lambda`, or allow less.
     #[error("capacity is {capacity}: with this lambda, norm and samples it must lie in 1..={most}")]
     Capacity { capacity: u64, most: u64 },
-    #[error("capacity is `{0}`: it must be a number of samples, or `auto`")]
-    CapacityRule(String),
+    #[error("{what} is `{rule}`: it must be a number of samples, or `auto`")]
+    SamplesRule { what: &'static str, rule: String },
+    /// Where it is `auto`, it is twice the dimension.
+    #[error("least_samples is {least}: it must lie in 0..={most}, the most samples in an offer")]
+    LeastSamples { least: u64, most: u64 },
     #[error("quota.{what} is {value}: it must lie in 1..={most}")]
     Quota { what: String, value: u64, most: u64 },
     #[error(transparent)]
@@ -192,7 +234,9 @@ impl TermsError {
             TermsError::Bandit(ConfigError::Delta(_)) => "bandit.delta",
             TermsError::OutOfRange { what, .. } | TermsError::Phase { what, .. } => what,
             TermsError::Samples(_) | TermsError::OfferTooLarge { .. } => "samples",
-            TermsError::Capacity { .. } | TermsError::CapacityRule(_) => "capacity",
+            TermsError::Capacity { .. } => "capacity",
+            TermsError::LeastSamples { .. } => "least_samples",
+            TermsError::SamplesRule { what, .. } => what,
             TermsError::Coverage(_) | TermsError::CoverageRule(_) => "coverage",
             TermsError::Threshold(_) => "trigger.threshold",
             TermsError::EmptyPurse { what } | TermsError::PurseNotKept { what, .. } => what,
@@ -260,13 +304,13 @@ impl TryFrom<RawTerms> for Terms {
         }
         let size = raw.norm * raw.norm.max(raw.reward);
         let most = capacity::largest(&bandit, raw.norm, samples, (LARGEST_SUM, size));
-        let capacity = match raw.capacity {
-            CapacitySetting::Samples(capacity) => capacity,
-            CapacitySetting::Rule(rule) if rule == "auto" => most,
-            CapacitySetting::Rule(rule) => return Err(TermsError::CapacityRule(rule)),
-        };
+        let capacity = raw.capacity.resolve("capacity", most)?;
         if !(1..=most).contains(&capacity) {
             return Err(TermsError::Capacity { capacity, most });
+        }
+        let least = raw.least_samples.resolve("least_samples", 2 * bandit.dimension() as u64)?;
+        if least > samples {
+            return Err(TermsError::LeastSamples { least, most: samples });
         }
         raw.quota.check()?;
         if !(1..=MAX_ROUNDS).contains(&raw.quality.rounds) {
@@ -284,8 +328,9 @@ impl TryFrom<RawTerms> for Terms {
         }
         // What was left to its default is written too.
         raw.mechanism = mechanism.clone().into();
-        raw.capacity = CapacitySetting::Samples(capacity);
-        Ok(Terms { raw, bandit, coverage, mechanism, capacity })
+        raw.least_samples = SamplesSetting::Samples(least);
+        raw.capacity = SamplesSetting::Samples(capacity);
+        Ok(Terms { raw, bandit, coverage, mechanism, least_samples: least, capacity })
     }
 }
 
@@ -317,6 +362,11 @@ impl Terms {
     /// How much members may offer; none if that is all that is not sold.
     pub fn quota(&self) -> Option<&Quota> {
         Some(&self.raw.quota).filter(|quota| !quota.is_none())
+    }
+
+    /// Least samples in an offer.
+    pub fn least_samples(&self) -> u64 {
+        self.least_samples
     }
 
     /// Most samples that may ever be settled.

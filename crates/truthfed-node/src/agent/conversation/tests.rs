@@ -262,6 +262,7 @@ fn a_refusal_ends_a_round_only_if_the_member_could_fix_it() {
         (&offer, Code::TriggerNotMet, "finished 3"),
         (&offer, Code::TooSoon, "try again"),
         (&offer, Code::Excluded, "try again"),
+        (&offer, Code::Suspended, "try again"),
         (&Call::Sync(SyncRequest { have: ROUND, waiting: None }), Code::WrongPhase, "try again"),
     ] {
         let mut speaker = Script::default();

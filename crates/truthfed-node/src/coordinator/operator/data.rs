@@ -116,8 +116,8 @@ impl From<&Judgement> for RuledReply {
 }
 
 /// Of one member, so far within 64 bits.
-fn micros(payments: &[Payment]) -> i64 {
-    payments.iter().map(|payment| payment.amount).map(Amount::micros).fold(0, i64::saturating_add)
+fn micros<'a>(payments: impl IntoIterator<Item = &'a Payment>) -> i64 {
+    payments.into_iter().map(|payment| payment.amount).map(Amount::micros).fold(0, i64::saturating_add)
 }
 
 /// What is in doubt, read from a store without its coordinator. Fails when the store does not answer, or cannot be read.
@@ -131,7 +131,7 @@ pub fn read_doubts(store: &mut dyn Store) -> Result<Vec<DoubtLine>, StoreError> 
         samples: part.statistics.samples(),
         since: part.since,
         payments: part.owed.len() as u64,
-        waiting_micros: micros(&part.owed),
+        waiting_micros: micros(part.owed.iter().map(|owed| &owed.payment)),
     };
     let mut doubts = Vec::new();
     for (member, share) in &standing.shares {

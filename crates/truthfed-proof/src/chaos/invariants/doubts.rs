@@ -9,6 +9,7 @@ use truthfed_node::digest::Digest;
 use truthfed_node::ledger::aggregate_digest;
 
 use super::Observer;
+use super::samples::Samples;
 use crate::chaos::{Sums, Verdict, breach, check};
 
 /// What a member delivered, by what became of it.
@@ -21,6 +22,14 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    pub(super) fn open_samples(&self) -> i64 {
+        self.open.as_ref().map_or(0, |part| part.samples)
+    }
+
     pub(super) fn settled(&self) -> impl Iterator<Item = &Sums> {
         self.confirmed.iter().chain(&self.open)
     }
@@ -61,9 +70,10 @@ impl Observer {
         &mut self,
         round: RoundId,
         delivered: &BTreeMap<ClientId, Sums>,
-        paid: &[ClientId],
+        (paid, released): (&[ClientId], &[ClientId]),
     ) -> Verdict {
         let holds = self.agreement.raw().quality.rule == QualityRule::Hold;
+        self.samples.believed.push((round, delivered.keys().cloned().collect()));
         for (member, sums) in delivered {
             self.samples.took(round, member, sums);
             let is_paid = paid.contains(member);
@@ -75,7 +85,8 @@ impl Observer {
             }
             check(is_paid || holds, "I21", || format!("the payment of {member} waits, and nothing is ever held"))?;
             if is_paid {
-                let is_held = parts.held.is_some();
+                // What is held and released in the same round is paid with it.
+                let is_held = parts.held.is_some() && !released.contains(member);
                 check(!is_held, "I21", || format!("{member} is paid in round {round} while its data is held"))?;
                 move_to(&mut parts.open, &mut parts.confirmed);
             }
@@ -93,6 +104,10 @@ impl Observer {
                 check(was_there, "I21", || format!("round {round} decides about data of {member} that is not there"))?;
             }
         }
+        let Samples { parts, believed, .. } = &mut self.samples;
+        for (_, members) in believed.iter_mut().filter(|(last, _)| *last == round) {
+            members.retain(|member| parts.get(member).is_some_and(|parts| parts.held.is_none()));
+        }
         for (payments, is_paid) in [(paid, true), (void, false)] {
             for payment in payments {
                 self.money.resolved(entry, round, payment, is_paid)?;
@@ -101,7 +116,11 @@ impl Observer {
                 let is_held = parts.is_some_and(|parts| parts.held.is_some());
                 check(!is_held, "I21", || format!("round {round} decides {payment:?} while its data is held"))?;
                 let is_open = parts.is_some_and(|parts| parts.open.is_some());
-                let is_due = payment.round.0 + self.agreement.raw().quality.rounds <= round.0;
+                let others =
+                    self.samples.believed.iter().filter(|(since, members)| {
+                        *since > payment.round && members.iter().any(|other| other != member)
+                    });
+                let is_due = others.count() as u64 >= self.agreement.raw().quality.rounds;
                 check(!is_paid || !is_open || is_due, "I21", || format!("round {round} makes {payment:?} too soon"))?;
             }
         }

@@ -1,7 +1,7 @@
-//! I20: no offer has more samples than fell due to its member since the last awarded round opened.
+//! I20: no offer has more samples than fell due to its member since the last awarded round opened, or fewer than the terms allow.
 
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Quota, RoundId, Time};
+use truthfed::protocol::{Quota, RoundId, SamplesSetting, Time};
 
 use super::Observer;
 use crate::chaos::{Verdict, check};
@@ -24,6 +24,13 @@ impl Observer {
     }
 
     pub(super) fn check_quota(&self, round: RoundId, member: &ClientId, samples: u64) -> Verdict {
+        let least = match self.agreement.raw().least_samples {
+            SamplesSetting::Samples(least) => least,
+            SamplesSetting::Rule(_) => 0,
+        };
+        check(samples >= least, "I20", || {
+            format!("{member} offers {samples} samples in round {round}, below {least}")
+        })?;
         let Quota { samples: quota, per_ms, members } = &self.agreement.raw().quota;
         let quota = u128::from(*members.get(member).unwrap_or(quota));
         let (Some(awarded), 1..) = (self.openings.awarded, quota) else { return Ok(()) };

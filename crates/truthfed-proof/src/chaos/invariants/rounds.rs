@@ -209,7 +209,7 @@ impl Observer {
         check(is_right, "I5", || format!("round {round} pays {paid:?}, lets {waiting:?} wait, not {defaulted:?}"))?;
         self.note_award();
         self.money.settled(number, round, open.delivered.keys(), waiting)?;
-        self.take_in(round, &open.delivered, paid)?;
+        self.take_in(round, &open.delivered, (paid, &judgement.released))?;
         self.judged(number, round, judgement)?;
         self.samples.closed(round);
         let expected = aggregate_digest(&self.samples.settled_now().statistics());

@@ -22,6 +22,8 @@ pub(crate) struct Samples {
     /// What was taken.
     delivered: BTreeMap<ClientId, Vec<(RoundId, Sums)>>,
     pub(super) parts: BTreeMap<ClientId, Parts>,
+    /// Who delivered in each settled round something that was believed at its end.
+    pub(super) believed: Vec<(RoundId, Vec<ClientId>)>,
 }
 
 impl Samples {
@@ -30,7 +32,7 @@ impl Samples {
         let settled = BTreeMap::from([(RoundId(0), Sums::zero(dimension))]);
         let capacity = agreement.capacity().min(i64::MAX as u64) as i64;
         let (own, delivered, parts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Samples { dimension, capacity, settled, own, delivered, parts }
+        Samples { dimension, capacity, settled, own, delivered, parts, believed: Vec::new() }
     }
 
     /// What a member alone knows after a round.
@@ -52,6 +54,19 @@ impl Samples {
     }
 
     /// The last round up to this one in which something of a member was settled.
+    /// Whether what a member delivered is held; or it has more in doubt than others have settled, and nothing of others was believed in
+    /// its last round, or since.
+    pub(super) fn is_suspended(&self, member: &ClientId) -> bool {
+        let Some(parts) = self.parts.get(member) else { return false };
+        let last = self.delivered.get(member).and_then(|all| all.last()).map(|(round, _)| *round);
+        let is_beside = |(round, members): &(RoundId, Vec<ClientId>)| {
+            Some(*round) >= last && members.iter().any(|other| other != member)
+        };
+        let settled = |parts: &Parts| parts.settled().map(|part| part.samples).sum::<i64>();
+        let others = self.parts.values().map(settled).sum::<i64>() - settled(parts);
+        parts.is_held() || parts.open_samples() > others && !self.believed.iter().any(is_beside)
+    }
+
     pub(super) fn last_delivery(&self, member: &ClientId, closed: RoundId) -> Option<RoundId> {
         let rounds = self.delivered.get(member)?.iter().map(|(round, _)| *round);
         rounds.filter(|round| *round <= closed).max()

@@ -1,5 +1,5 @@
 //! I17: a member's share of the work is bounded. A round opens at its distance from the last, with an offer that is worth it;
-//! whoever is excluded takes no part; nobody has more than two entries in a round.
+//! whoever is excluded takes no part, nor does anyone whose data is held or not yet beside others'; nobody has more than two entries in a round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,9 @@ pub(crate) struct Shares {
 impl Observer {
     /// Who may take no part in a round; nobody, if that would be everybody.
     fn excluded_from(&self, round: u64) -> BTreeSet<ClientId> {
-        let is_excluded = |name: &&ClientId| self.shares.excluded.get(*name).is_some_and(|last| round <= *last);
+        let is_excluded = |name: &&ClientId| {
+            self.shares.excluded.get(*name).is_some_and(|last| round <= *last) || self.samples.is_suspended(name)
+        };
         let members = self.members.iter().filter(|(_, known)| !known.is_revoked).map(|(name, _)| name);
         let excluded: BTreeSet<ClientId> = members.filter(is_excluded).cloned().collect();
         if excluded.len() == self.member_count() { BTreeSet::new() } else { excluded }

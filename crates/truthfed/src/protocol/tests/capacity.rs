@@ -148,7 +148,7 @@ fn after_any_accepted_offers_and_deliveries_an_honest_round_can_be_held() {
 #[test]
 fn offers_beyond_the_capacity_are_set_aside_largest_first() {
     let mut stream = Stream::new(3, 0);
-    let capacity = CapacitySetting::Samples(40);
+    let capacity = SamplesSetting::Samples(40);
     let (mut coordinator, _) = coordinator(RawTerms { capacity, samples: 1000, ..raw_terms(2) });
     let (ann, bob) = (honest(&mut stream, 2), honest(&mut stream, 2));
     let many = Statistics::from_parts(diagonal(&[20.0, 10.0]), vec![0.0; 2], 30).unwrap();
@@ -160,7 +160,7 @@ fn offers_beyond_the_capacity_are_set_aside_largest_first() {
 #[test]
 fn a_federation_at_its_capacity_holds_no_more_rounds_and_says_so() {
     let mut stream = Stream::new(4, 0);
-    let capacity = CapacitySetting::Samples(7);
+    let capacity = SamplesSetting::Samples(7);
     let (mut coordinator, _) = coordinator(RawTerms { capacity, samples: 1000, ..raw_terms(2) });
     assert!(matches!(hold(&mut coordinator, &[("ann", &honest(&mut stream, 2))]), Some(Ending::Settled { .. })));
     let refused = send(&mut coordinator, 9000, "bob", offer_to(RoundId(2), "bob", 1.0, 1, 5)).unwrap_err();
@@ -171,7 +171,7 @@ fn a_federation_at_its_capacity_holds_no_more_rounds_and_says_so() {
 /// However little may be settled, and however large the ridge: what lies below 0 by more than rounding is refused.
 #[test]
 fn a_small_capacity_does_not_make_room_for_offers_below_zero() {
-    let mut raw = RawTerms { capacity: CapacitySetting::Samples(10), ..raw_terms(2) };
+    let mut raw = RawTerms { capacity: SamplesSetting::Samples(10), ..raw_terms(2) };
     raw.bandit.lambda = 1000.0;
     let terms = Terms::try_from(raw).unwrap();
     let check = |below: f64| {
@@ -188,14 +188,14 @@ fn the_capacity_is_what_the_ridge_is_enough_for() {
     let terms = |raw: RawTerms| Terms::try_from(raw);
     let auto = terms(raw_terms(5)).unwrap().capacity();
     assert_eq!(auto, 7_502_999, "the square root of lambda / (8 epsilon)");
-    let stated = |capacity| RawTerms { capacity: CapacitySetting::Samples(capacity), ..raw_terms(5) };
+    let stated = |capacity| RawTerms { capacity: SamplesSetting::Samples(capacity), ..raw_terms(5) };
     assert_eq!(terms(stated(auto)).unwrap().capacity(), auto);
     for capacity in [0, auto + 1] {
         let refused = terms(stated(capacity)).unwrap_err();
         assert_eq!(refused, TermsError::Capacity { capacity, most: auto });
         assert_eq!(refused.key(), "capacity");
     }
-    let rule = RawTerms { capacity: CapacitySetting::Rule("endless".to_owned()), ..raw_terms(5) };
+    let rule = RawTerms { capacity: SamplesSetting::Rule("endless".to_owned()), ..raw_terms(5) };
     assert_eq!(
         terms(rule).unwrap_err().to_string(),
         "capacity is `endless`: it must be a number of samples, or `auto`"

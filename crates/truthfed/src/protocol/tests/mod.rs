@@ -4,6 +4,7 @@ mod capacity;
 mod checks;
 mod conduct;
 mod honest;
+mod privacy;
 mod purse;
 mod quality;
 mod quota;

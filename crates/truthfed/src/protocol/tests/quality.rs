@@ -59,7 +59,11 @@ fn hold(coordinator: &mut Coordinator, deliveries: &[(&str, &Statistics)]) -> En
     }
     let others = NAMES.iter().filter(|name| !deliveries.iter().any(|(other, _)| other == *name));
     for name in others {
-        send(coordinator, now, name, Request::Decline(round)).unwrap();
+        // Nobody waits for who takes no part.
+        match send(coordinator, now, name, Request::Decline(round)) {
+            Ok(_) | Err(Rejection::Suspended(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
     }
     for (name, data) in deliveries {
         send(coordinator, now, name, Request::Deliver(round, data.moment().to_vec())).unwrap();
@@ -68,6 +72,14 @@ fn hold(coordinator: &mut Coordinator, deliveries: &[(&str, &Statistics)]) -> En
     let Ending::Settled { paid, waiting, judgement, .. } = ending else { panic!("{ending:?}") };
     let names = |pairs: Vec<(ClientId, Amount)>| pairs.into_iter().map(|(member, _)| member.to_string()).collect();
     Ended { paid: names(paid), waiting: names(waiting), judgement }
+}
+
+/// That a member may not offer to the next round.
+fn check_suspended(coordinator: &mut Coordinator, name: &str, data: &Statistics) {
+    let round = RoundId(coordinator.closed().0 + 1);
+    let offer = Offer { client: id(name), ask: Amount::ZERO, gram: data.gram().clone() };
+    let request = Request::Offer { round, samples: data.samples(), offer };
+    check_refused(coordinator, 1000 * round.0, name, request, "others deliver first");
 }
 
 fn held(coordinator: &Coordinator) -> Vec<&str> {
@@ -91,15 +103,19 @@ fn who_turns_the_world_round_is_held_at_once_and_never_paid() {
         let honest: Vec<Statistics> = (0..2).map(|_| observed(&mut stream, &theta, 200)).collect();
         let ended = hold(&mut coordinator, &[("ann", &honest[0]), ("bob", &honest[1])]);
         assert_eq!(ended.paid, ["ann", "bob"], "seed {seed}: they confirm each other");
-        let before = coordinator.settled().clone();
-        for round in 2..=5 {
+        for round in [2, 6] {
+            let before = coordinator.settled().clone();
             let lie = turned(&observed(&mut stream, &theta, 100));
             let ended = hold(&mut coordinator, &[("eve", &lie)]);
-            assert_eq!((ended.paid.len(), ended.waiting), (0, vec!["eve".to_owned()]), "seed {seed}, round {round}");
-            assert_eq!(ended.judgement.held, if round == 2 { vec![id("eve")] } else { vec![] });
-            assert_eq!(*coordinator.settled(), before);
-            // Held in round 2, it is void three rounds later, with all that came since.
-            assert_eq!(ended.judgement.void.len(), if round == 5 { 4 } else { 0 }, "seed {seed}, round {round}");
+            assert_eq!((ended.paid.len(), ended.waiting), (0, vec!["eve".to_owned()]), "seed {seed}");
+            assert_eq!((ended.judgement.held, coordinator.settled()), (vec![id("eve")], &before), "seed {seed}");
+            // While it is held, it takes no part; after three rounds it is void.
+            for later in round + 1..=round + 3 {
+                check_suspended(&mut coordinator, "eve", &lie);
+                let ended = hold(&mut coordinator, &[("ann", &observed(&mut stream, &theta, 20))]);
+                let void: Vec<u64> = ended.judgement.void.iter().map(|payment| payment.round.0).collect();
+                assert_eq!(void, if later == round + 3 { vec![round] } else { vec![] }, "seed {seed}, round {later}");
+            }
         }
     }
 }
@@ -123,10 +139,9 @@ fn beside_a_liar_who_came_first_the_honest_is_held_until_a_third_decides() {
         let dimension = stream.between(1, 8);
         let theta = parameter(&mut stream, dimension);
         let mut coordinator = federation(dimension, 5);
-        for _ in 0..3 {
-            let lie = turned(&observed(&mut stream, &theta, 150));
-            assert_eq!(hold(&mut coordinator, &[("eve", &lie)]).waiting, ["eve"], "nobody vouches for it");
-        }
+        let lie = turned(&observed(&mut stream, &theta, 450));
+        assert_eq!(hold(&mut coordinator, &[("eve", &lie)]).waiting, ["eve"], "nobody vouches for it");
+        check_suspended(&mut coordinator, "eve", &lie);
         let honest = observed(&mut stream, &theta, 80);
         let ended = hold(&mut coordinator, &[("ann", &honest)]);
         assert_eq!(ended.judgement.held, [id("ann"), id("eve")], "seed {seed}: one of them lies");
@@ -141,24 +156,53 @@ fn beside_a_liar_who_came_first_the_honest_is_held_until_a_third_decides() {
 }
 
 #[test]
-fn payments_wait_for_others_and_no_longer_than_so_many_rounds() {
+fn payments_wait_until_others_confirm_and_nobody_goes_on_alone() {
     let mut stream = Stream::new(1, 2);
     let theta = parameter(&mut stream, 3);
     let mut coordinator = federation(3, 4);
-    let alone: Vec<Statistics> = (0..6).map(|_| observed(&mut stream, &theta, 30)).collect();
-    for (round, data) in (1..).zip(&alone) {
-        let ended = hold(&mut coordinator, &[("ann", data)]);
-        assert_eq!((ended.paid.len(), ended.waiting.len()), (0, 1));
-        let paid: Vec<u64> = ended.judgement.paid.iter().map(|payment| payment.round.0).collect();
-        assert_eq!(paid, if round > 4 { vec![round - 4] } else { vec![] }, "round {round}");
-    }
-    assert_eq!(*coordinator.settled(), in_order(3, &alone));
-    // Another's data confirms what still waits, and what was paid because it had waited.
+    let alone = observed(&mut stream, &theta, 30);
+    let ended = hold(&mut coordinator, &[("ann", &alone)]);
+    assert_eq!((ended.paid.len(), ended.waiting.len()), (0, 1));
+    assert_eq!(*coordinator.settled(), alone);
+    check_suspended(&mut coordinator, "ann", &alone);
     let ended = hold(&mut coordinator, &[("bob", &observed(&mut stream, &theta, 30))]);
-    assert_eq!(ended.paid, ["bob"]);
-    let paid: Vec<u64> = ended.judgement.paid.iter().map(|payment| payment.round.0).collect();
-    assert_eq!(paid, [3, 4, 5, 6]);
+    assert_eq!((ended.paid, ended.judgement.paid.len()), (vec!["bob".to_owned()], 1));
     assert!(coordinator.shares().values().all(|share| !share.is_in_doubt()));
+    hold(&mut coordinator, &[("ann", &alone)]);
+}
+
+/// Where nobody else is left, nobody is kept out: rounds would never go on.
+#[test]
+fn the_last_member_goes_on_alone() {
+    let mut stream = Stream::new(8, 2);
+    let theta = parameter(&mut stream, 2);
+    let mut coordinator = federation(2, 4);
+    let data = observed(&mut stream, &theta, 30);
+    hold(&mut coordinator, &[("ann", &data)]);
+    for name in ["bob", "cat", "eve"] {
+        assert!(coordinator.revoke(Time(1500), &id(name)));
+    }
+    let offer = Offer { client: id("ann"), ask: Amount::ZERO, gram: data.gram().clone() };
+    send(&mut coordinator, 2000, "ann", Request::Offer { round: RoundId(2), samples: 30, offer }).unwrap();
+}
+
+/// With so much noise nothing contradicts anything, and nothing is confirmed.
+#[test]
+fn payments_that_nothing_tells_of_wait_until_others_have_delivered_in_so_many_rounds() {
+    let mut stream = Stream::new(2, 2);
+    let theta = parameter(&mut stream, 3);
+    let mut raw = held_terms(3, 2);
+    raw.bandit.sigma = 100.0;
+    let mut coordinator = Coordinator::new(Terms::try_from(raw).unwrap(), Box::new(Everyone), NAMES.map(id));
+    let mut paid = Vec::new();
+    for name in ["ann", "bob", "ann", "bob", "ann"] {
+        let ended = hold(&mut coordinator, &[(name, &observed(&mut stream, &theta, 30))]);
+        assert!(ended.paid.is_empty());
+        paid.push(ended.judgement.paid.iter().map(|paid| (paid.member.to_string(), paid.round.0)).collect::<Vec<_>>());
+    }
+    let of = |name: &str, round: u64| vec![(name.to_owned(), round)];
+    // Bob delivers in rounds 2 and 4, ann in 3 and 5.
+    assert_eq!(paid, [vec![], vec![], vec![], of("ann", 1), of("bob", 2)]);
 }
 
 /// Each lie is too small to be found; what was paid for the first of them does not make them true.
@@ -174,14 +218,18 @@ fn small_lies_are_found_together_even_after_the_first_were_paid() {
         truth.merge(&observed(&mut stream, &theta, 500)).unwrap();
     }
     hold(&mut coordinator, &[("ann", &truth), ("bob", &truth)]);
-    let mut paid = 0;
+    let (mut paid, mut honest_data) = (0, Vec::new());
     let found = (0..40).find(|_| {
-        let ended = hold(&mut coordinator, &[("eve", &turned(&observed(&mut stream, &theta, 30)))]);
-        paid += ended.judgement.paid.len() + ended.paid.len();
-        !ended.judgement.held.is_empty()
+        let (honest, lie) = (observed(&mut stream, &theta, 30), turned(&observed(&mut stream, &theta, 30)));
+        let ended = hold(&mut coordinator, &[("cat", &honest), ("eve", &lie)]);
+        let of_eve = |paid: &&Payment| paid.member == id("eve");
+        honest_data.push(honest);
+        paid += ended.judgement.paid.iter().filter(of_eve).count();
+        ended.judgement.held == [id("eve")]
     });
     assert!(found.is_some() && paid > 0, "{found:?}, {paid} payments");
-    assert_eq!(*coordinator.settled(), in_order(5, [&truth, &truth]));
+    let of_cat = in_order(5, &honest_data);
+    assert_eq!(coordinator.settled(), &in_order(5, [&truth, &truth, &of_cat]));
 }
 
 #[test]
@@ -189,28 +237,26 @@ fn a_member_always_knows_what_it_delivered_whatever_became_of_it() {
     let mut stream = Stream::new(4, 4);
     let theta = parameter(&mut stream, 2);
     let mut coordinator = federation(2, 2);
-    hold(
-        &mut coordinator,
-        &[("ann", &observed(&mut stream, &theta, 100)), ("bob", &observed(&mut stream, &theta, 100))],
-    );
-    let lies: Vec<Statistics> = (0..2).map(|_| turned(&observed(&mut stream, &theta, 50))).collect();
+    let [one, other] = [0, 1].map(|_| observed(&mut stream, &theta, 100));
+    hold(&mut coordinator, &[("ann", &one), ("bob", &other)]);
+    let lie = turned(&observed(&mut stream, &theta, 50));
     let truth = coordinator.settled().samples();
-    for (round, expected) in (2..).zip([50, 100]) {
-        hold(&mut coordinator, &[("eve", &lies[round - 2])]);
-        let Snapshot { settled, statistics, own, .. } = coordinator.snapshot(&id("eve"));
-        assert_eq!((settled, statistics.samples()), (Some(RoundId(round as u64)), truth));
-        assert_eq!(own.unwrap().samples(), expected);
-        assert_eq!(coordinator.snapshot(&id("ann")).own, None);
-    }
+    hold(&mut coordinator, &[("eve", &lie)]);
+    let Snapshot { settled, statistics, own, .. } = coordinator.snapshot(&id("eve"));
+    assert_eq!((settled, statistics.samples()), (Some(RoundId(2)), truth));
+    assert_eq!(own.as_ref(), Some(&lie));
+    assert_eq!(coordinator.snapshot(&id("ann")).own, None);
     // Void, it is still its own.
-    hold(&mut coordinator, &[("ann", &observed(&mut stream, &theta, 10))]);
+    for _ in 0..2 {
+        hold(&mut coordinator, &[("ann", &observed(&mut stream, &theta, 10))]);
+    }
     assert!(held(&coordinator).is_empty());
     let snapshot = coordinator.snapshot(&id("eve"));
-    assert_eq!(snapshot.own, Some(in_order(2, &lies)));
+    assert_eq!(snapshot.own, Some(lie));
     let mut eve = Member::new(id("eve"), config(2), Trigger::new(Since::Round, 2.6));
     let shared = snapshot.statistics.samples();
     eve.handle(Notice::Snapshot(snapshot), &mut Fixed(Amount::ZERO)).unwrap();
-    assert_eq!(eve.known().samples(), shared + 100);
+    assert_eq!(eve.known().samples(), shared + 50);
 }
 
 #[test]
@@ -282,7 +328,7 @@ fn what_is_held_takes_room_below_the_capacity_and_what_is_void_does_not() {
     let theta = parameter(&mut stream, 2);
     let (one, other) = (observed(&mut stream, &theta, 60), turned(&observed(&mut stream, &theta, 60)));
     let mut raw = held_terms(2, 5);
-    raw.capacity = CapacitySetting::Samples(1000);
+    raw.capacity = SamplesSetting::Samples(1000);
     raw.samples = 1000;
     let mut coordinator = Coordinator::new(Terms::try_from(raw).unwrap(), Box::new(Everyone), NAMES.map(id));
     hold(&mut coordinator, &[("ann", &one), ("eve", &other)]);

@@ -97,7 +97,7 @@ fn rounds_that_follow_each_other_closely_lose_nothing_to_rounding() {
 
 fn member() -> Member {
     let terms = quota_terms(1);
-    Member::new(id("m"), terms.bandit(), terms.trigger()).in_parts(true)
+    Member::under(&terms, id("m"))
 }
 
 fn learn(member: &mut Member, samples: usize) {

@@ -50,7 +50,8 @@ fn a_member_saved_and_read_after_every_event_goes_on_as_one_that_was_not() {
     for seed in 0..200 {
         let since = if seed % 2 == 0 { Since::Round } else { Since::Delivery };
         let trigger = Trigger { since, threshold: 2.0, checked: seed % 3 == 0 };
-        let mut whole = Member::new(id("m"), config(DIMENSION), trigger).in_parts(seed % 4 < 2);
+        let whole = Member::new(id("m"), config(DIMENSION), trigger);
+        let mut whole = if seed % 4 < 2 { whole.in_parts(seed % 5) } else { whole };
         let mut saved = whole.clone();
         let (mut stream, mut same) = (Stream::new(seed, 0), Stream::new(seed, 0));
         for event in 0..150 {

@@ -28,13 +28,13 @@ impl Schedule {
         let trigger = Trigger { since, threshold: 2.0, checked: stream.chance(0.5) };
         let mechanism: Box<dyn Mechanism> = if stream.chance(0.5) { Box::new(Clock) } else { Box::new(Everyone) };
         let quota = quota.unwrap_or_default();
-        let terms = Terms::try_from(RawTerms { trigger, quota, ..raw_terms(COORDINATES) }).unwrap();
-        let in_parts = terms.quota().is_some();
-        let member = |id| Member::new(id, config(COORDINATES), trigger).in_parts(in_parts);
+        let least_samples = SamplesSetting::Samples(stream.pick(&[0, 0, 2]));
+        let terms = Terms::try_from(RawTerms { trigger, quota, least_samples, ..raw_terms(COORDINATES) }).unwrap();
+        let member = |id| Member::under(&terms, id);
         Schedule {
             stream,
             now: 0,
-            coordinator: Coordinator::new(terms, mechanism, members.clone()),
+            coordinator: Coordinator::new(terms.clone(), mechanism, members.clone()),
             members: members.into_iter().map(member).collect(),
             up: Vec::new(),
             down: Vec::new(),
