@@ -45,12 +45,14 @@ pub enum Fault {
     PurseIgnored,
     /// Offers may have more samples than the quota.
     QuotaIgnored,
+    /// Payouts may be of more than is owed.
+    OwedIgnored,
     /// The bodies of all members together have the bytes that each of them should have.
     OneBudget,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 17] = [
+    pub const ALL: [Fault; 18] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -67,6 +69,7 @@ impl Fault {
         Fault::PhaseCutShort,
         Fault::PurseIgnored,
         Fault::QuotaIgnored,
+        Fault::OwedIgnored,
         Fault::OneBudget,
     ];
 }

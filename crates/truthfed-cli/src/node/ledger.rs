@@ -1,24 +1,28 @@
-//! `truthfed ledger`: statements, verification and export.
+//! `truthfed ledger`: statements, totals, verification and export.
 
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use truthfed::Amount;
 use truthfed_node::agent::{Agent, Membership};
+use truthfed_node::calendar::{Period, minute, stamp};
 use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
 use truthfed_node::federation::{Federation, open, open_bundle};
-use truthfed_node::ledger::{Line, LineState, Statement, Trust, receipts, verify};
+use truthfed_node::ledger::{
+    Account, Accounts, Balance, Cause, Line, LineState, Movement, Payout, Statement, Trust, movements, receipts, verify,
+};
 use truthfed_node::store::Store;
 
 use super::agent::DATA;
-use super::args::{FolderArgs, LedgerCommand, StatementArgs};
-use super::existing_store;
+use super::args::{ExportArgs, FolderArgs, LedgerCommand, StatementArgs, TotalsArgs};
+use super::{existing_store, payout};
 use crate::report::{Report, cells, json, table};
 
+/// In a unit.
+const MICROS: u128 = 1_000_000;
 /// Rows of the journal read at once.
 const CHUNK: usize = 512;
 
@@ -26,7 +30,9 @@ pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
     match command {
         LedgerCommand::Statement(args) => statement(args),
         LedgerCommand::Verify(args) => verified(args),
-        LedgerCommand::Export { folder } => Ok(Report::done(lines(existing_store(&open(folder)?)?.as_mut())?)),
+        LedgerCommand::Totals(args) => totals(args),
+        LedgerCommand::Export(args) => export(args),
+        LedgerCommand::Payout(command) => payout::run(command),
     }
 }
 
@@ -34,23 +40,31 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
     let is_bundle = args.folder.join("member.toml").is_file();
     let Some(member) = &args.member else {
         return match is_bundle {
+            true if args.period.period() != Period::ALWAYS => bail!("receipts have no dates: leave the period out"),
             true => from_receipts(&args.folder, args.json),
             false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
-    let statement = Statement::read(existing_store(&open(&args.folder)?)?.as_mut(), &member.parse()?)?;
+    let whole = Statement::read(existing_store(&open(&args.folder)?)?.as_mut(), &member.parse()?)?;
+    let statement = whole.within(args.period.period());
     Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
 }
 
 pub(super) fn words(statement: &Statement) -> String {
     let row = |line: &Line| {
         let payment = line.payment_micros.map_or_else(String::new, |payment| payment.to_string());
-        cells(&[&line.round, &line.ask_micros, &state(line.state), &payment])
+        let (opened, since) = (minute(line.opened_ms), minute(line.since_ms));
+        cells(&[&line.round, &opened, &line.ask_micros, &state(line.state), &since, &payment])
     };
     let rows = statement.lines.iter().map(row).collect();
     let (member, totals) = (&statement.member, &statement.totals);
-    let paid = units(totals.posted_micros);
-    let mut text = format!("{member}: {} offers, {} won, {paid} paid.\n", totals.offers, totals.won);
+    let [earned, paid_out, owed, before] =
+        [totals.posted_micros, totals.paid_out_micros, totals.owed_micros, statement.before_micros].map(units);
+    let mut text = format!("{member}: {} offers, {} won.\n", totals.offers, totals.won);
+    if statement.before_micros != 0 {
+        text.push_str(&format!("Owed before: {before}.\n"));
+    }
+    text.push_str(&format!("Earned: {earned}. Paid out: {paid_out}. Owed: {owed}.\n"));
     if totals.voided > 0 {
         text.push_str(&format!("Void because nothing was delivered in time: {}.\n", totals.voided));
     }
@@ -67,9 +81,31 @@ pub(super) fn words(statement: &Statement) -> String {
         text.push_str(&format!("Excluded up to round {last}: it won and did not deliver too often.\n"));
     }
     if !statement.lines.is_empty() {
-        text.push_str(&table(&["round", "asked", "", "payment"], &[0, 1, 3], rows));
+        let header = ["round", "opened (UTC)", "asked (units)", "", "since (UTC)", "payment (units)"];
+        text.push_str(&table(&header, &[0, 2, 5], rows));
+    }
+    if !statement.payouts.is_empty() {
+        let row = |payout: &Payout| cells(&[&minute(payout.at_ms), &payout.amount_micros, &payout.reference]);
+        let rows = statement.payouts.iter().map(row).collect();
+        text.push_str(&table(&["paid out (UTC)", "amount (units)", "reference"], &[1], rows));
     }
     text
+}
+
+fn totals(args: &TotalsArgs) -> anyhow::Result<Report> {
+    let accounts = Accounts::read(existing_store(&open(&args.of.folder)?)?.as_mut(), args.period.period())?;
+    if args.of.json {
+        return Ok(Report::done(json(&accounts)));
+    }
+    let row = |name: &dyn ToString, balance: &Balance| {
+        let Balance { earned_micros, paid_out_micros, owed_micros, promised_micros } = *balance;
+        let sums = [earned_micros, paid_out_micros, owed_micros, promised_micros].map(decimal_units);
+        std::iter::once(name.to_string()).chain(sums).collect::<Vec<String>>()
+    };
+    let mut rows: Vec<Vec<String>> = accounts.members.iter().map(|(name, balance)| row(name, balance)).collect();
+    rows.push(row(&"all", &accounts.total));
+    let header = ["member", "earned (units)", "paid out (units)", "owed (units)", "promised, not owed (units)"];
+    Ok(Report::done(table(&header, &[1, 2, 3, 4], rows)))
 }
 
 fn state(state: LineState) -> &'static str {
@@ -86,10 +122,18 @@ fn state(state: LineState) -> &'static str {
     }
 }
 
+/// With the word.
 pub(super) fn units(micros: i128) -> String {
-    match i64::try_from(micros).ok().and_then(Amount::from_micros) {
-        Some(amount) => amount.to_string(),
-        None => format!("{micros} micro-units"),
+    format!("{} units", decimal_units(micros))
+}
+
+/// A decimal number of units.
+pub(super) fn decimal_units(micros: i128) -> String {
+    let (sign, micros) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
+    let (whole, rest) = (micros / MICROS, format!("{:06}", micros % MICROS));
+    match rest.trim_end_matches('0') {
+        "" => format!("{sign}{whole}"),
+        rest => format!("{sign}{whole}.{rest}"),
     }
 }
 
@@ -129,6 +173,82 @@ pub(super) fn trust(federation: &Federation, folder: &Path) -> anyhow::Result<Tr
         coordinator: Some(federation.server.signer().public()),
         checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
     })
+}
+
+fn export(args: &ExportArgs) -> anyhow::Result<Report> {
+    let mut store = existing_store(&open(&args.folder)?)?;
+    if args.journal {
+        return Ok(Report::done(lines(store.as_mut())?));
+    }
+    let (period, mut moved) = (args.period.period(), Vec::new());
+    movements(store.as_mut(), |movement| {
+        if period.contains(movement.at) {
+            moved.push(Moved::from(movement));
+        }
+    })?;
+    Ok(Report::done(if args.csv { csv(&moved) } else { json(&MovedList { movements: moved }) }))
+}
+
+#[derive(Serialize)]
+struct MovedList {
+    movements: Vec<Moved>,
+}
+
+/// One side of a movement of money: the sides of each add up to zero.
+#[derive(Serialize)]
+struct Moved {
+    posting: u64,
+    at: String,
+    entry: u64,
+    account: String,
+    member: String,
+    round: Option<u64>,
+    reference: Option<String>,
+    amount: String,
+}
+
+impl From<Movement> for Moved {
+    fn from(Movement { at, posting }: Movement) -> Moved {
+        let (round, reference) = match &posting.cause {
+            Cause::Round(round) => (Some(round.0), None),
+            Cause::Payout(reference) => (None, Some(reference.to_string())),
+        };
+        let account = match &posting.account {
+            Account::Treasury => "treasury".to_owned(),
+            Account::Escrow => "escrow".to_owned(),
+            Account::Member(member) => format!("member:{member}"),
+            Account::PaidOut => "paid-out".to_owned(),
+        };
+        Moved {
+            posting: posting.number,
+            at: stamp(at),
+            entry: posting.entry,
+            account,
+            member: posting.member.to_string(),
+            round,
+            reference,
+            amount: decimal_units(i128::from(posting.micros)),
+        }
+    }
+}
+
+/// As spreadsheets read it (RFC 4180): a header, then a line for each.
+fn csv(moved: &[Moved]) -> String {
+    let mut text = "posting,at (UTC),entry,account,member,round,reference,amount (units)\r\n".to_owned();
+    for Moved { posting, at, entry, account, member, round, reference, amount } in moved {
+        let round = round.map_or_else(String::new, |round| round.to_string());
+        let (account, member, reference) = (field(account), field(member), field(reference.as_deref().unwrap_or("")));
+        text.push_str(&format!("{posting},{at},{entry},{account},{member},{round},{reference},{amount}\r\n"));
+    }
+    text
+}
+
+/// Quoted where a comma or a quote would break the line.
+fn field(text: &str) -> String {
+    match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
 }
 
 #[derive(Serialize)]

@@ -6,6 +6,8 @@ mod demo;
 mod init;
 mod ledger;
 mod members;
+mod operator;
+mod payout;
 mod renew;
 mod round;
 mod serve;

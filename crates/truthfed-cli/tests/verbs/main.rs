@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
+mod accounts;
 mod auction;
 mod audit;
 mod federation;

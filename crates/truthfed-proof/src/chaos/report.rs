@@ -41,6 +41,8 @@ pub const FAULTS: &[&str] = &[
     "member-stalled",
     "member-revoked",
     "member-enrolled",
+    "data-ruled-about",
+    "payout-recorded",
 ];
 
 /// What one or more runs did. Reports add up.

@@ -38,8 +38,10 @@ pub(super) struct Founded {
     /// Of all members, present and past.
     keys: BTreeSet<PublicKey>,
     open: Option<Open>,
-    /// The latest time in the journal.
+    /// The latest time of a round in the journal.
     latest: Time,
+    /// The latest time of a payout, which moves no round on.
+    paid_out: Time,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
     /// Who is said to have signed the last step, if a member must.
@@ -98,6 +100,7 @@ impl Founded {
             keys,
             open: None,
             latest: Time(0),
+            paid_out: Time(0),
             due,
             signed: None,
             waiting: BTreeMap::new(),
@@ -178,11 +181,27 @@ impl Founded {
 
     /// Time only goes on.
     fn pass(&mut self, place: Place<'_>, at: Time) -> Verdict {
-        if at < self.latest {
-            let expected = format!("{} ms or later, as before it", self.latest.0);
+        self.check_time(place, at)?;
+        self.latest = at;
+        Ok(())
+    }
+
+    fn check_time(&self, place: Place<'_>, at: Time) -> Verdict {
+        let latest = self.latest.max(self.paid_out);
+        if at < latest {
+            let expected = format!("{} ms or later, as before it", latest.0);
             return place.problem(Fault::Time, expected, format!("{} ms", at.0));
         }
-        self.latest = at;
+        Ok(())
+    }
+
+    /// Money was transferred to a member, present or past.
+    pub(super) fn paid_out(&mut self, place: Place<'_>, member: &ClientId, at: Time) -> Verdict {
+        if !self.members.contains_key(member) {
+            return place.problem(Fault::Membership, "a member, present or past", "nobody's name");
+        }
+        self.check_time(place, at)?;
+        self.paid_out = at;
         Ok(())
     }
 

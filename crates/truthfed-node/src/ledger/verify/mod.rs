@@ -25,7 +25,7 @@ use self::prepared::{Prepared, prepare};
 use self::replay::{Claimed, Replay};
 use self::replies::Expected;
 pub use self::report::{Fault, Problem, Report};
-use super::{Account, Checkpoint, Posting};
+use super::{Account, Cause, Checkpoint, Posting};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::{Head, Row};
 use crate::store::{Extent, RequestKey, Store, StoreError};
@@ -213,18 +213,27 @@ impl Verifier {
 
 fn posting_problem(expected: Option<&Posting>, found: Option<&Posting>, entry: u64) -> Box<Problem> {
     let words = |posting: Option<&Posting>| {
-        let Some(Posting { number, entry, round, member, account, micros }) = posting else { return "none".to_owned() };
+        let Some(Posting { number, entry, cause, member, account, micros }) = posting else { return "none".to_owned() };
         let account = match account {
             Account::Treasury => "treasury".to_owned(),
             Account::Escrow => "escrow".to_owned(),
             Account::Member(member) => format!("account of {member}"),
+            Account::PaidOut => "payouts".to_owned(),
         };
-        format!("posting {number} of {micros} to the {account} for {member} in round {round} from entry {entry}")
+        let cause = match cause {
+            Cause::Round(round) => format!("in round {round}"),
+            Cause::Payout(reference) => format!("in payout {reference}"),
+        };
+        format!("posting {number} of {micros} to the {account} for {member} {cause} from entry {entry}")
     };
     let about = expected.or(found);
+    let round = |posting: &Posting| match posting.cause {
+        Cause::Round(round) => Some(round),
+        Cause::Payout(_) => None,
+    };
     Box::new(Problem {
         entry,
-        round: about.map(|posting| posting.round),
+        round: about.and_then(round),
         member: about.map(|posting| posting.member.clone()),
         fault: Fault::Posting,
         expected: words(expected),

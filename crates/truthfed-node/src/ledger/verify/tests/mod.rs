@@ -1,6 +1,7 @@
 //! Honest journals are right; every planted fraud is found and named.
 
 mod broken_rules;
+mod payouts;
 mod rewritten;
 mod stores;
 mod tables;
