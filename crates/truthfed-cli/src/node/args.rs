@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum, value_parser};
 use truthfed::Amount;
 use truthfed_node::calendar::{CalendarMonth, Day, Period};
+use truthfed_node::digest::Digest;
 use truthfed_node::ledger::Reference;
 
 #[derive(Debug, Subcommand)]
@@ -48,7 +49,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   truthfed round list fed
-  truthfed round show fed 7 --json")]
+  truthfed round show fed 7 --json
+  truthfed round export fed 7 > round.json")]
     Round(RoundCommand),
 }
 
@@ -195,7 +197,7 @@ pub(crate) enum MembersCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
-    /// The federation's folder
+    /// The federation's folder; commands that only read take a bundle for auditors, too
     pub(crate) folder: PathBuf,
 
     /// Print one JSON object
@@ -218,7 +220,16 @@ pub(crate) enum LedgerCommand {
     /// Show what a member offered, won and was paid, from the ledger or from its own receipts
     Statement(StatementArgs),
     /// Recompute everything: chain, signatures, winners, payments, sums, receipts, the standing
-    Verify(FolderArgs),
+    #[command(after_help = "\
+Examples:
+  truthfed ledger verify fed
+  truthfed ledger verify audit --federation 3c1b...    a bundle, and the federation it must be of
+
+A bundle (truthfed ledger bundle) has the journal, but not the receipts and the standing that only the operator keeps. Members know
+the federation: it is in their member.toml.")]
+    Verify(VerifyArgs),
+    /// Write what an auditor may have: journal, certificates, checkpoint, and no key
+    Bundle(BundleArgs),
     /// Show what each member earned, was paid out and is owed
     Totals(TotalsArgs),
     /// Print every movement of money, or the whole journal
@@ -251,6 +262,31 @@ impl PeriodArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// The federation whose journal it must be: the hash of its authority's certificate
+    #[arg(long, value_name = "SHA-256")]
+    pub(crate) federation: Option<Digest>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed ledger bundle fed --out audit    then, on any machine: truthfed ledger verify audit
+
+The journal has what members offered and asked, and what they delivered: an auditor sees it all.")]
+pub(crate) struct BundleArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// The new folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TotalsArgs {
     #[command(flatten)]
     pub(crate) of: FolderArgs,
@@ -262,7 +298,7 @@ pub(crate) struct TotalsArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("format").required(true).args(["csv", "json", "journal"])))]
 pub(crate) struct ExportArgs {
-    /// The federation's folder
+    /// The federation's folder, or a bundle for auditors
     pub(crate) folder: PathBuf,
 
     /// Movements of money, as CSV
@@ -339,6 +375,22 @@ pub(crate) enum RoundCommand {
     List(FolderArgs),
     /// Show one round: offers, winners, payments
     Show(ShowArgs),
+    /// Print the auction of a settled round as a document that `truthfed auction` runs again
+    #[command(after_help = "\
+Examples:
+  truthfed round export fed 7 > round.json
+  truthfed auction round.json    with -m and its parameters, if the terms have another mechanism than clock")]
+    Export(ExportRoundArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportRoundArgs {
+    /// The federation's folder, or a bundle for auditors
+    pub(crate) folder: PathBuf,
+
+    /// The round's number
+    #[arg(value_parser = value_parser!(u64).range(1..))]
+    pub(crate) round: u64,
 }
 
 #[derive(Debug, Args)]

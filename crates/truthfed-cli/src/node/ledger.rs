@@ -1,37 +1,36 @@
-//! `truthfed ledger`: statements, totals, verification and export.
+//! `truthfed ledger`: statements, totals, verification and bundles for auditors.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use truthfed_node::agent::{Agent, Membership};
-use truthfed_node::calendar::{Period, minute, stamp};
+use truthfed_node::calendar::{Period, minute};
 use truthfed_node::coordinator::CHECKPOINT;
+use truthfed_node::coordinator::operator::{MemberLine, read_members};
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Federation, open, open_bundle};
+use truthfed_node::federation::{Federation, PublicBundle, open, open_bundle, publish};
 use truthfed_node::ledger::{
-    Account, Accounts, Balance, Cause, Line, LineState, Movement, Payout, Statement, Trust, movements, receipts, verify,
+    Accounts, Balance, Line, LineState, Payout, Report as Verified, Statement, Trust, receipts, verify, verify_journal,
 };
-use truthfed_node::store::Store;
+use truthfed_node::store::StoreError;
 
 use super::agent::DATA;
-use super::args::{ExportArgs, FolderArgs, LedgerCommand, StatementArgs, TotalsArgs};
-use super::{existing_store, payout};
+use super::args::{BundleArgs, FolderArgs, LedgerCommand, StatementArgs, TotalsArgs, VerifyArgs};
+use super::{existing_store, export, payout, recorded};
 use crate::report::{Report, cells, json, table};
 
 /// In a unit.
 const MICROS: u128 = 1_000_000;
-/// Rows of the journal read at once.
-const CHUNK: usize = 512;
 
 pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
     match command {
         LedgerCommand::Statement(args) => statement(args),
         LedgerCommand::Verify(args) => verified(args),
+        LedgerCommand::Bundle(args) => bundle(args),
         LedgerCommand::Totals(args) => totals(args),
-        LedgerCommand::Export(args) => export(args),
+        LedgerCommand::Export(args) => export::run(args),
         LedgerCommand::Payout(command) => payout::run(command),
     }
 }
@@ -45,7 +44,7 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
             false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
-    let whole = Statement::read(existing_store(&open(&args.folder)?)?.as_mut(), &member.parse()?)?;
+    let whole = Statement::read(recorded(&args.folder)?.as_mut(), &member.parse()?)?;
     let statement = whole.within(args.period.period());
     Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
 }
@@ -93,7 +92,7 @@ pub(super) fn words(statement: &Statement) -> String {
 }
 
 fn totals(args: &TotalsArgs) -> anyhow::Result<Report> {
-    let accounts = Accounts::read(existing_store(&open(&args.of.folder)?)?.as_mut(), args.period.period())?;
+    let accounts = Accounts::read(recorded(&args.of.folder)?.as_mut(), args.period.period())?;
     if args.of.json {
         return Ok(Report::done(json(&accounts)));
     }
@@ -159,11 +158,63 @@ fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
     }))
 }
 
-fn verified(args: &FolderArgs) -> anyhow::Result<Report> {
-    let federation = open(&args.folder)?;
-    let report = verify(existing_store(&federation)?.as_mut(), &trust(&federation, &args.folder)?)?;
-    let text = if args.json { json(&report) } else { format!("{report}\n") };
-    Ok(if report.is_right() { Report::done(text) } else { Report::refuted(text) })
+fn verified(VerifyArgs { of, federation: expected }: &VerifyArgs) -> anyhow::Result<Report> {
+    if PublicBundle::is_there(&of.folder) {
+        return verified_bundle(of, *expected);
+    }
+    let federation = open(&of.folder)?;
+    let trust = trust(&federation, &of.folder)?;
+    let trust = Trust { federation: expected.or(trust.federation), ..trust };
+    let report = verify(existing_store(&federation)?.as_mut(), &trust)?;
+    Ok(verdict(&report, of.json, ""))
+}
+
+/// What was altered in a bundle is a finding, not a mistake of whoever asks.
+fn verified_bundle(of: &FolderArgs, expected: Option<Digest>) -> anyhow::Result<Report> {
+    let refuted = |problem: &dyn ToString| {
+        let problem = problem.to_string();
+        Report::refuted(if of.json { json(&BTreeMap::from([("problem", problem)])) } else { format!("{problem}\n") })
+    };
+    let mut bundle = match PublicBundle::open(&of.folder) {
+        Ok(bundle) => bundle,
+        Err(error) => return Ok(refuted(&error)),
+    };
+    let trust = Trust { federation: expected.or(bundle.trust.federation), ..bundle.trust };
+    let report = match verify_journal(&mut bundle, &trust) {
+        Err(StoreError::Damaged(problem)) => return Ok(refuted(&problem)),
+        report => report?,
+    };
+    if report.is_right()
+        && let Some(problem) = uncertified(&mut bundle)?
+    {
+        return Ok(refuted(&problem));
+    }
+    let federation = trust.federation.map_or_else(String::new, |id| format!("federation {id}: "));
+    Ok(verdict(&report, of.json, &federation))
+}
+
+/// The first member of the journal whose key the authority did not certify.
+fn uncertified(bundle: &mut PublicBundle) -> anyhow::Result<Option<String>> {
+    let lines = read_members(bundle)?;
+    let is_certified =
+        |line: &MemberLine| bundle.roster.iter().any(|known| known.member == line.member && known.key == line.key);
+    let wrong = lines.iter().find(|line| !is_certified(line));
+    Ok(wrong.map(|line| format!("members/{}.pem does not certify the key that the journal enrols", line.member)))
+}
+
+fn verdict(report: &Verified, as_json: bool, prefix: &str) -> Report {
+    let text = if as_json { json(report) } else { format!("{prefix}{report}\n") };
+    if report.is_right() { Report::done(text) } else { Report::refuted(text) }
+}
+
+fn bundle(BundleArgs { of, out }: &BundleArgs) -> anyhow::Result<Report> {
+    let federation = open(&of.folder)?;
+    let checkpoint = trust(&federation, &of.folder)?.checkpoint;
+    let entries = publish(&federation, existing_store(&federation)?.as_mut(), checkpoint, out)?;
+    Ok(Report::done(match of.json {
+        true => json(&BTreeMap::from([("entries", entries)])),
+        false => format!("{entries} entries are in {}, with certificates and no key.\n", out.display()),
+    }))
 }
 
 /// What the folder says of the journal.
@@ -173,103 +224,4 @@ pub(super) fn trust(federation: &Federation, folder: &Path) -> anyhow::Result<Tr
         coordinator: Some(federation.server.signer().public()),
         checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
     })
-}
-
-fn export(args: &ExportArgs) -> anyhow::Result<Report> {
-    let mut store = existing_store(&open(&args.folder)?)?;
-    if args.journal {
-        return Ok(Report::done(lines(store.as_mut())?));
-    }
-    let (period, mut moved) = (args.period.period(), Vec::new());
-    movements(store.as_mut(), |movement| {
-        if period.contains(movement.at) {
-            moved.push(Moved::from(movement));
-        }
-    })?;
-    Ok(Report::done(if args.csv { csv(&moved) } else { json(&MovedList { movements: moved }) }))
-}
-
-#[derive(Serialize)]
-struct MovedList {
-    movements: Vec<Moved>,
-}
-
-/// One side of a movement of money: the sides of each add up to zero.
-#[derive(Serialize)]
-struct Moved {
-    posting: u64,
-    at: String,
-    entry: u64,
-    account: String,
-    member: String,
-    round: Option<u64>,
-    reference: Option<String>,
-    amount: String,
-}
-
-impl From<Movement> for Moved {
-    fn from(Movement { at, posting }: Movement) -> Moved {
-        let (round, reference) = match &posting.cause {
-            Cause::Round(round) => (Some(round.0), None),
-            Cause::Payout(reference) => (None, Some(reference.to_string())),
-        };
-        let account = match &posting.account {
-            Account::Treasury => "treasury".to_owned(),
-            Account::Escrow => "escrow".to_owned(),
-            Account::Member(member) => format!("member:{member}"),
-            Account::PaidOut => "paid-out".to_owned(),
-        };
-        Moved {
-            posting: posting.number,
-            at: stamp(at),
-            entry: posting.entry,
-            account,
-            member: posting.member.to_string(),
-            round,
-            reference,
-            amount: decimal_units(i128::from(posting.micros)),
-        }
-    }
-}
-
-/// As spreadsheets read it (RFC 4180): a header, then a line for each.
-fn csv(moved: &[Moved]) -> String {
-    let mut text = "posting,at (UTC),entry,account,member,round,reference,amount (units)\r\n".to_owned();
-    for Moved { posting, at, entry, account, member, round, reference, amount } in moved {
-        let round = round.map_or_else(String::new, |round| round.to_string());
-        let (account, member, reference) = (field(account), field(member), field(reference.as_deref().unwrap_or("")));
-        text.push_str(&format!("{posting},{at},{entry},{account},{member},{round},{reference},{amount}\r\n"));
-    }
-    text
-}
-
-/// Quoted where a comma or a quote would break the line.
-fn field(text: &str) -> String {
-    match text.contains([',', '"']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
-}
-
-#[derive(Serialize)]
-struct Exported<'a> {
-    number: u64,
-    hash: Digest,
-    entry: &'a RawValue,
-}
-
-/// The journal, a line for each entry.
-fn lines(store: &mut dyn Store) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let mut after = 0;
-    loop {
-        let rows = store.rows(after, CHUNK)?;
-        let Some(last) = rows.last() else { return Ok(text) };
-        after = last.number;
-        for row in &rows {
-            let entry: &RawValue = serde_json::from_str(&row.body)?;
-            text.push_str(&serde_json::to_string(&Exported { number: row.number, hash: row.hash, entry })?);
-            text.push('\n');
-        }
-    }
 }

@@ -3,24 +3,33 @@
 use std::collections::BTreeMap;
 
 use anyhow::bail;
+use truthfed::auction::RoundDocument;
+use truthfed::protocol::RoundId;
 use truthfed_node::calendar::minute;
 use truthfed_node::coordinator::operator::{OfferLine, RoundReply, RoundState, RoundSummary, read_rounds};
-use truthfed_node::federation::open;
+use truthfed_node::ledger::{Trust, recorded_round};
 
-use super::args::{FolderArgs, RoundCommand, ShowArgs};
-use super::existing_store;
+use super::args::{ExportRoundArgs, FolderArgs, RoundCommand, ShowArgs};
 use super::ledger::{decimal_units, units};
+use super::recorded;
 use crate::report::{Report, cells, json, table};
 
 pub(crate) fn run(command: &RoundCommand) -> anyhow::Result<Report> {
     match command {
         RoundCommand::List(args) => list(args),
         RoundCommand::Show(args) => show(args),
+        RoundCommand::Export(args) => export(args),
     }
 }
 
 fn rounds(of: &FolderArgs) -> anyhow::Result<Vec<RoundReply>> {
-    Ok(read_rounds(existing_store(&open(&of.folder)?)?.as_mut())?)
+    Ok(read_rounds(recorded(&of.folder)?.as_mut())?)
+}
+
+/// The auction as the mechanism saw it, from a journal that is right so far.
+fn export(ExportRoundArgs { folder, round }: &ExportRoundArgs) -> anyhow::Result<Report> {
+    let auctioned = recorded_round(recorded(folder)?.as_mut(), &Trust::default(), RoundId(*round))?;
+    Ok(Report::done(format!("{:#}\n", RoundDocument::of(&auctioned.spec))))
 }
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {

@@ -5,6 +5,7 @@
 mod accounts;
 mod auction;
 mod audit;
+mod bundle;
 mod federation;
 mod folders;
 mod help;

@@ -24,7 +24,9 @@ pub use self::accounts::{Accounts, Balance, Movement, movements};
 pub use self::book::{Ledger, LedgerError};
 pub use self::reference::{Reference, ReferenceError};
 pub use self::statement::{Line, LineState, Payout, Statement, StatementError, Totals};
-pub use self::verify::{Fault, Problem, Report, Trust, verify};
+pub use self::verify::{
+    Auctioned, Fault, Problem, RecordedError, Report, Trust, recorded_round, verify, verify_journal,
+};
 pub use self::vouch::{Checkpoint, aggregate_digest};
 pub(crate) use self::vouch::{Seal, StandingBody, Waiting};
 

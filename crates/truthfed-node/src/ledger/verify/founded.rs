@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
-use truthfed::auction::{ClientId, Outcome};
+use truthfed::auction::{ClientId, Outcome, RawMechanism, RoundSpec};
 use truthfed::protocol::{
     Accepted, Coordinator, Ending, Input, Judgement, OpenRound, Output, Payment, Request, RoundId, RoundRecord, Ruling,
     SetAside, Time,
@@ -31,6 +31,7 @@ pub(super) struct Founded {
     federation: Digest,
     coordinator: PublicKey,
     terms: Digest,
+    mechanism: RawMechanism,
     /// Whether nobody is paid less than its ask.
     is_rational: bool,
     machine: Coordinator,
@@ -50,6 +51,17 @@ pub(super) struct Founded {
     waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
     /// What members were told at the last step.
     pub(super) replies: Vec<Reply>,
+    /// The auction of the last round that was settled.
+    pub(super) auctioned: Option<Auctioned>,
+}
+
+/// The auction of a round, as the mechanism saw it.
+#[derive(Debug, Clone)]
+pub struct Auctioned {
+    pub round: RoundId,
+    pub mechanism: RawMechanism,
+    pub spec: Box<RoundSpec>,
+    pub outcome: Outcome,
 }
 
 /// Whose signature, and under which schema.
@@ -89,11 +101,12 @@ impl Founded {
         let machine = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), []);
         let (members, keys, due) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let is_rational = agreement.claims().individually_rational == Claim::Yes;
-        let (terms, replies) = (agreement.hash(), Vec::new());
+        let (terms, replies, mechanism) = (agreement.hash(), Vec::new(), agreement.raw().mechanism.clone());
         Founded {
             federation,
             coordinator,
             terms,
+            mechanism,
             is_rational,
             machine,
             members,
@@ -105,6 +118,7 @@ impl Founded {
             signed: None,
             waiting: BTreeMap::new(),
             replies,
+            auctioned: None,
         }
     }
 
@@ -346,7 +360,7 @@ impl Founded {
             return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
         }
         let record = self.ending(place, at)?;
-        let Some(Ending::Settled { outcome, paid, waiting, defaulted, judgement: expected, .. }) =
+        let Some(Ending::Settled { spec, outcome, paid, waiting, defaulted, judgement: expected, .. }) =
             record.map(|record| record.ending)
         else {
             return place.problem(Fault::Ending, "no settlement", "a settlement");
@@ -385,6 +399,7 @@ impl Founded {
         }
         self.tell_resolved(judgement);
         self.open = None;
+        self.auctioned = Some(Auctioned { round, mechanism: self.mechanism.clone(), spec, outcome });
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-use super::founded::{Founded, Signed};
+use super::founded::{Auctioned, Founded, Signed};
 use super::place::Place;
 use super::prepared::{Content, Prepared};
 use super::replies::Reply;
@@ -165,6 +165,16 @@ impl Replay {
         place.check(Fault::Standing, words(self.standing.as_ref()), words(standing.as_ref()))?;
         let count = |replies: u64| format!("{replies} replies in all");
         Place::entry(head.number).check(Fault::Reply, count(self.replies), count(*replies))
+    }
+
+    /// That the journal ends where it is said to.
+    pub(super) fn check_head(&self, Head { number, hash }: Head) -> Verdict {
+        Place::entry(number).check(Fault::BrokenChain, hash, self.head.hash)
+    }
+
+    /// The auction of the last entry, if that settled a round.
+    pub(super) fn take_auctioned(&mut self) -> Option<Auctioned> {
+        self.founded.as_mut().and_then(|founded| founded.auctioned.take())
     }
 
     pub(super) fn finish(&self, end: u64) -> Verdict {

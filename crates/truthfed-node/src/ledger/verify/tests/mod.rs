@@ -5,6 +5,7 @@ mod payouts;
 mod rewritten;
 mod stores;
 mod tables;
+mod tampering;
 mod times;
 
 use truthfed::auction::ClientId;
