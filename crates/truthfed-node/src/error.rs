@@ -113,6 +113,8 @@ codes! {
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
     NothingInDoubt "nothing-in-doubt" 404 Operator "Nothing that the member delivered is in doubt, or there is nothing to forget: list what is in doubt."
     StillAMember "still-a-member" 409 Operator "Only what a revoked member delivered is forgotten: revoke it first."
+    PayoutExists "payout-exists" 409 Operator "A payout with this reference is recorded with another amount: use the reference of the transfer."
+    NotOwed "not-owed" 409 Operator "The payout is zero or more than is owed to the member: look at the ledger's totals."
     RoundOpen "round-open" 429 Time "The operator rules about data between rounds: try again when the round has ended."
 
     // The state of the coordinator.

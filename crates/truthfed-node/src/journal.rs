@@ -12,7 +12,7 @@ use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::{Judgement, RoundId, Ruling, SetAside, Time};
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
-use crate::ledger::Checkpoint;
+use crate::ledger::{Checkpoint, Reference};
 use crate::terms::RawTerms;
 use crate::wire::Envelope;
 
@@ -117,7 +117,17 @@ pub enum Entry {
         aggregate: Digest,
         at_ms: Time,
     },
-    /// The coordinator vouches for everything before: when the federation begins, a round ends, or members come or go.
+    /// The operator transferred money to a member, outside of the federation: so much less is owed to it.
+    PaidOut {
+        member: ClientId,
+        amount_micros: Amount,
+        /// Names the transfer: each is recorded once.
+        reference: Reference,
+        /// When it was recorded.
+        at_ms: Time,
+    },
+    /// The coordinator vouches for everything before: when the federation begins, a round ends, members come or go, or money is
+    /// paid out.
     Checkpoint(Checkpoint),
 }
 
@@ -149,6 +159,7 @@ impl Entry {
             Entry::Settled { round, .. } => ("settled", "a settlement", Some(*round), None),
             Entry::Aborted { round, .. } => ("aborted", "an end without an auction", Some(*round), None),
             Entry::Ruled { round, .. } => ("ruled", "a ruling about data", Some(*round), None),
+            Entry::PaidOut { .. } => ("paid-out", "a payout", None, None),
             Entry::Checkpoint(_) => ("checkpoint", "a checkpoint", None, None),
         };
         About { kind, name, round, speaker }
@@ -156,7 +167,21 @@ impl Entry {
 
     /// Whether it is written together with a checkpoint after it: nobody else signs it.
     pub(crate) fn is_vouched_for(&self) -> bool {
-        matches!(self, Entry::Genesis { .. } | Entry::Enrolled { .. } | Entry::Revoked { .. }) || self.is_end()
+        matches!(self, Entry::Genesis { .. } | Entry::Enrolled { .. } | Entry::Revoked { .. } | Entry::PaidOut { .. })
+            || self.is_end()
+    }
+
+    /// When it happened, if it says.
+    pub fn at(&self) -> Option<Time> {
+        match self {
+            Entry::Opened { at_ms, .. }
+            | Entry::Sealed { at_ms, .. }
+            | Entry::Settled { at_ms, .. }
+            | Entry::Aborted { at_ms, .. }
+            | Entry::Ruled { at_ms, .. }
+            | Entry::PaidOut { at_ms, .. } => Some(*at_ms),
+            _ => None,
+        }
     }
 
     /// Whether it ends a round, or takes the number of one: what the coordinator is then is kept.
@@ -328,6 +353,12 @@ mod tests {
                 at_ms,
             },
             Entry::Aborted { round, reason: String::new(), at_ms },
+            Entry::PaidOut {
+                member: member.clone(),
+                amount_micros: Amount::ZERO,
+                reference: "7".parse().unwrap(),
+                at_ms,
+            },
             Entry::Checkpoint(Checkpoint { entry: 7, head: offers, standing: None, signature }),
         ];
         for entry in &entries {

@@ -23,7 +23,7 @@ pub const SIGNAL: &str = "TRUTHFED_KILL_SIGNAL";
 pub const MOMENTS: [&str; 4] = ["before", "inside", "after-commit", "after-reply"];
 /// A coordinator's steps. Beside the kinds of entries: the tables are made or upgraded (`maintenance`), and it takes up the
 /// state of its store (`recovery`: before the lease is taken, inside it before anything is read, once all is read).
-pub const COORDINATOR: [&str; 11] = [
+pub const COORDINATOR: [&str; 12] = [
     "maintenance",
     "recovery",
     "genesis",
@@ -34,6 +34,7 @@ pub const COORDINATOR: [&str; 11] = [
     "awarded",
     "delivered",
     "settled",
+    "paid-out",
     "checkpoint",
 ];
 /// An agent's steps, each a transaction in its own file: that is made, or found to be its own (`begun`); an arm is chosen; a

@@ -18,6 +18,7 @@ macro_rules! kill_point {
 }
 
 pub mod agent;
+pub mod calendar;
 pub mod call;
 mod claims;
 pub mod client;

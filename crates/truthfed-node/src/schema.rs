@@ -97,6 +97,15 @@ shapes! {
         "description": "Money: whole micro-units, a million to the unit.",
         "type": "integer", "format": "int64", "minimum": 0, "maximum": 1_000_000_000_000_000_000_u64
     }
+    /// Of [`truthfed::protocol::Time`].
+    Millis = "Millis" {
+        "description": "A time: milliseconds since 1970, UTC.", "type": "integer", "format": "int64", "minimum": 0
+    }
+    /// Of [`crate::ledger::Reference`].
+    Reference = "Reference" {
+        "description": "Names a transfer of money: 1 to 100 characters, no control character, no space at either end.",
+        "type": "string", "minLength": 1, "maxLength": 400
+    }
     /// Of [`truthfed::protocol::RoundId`].
     Round = "Round" {
         "description": "The number of a round: the first is 1, 0 is before it.",

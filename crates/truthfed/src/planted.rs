@@ -47,12 +47,14 @@ pub enum Fault {
     QuotaIgnored,
     /// Payments wait for a round, whether others deliver in it or not.
     PaidUnconfirmed,
+    /// Payouts may be of more than is owed.
+    OwedIgnored,
     /// The bodies of all members together have the bytes that each of them should have.
     OneBudget,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 18] = [
+    pub const ALL: [Fault; 19] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -70,6 +72,7 @@ impl Fault {
         Fault::PurseIgnored,
         Fault::QuotaIgnored,
         Fault::PaidUnconfirmed,
+        Fault::OwedIgnored,
         Fault::OneBudget,
     ];
 }

@@ -158,7 +158,7 @@ impl Demo {
             let RoundLine { round, offers, winners, samples, paid } = round;
             cells(&[round, offers, winners, samples, paid])
         };
-        let header = ["round", "offers", "winners", "samples shared", "paid"];
+        let header = ["round", "offers", "winners", "samples shared", "paid (units)"];
         let rounds = table(&header, &[0, 1, 2, 3, 4], self.rounds.iter().map(round).collect());
         let slice = |slice: &Slice| {
             let per_step = |regret: f64| format!("{:.4}", regret / slice.steps.max(1) as f64);
@@ -186,7 +186,7 @@ impl RoundLine {
             offers: round.summary.offers,
             winners: round.summary.winners,
             samples: shared.map(|offer| offer.samples).sum(),
-            paid: ledger::units(paid.map(|award| i128::from(award.payment_micros.micros())).sum()),
+            paid: ledger::decimal_units(paid.map(|award| i128::from(award.payment_micros.micros())).sum()),
         }
     }
 }

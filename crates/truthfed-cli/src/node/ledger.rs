@@ -1,32 +1,37 @@
-//! `truthfed ledger`: statements, verification and export.
+//! `truthfed ledger`: statements, totals, verification and bundles for auditors.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde::Serialize;
-use serde_json::value::RawValue;
-use truthfed::Amount;
 use truthfed_node::agent::{Agent, Membership};
+use truthfed_node::calendar::{Period, minute};
 use truthfed_node::coordinator::CHECKPOINT;
+use truthfed_node::coordinator::operator::{MemberLine, read_members};
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Federation, open, open_bundle};
-use truthfed_node::ledger::{Line, LineState, Statement, Trust, receipts, verify};
-use truthfed_node::store::Store;
+use truthfed_node::federation::{Federation, PublicBundle, open, open_bundle, publish};
+use truthfed_node::ledger::{
+    Accounts, Balance, Line, LineState, Payout, Report as Verified, Statement, Trust, receipts, verify, verify_journal,
+};
+use truthfed_node::store::StoreError;
 
 use super::agent::DATA;
-use super::args::{FolderArgs, LedgerCommand, StatementArgs};
-use super::existing_store;
+use super::args::{BundleArgs, FolderArgs, LedgerCommand, StatementArgs, TotalsArgs, VerifyArgs};
+use super::{existing_store, export, payout, recorded};
 use crate::report::{Report, cells, json, table};
 
-/// Rows of the journal read at once.
-const CHUNK: usize = 512;
+/// In a unit.
+const MICROS: u128 = 1_000_000;
 
 pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
     match command {
         LedgerCommand::Statement(args) => statement(args),
         LedgerCommand::Verify(args) => verified(args),
-        LedgerCommand::Export { folder } => Ok(Report::done(lines(existing_store(&open(folder)?)?.as_mut())?)),
+        LedgerCommand::Bundle(args) => bundle(args),
+        LedgerCommand::Totals(args) => totals(args),
+        LedgerCommand::Export(args) => export::run(args),
+        LedgerCommand::Payout(command) => payout::run(command),
     }
 }
 
@@ -34,23 +39,31 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
     let is_bundle = args.folder.join("member.toml").is_file();
     let Some(member) = &args.member else {
         return match is_bundle {
+            true if args.period.period() != Period::ALWAYS => bail!("receipts have no dates: leave the period out"),
             true => from_receipts(&args.folder, args.json),
             false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
-    let statement = Statement::read(existing_store(&open(&args.folder)?)?.as_mut(), &member.parse()?)?;
+    let whole = Statement::read(recorded(&args.folder)?.as_mut(), &member.parse()?)?;
+    let statement = whole.within(args.period.period());
     Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
 }
 
 pub(super) fn words(statement: &Statement) -> String {
     let row = |line: &Line| {
         let payment = line.payment_micros.map_or_else(String::new, |payment| payment.to_string());
-        cells(&[&line.round, &line.ask_micros, &state(line.state), &payment])
+        let (opened, since) = (minute(line.opened_ms), minute(line.since_ms));
+        cells(&[&line.round, &opened, &line.ask_micros, &state(line.state), &since, &payment])
     };
     let rows = statement.lines.iter().map(row).collect();
     let (member, totals) = (&statement.member, &statement.totals);
-    let paid = units(totals.posted_micros);
-    let mut text = format!("{member}: {} offers, {} won, {paid} paid.\n", totals.offers, totals.won);
+    let [earned, paid_out, owed, before] =
+        [totals.posted_micros, totals.paid_out_micros, totals.owed_micros, statement.before_micros].map(units);
+    let mut text = format!("{member}: {} offers, {} won.\n", totals.offers, totals.won);
+    if statement.before_micros != 0 {
+        text.push_str(&format!("Owed before: {before}.\n"));
+    }
+    text.push_str(&format!("Earned: {earned}. Paid out: {paid_out}. Owed: {owed}.\n"));
     if totals.voided > 0 {
         text.push_str(&format!("Void because nothing was delivered in time: {}.\n", totals.voided));
     }
@@ -67,9 +80,31 @@ pub(super) fn words(statement: &Statement) -> String {
         text.push_str(&format!("Excluded up to round {last}: it won and did not deliver too often.\n"));
     }
     if !statement.lines.is_empty() {
-        text.push_str(&table(&["round", "asked", "", "payment"], &[0, 1, 3], rows));
+        let header = ["round", "opened (UTC)", "asked (units)", "", "since (UTC)", "payment (units)"];
+        text.push_str(&table(&header, &[0, 2, 5], rows));
+    }
+    if !statement.payouts.is_empty() {
+        let row = |payout: &Payout| cells(&[&minute(payout.at_ms), &payout.amount_micros, &payout.reference]);
+        let rows = statement.payouts.iter().map(row).collect();
+        text.push_str(&table(&["paid out (UTC)", "amount (units)", "reference"], &[1], rows));
     }
     text
+}
+
+fn totals(args: &TotalsArgs) -> anyhow::Result<Report> {
+    let accounts = Accounts::read(recorded(&args.of.folder)?.as_mut(), args.period.period())?;
+    if args.of.json {
+        return Ok(Report::done(json(&accounts)));
+    }
+    let row = |name: &dyn ToString, balance: &Balance| {
+        let Balance { earned_micros, paid_out_micros, owed_micros, promised_micros } = *balance;
+        let sums = [earned_micros, paid_out_micros, owed_micros, promised_micros].map(decimal_units);
+        std::iter::once(name.to_string()).chain(sums).collect::<Vec<String>>()
+    };
+    let mut rows: Vec<Vec<String>> = accounts.members.iter().map(|(name, balance)| row(name, balance)).collect();
+    rows.push(row(&"all", &accounts.total));
+    let header = ["member", "earned (units)", "paid out (units)", "owed (units)", "promised, not owed (units)"];
+    Ok(Report::done(table(&header, &[1, 2, 3, 4], rows)))
 }
 
 fn state(state: LineState) -> &'static str {
@@ -86,10 +121,18 @@ fn state(state: LineState) -> &'static str {
     }
 }
 
+/// With the word.
 pub(super) fn units(micros: i128) -> String {
-    match i64::try_from(micros).ok().and_then(Amount::from_micros) {
-        Some(amount) => amount.to_string(),
-        None => format!("{micros} micro-units"),
+    format!("{} units", decimal_units(micros))
+}
+
+/// A decimal number of units.
+pub(super) fn decimal_units(micros: i128) -> String {
+    let (sign, micros) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
+    let (whole, rest) = (micros / MICROS, format!("{:06}", micros % MICROS));
+    match rest.trim_end_matches('0') {
+        "" => format!("{sign}{whole}"),
+        rest => format!("{sign}{whole}.{rest}"),
     }
 }
 
@@ -115,11 +158,63 @@ fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
     }))
 }
 
-fn verified(args: &FolderArgs) -> anyhow::Result<Report> {
-    let federation = open(&args.folder)?;
-    let report = verify(existing_store(&federation)?.as_mut(), &trust(&federation, &args.folder)?)?;
-    let text = if args.json { json(&report) } else { format!("{report}\n") };
-    Ok(if report.is_right() { Report::done(text) } else { Report::refuted(text) })
+fn verified(VerifyArgs { of, federation: expected }: &VerifyArgs) -> anyhow::Result<Report> {
+    if PublicBundle::is_there(&of.folder) {
+        return verified_bundle(of, *expected);
+    }
+    let federation = open(&of.folder)?;
+    let trust = trust(&federation, &of.folder)?;
+    let trust = Trust { federation: expected.or(trust.federation), ..trust };
+    let report = verify(existing_store(&federation)?.as_mut(), &trust)?;
+    Ok(verdict(&report, of.json, ""))
+}
+
+/// What was altered in a bundle is a finding, not a mistake of whoever asks.
+fn verified_bundle(of: &FolderArgs, expected: Option<Digest>) -> anyhow::Result<Report> {
+    let refuted = |problem: &dyn ToString| {
+        let problem = problem.to_string();
+        Report::refuted(if of.json { json(&BTreeMap::from([("problem", problem)])) } else { format!("{problem}\n") })
+    };
+    let mut bundle = match PublicBundle::open(&of.folder) {
+        Ok(bundle) => bundle,
+        Err(error) => return Ok(refuted(&error)),
+    };
+    let trust = Trust { federation: expected.or(bundle.trust.federation), ..bundle.trust };
+    let report = match verify_journal(&mut bundle, &trust) {
+        Err(StoreError::Damaged(problem)) => return Ok(refuted(&problem)),
+        report => report?,
+    };
+    if report.is_right()
+        && let Some(problem) = uncertified(&mut bundle)?
+    {
+        return Ok(refuted(&problem));
+    }
+    let federation = trust.federation.map_or_else(String::new, |id| format!("federation {id}: "));
+    Ok(verdict(&report, of.json, &federation))
+}
+
+/// The first member of the journal whose key the authority did not certify.
+fn uncertified(bundle: &mut PublicBundle) -> anyhow::Result<Option<String>> {
+    let lines = read_members(bundle)?;
+    let is_certified =
+        |line: &MemberLine| bundle.roster.iter().any(|known| known.member == line.member && known.key == line.key);
+    let wrong = lines.iter().find(|line| !is_certified(line));
+    Ok(wrong.map(|line| format!("members/{}.pem does not certify the key that the journal enrols", line.member)))
+}
+
+fn verdict(report: &Verified, as_json: bool, prefix: &str) -> Report {
+    let text = if as_json { json(report) } else { format!("{prefix}{report}\n") };
+    if report.is_right() { Report::done(text) } else { Report::refuted(text) }
+}
+
+fn bundle(BundleArgs { of, out }: &BundleArgs) -> anyhow::Result<Report> {
+    let federation = open(&of.folder)?;
+    let checkpoint = trust(&federation, &of.folder)?.checkpoint;
+    let entries = publish(&federation, existing_store(&federation)?.as_mut(), checkpoint, out)?;
+    Ok(Report::done(match of.json {
+        true => json(&BTreeMap::from([("entries", entries)])),
+        false => format!("{entries} entries are in {}, with certificates and no key.\n", out.display()),
+    }))
 }
 
 /// What the folder says of the journal.
@@ -129,27 +224,4 @@ pub(super) fn trust(federation: &Federation, folder: &Path) -> anyhow::Result<Tr
         coordinator: Some(federation.server.signer().public()),
         checkpoint: read_checkpoint(&folder.join(CHECKPOINT))?,
     })
-}
-
-#[derive(Serialize)]
-struct Exported<'a> {
-    number: u64,
-    hash: Digest,
-    entry: &'a RawValue,
-}
-
-/// The journal, a line for each entry.
-fn lines(store: &mut dyn Store) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let mut after = 0;
-    loop {
-        let rows = store.rows(after, CHUNK)?;
-        let Some(last) = rows.last() else { return Ok(text) };
-        after = last.number;
-        for row in &rows {
-            let entry: &RawValue = serde_json::from_str(&row.body)?;
-            text.push_str(&serde_json::to_string(&Exported { number: row.number, hash: row.hash, entry })?);
-            text.push('\n');
-        }
-    }
 }

@@ -1,16 +1,15 @@
 //! `truthfed members`: lists, adds and revokes members, and rules about what they delivered.
 //!
-//! The command asks a running coordinator over the network, with the operator's certificate. If none runs, it starts an
-//! engine just for the change; the lease keeps the two apart. Listing only reads the ledger then.
+//! A running coordinator does it; if none runs, an engine that is started for it, and listing only reads the ledger
+//! ([`super::operator`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::bail;
 use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed::protocol::Judgement;
-use truthfed_node::coordinator::Config;
 use truthfed_node::coordinator::operator::{
     DoubtLine, DoubtsReply, EnrolRequest, MemberLine, MembersReply, Order, OrderReply, RuledReply, RulingName,
     RulingRequest, read_doubts, read_members,
@@ -19,15 +18,13 @@ use truthfed_node::engine;
 use truthfed_node::error::{Code, Refusal};
 use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
 use truthfed_node::identity::check_name;
-use truthfed_node::net::{Client, NetError, client_tls};
 
 use super::args::{FolderArgs, MemberArgs, MembersCommand};
 use super::ledger::units;
+use super::operator::{an_engine, ask, is_unreachable, unexpected};
 use super::{block_on, existing_store};
 use crate::report::{Report, cells, json, table};
 
-/// The lease of an engine that makes one change: long enough for it, short enough to wait for after a crash.
-const LEASE_MS: u64 = 10_000;
 /// How often to ask again while a round is open, and how soon: for a minute.
 const TRIES: u32 = 240;
 const PAUSE: Duration = Duration::from_millis(250);
@@ -169,20 +166,12 @@ fn is_round_open(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Refusal { code: Code::RoundOpen, .. }))
 }
 
-fn unexpected<T>(reply: anyhow::Result<OrderReply>) -> anyhow::Result<T> {
-    reply.and_then(|_| bail!("the coordinator answered something else than was asked"))
-}
-
 /// Makes a change, if the order is one, and returns all members.
 async fn change(federation: &Federation, order: Order) -> anyhow::Result<MembersReply> {
     match over_the_network(federation, &order).await {
         Err(error) if is_unreachable(&error) => with_an_engine(federation, order).await,
         reply => reply,
     }
-}
-
-fn is_unreachable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(NetError::Unreachable { .. }))
 }
 
 async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Result<MembersReply> {
@@ -192,28 +181,6 @@ async fn over_the_network(federation: &Federation, order: &Order) -> anyhow::Res
         }
     }
     bail!("the coordinator did not say who the members are")
-}
-
-/// What the coordinator replies to an order of the operator.
-async fn ask(federation: &Federation, order: &Order) -> anyhow::Result<OrderReply> {
-    let settings = &federation.settings;
-    let tls = client_tls(&federation.operator_identity()?, &federation.authority)?;
-    let client = Client::new(&settings.address, &settings.server_name, tls)?;
-    let reply = client.send(order.message(), None).await?;
-    if let Some(refusal) = reply.refusal() {
-        return Err(refusal.into());
-    }
-    ensure!(reply.status.is_success(), "the coordinator answered with status {}", reply.status);
-    Ok(order.read_reply(&reply.body)?)
-}
-
-/// An engine for one change.
-async fn an_engine(federation: &Federation) -> anyhow::Result<engine::Running> {
-    let plan = Config::of(federation, LEASE_MS).plan;
-    let begin = move || anyhow::Ok(engine::start(plan.setup(), &plan.store, &mut engine::Ahead::default())?);
-    tokio::task::spawn_blocking(begin).await?.with_context(|| {
-        format!("no coordinator answers at {}, and the store cannot be used either", federation.settings.address)
-    })
 }
 
 async fn ruled_by_an_engine(

@@ -3,15 +3,20 @@
 mod agent;
 pub(crate) mod args;
 mod demo;
+mod export;
 mod init;
 mod ledger;
 mod members;
+mod operator;
+mod payout;
 mod renew;
 mod round;
 mod serve;
 
+use std::path::Path;
+
 use anyhow::Context;
-use truthfed_node::federation::Federation;
+use truthfed_node::federation::{Federation, PublicBundle, open};
 use truthfed_node::store::Store;
 
 use self::args::NodeCommand;
@@ -46,6 +51,14 @@ fn existing_store(federation: &Federation) -> anyhow::Result<Box<dyn Store>> {
         );
     }
     store.open_existing().with_context(|| store.to_string())
+}
+
+/// What is recorded in a federation's folder, or in a bundle for auditors, for reading.
+fn recorded(folder: &Path) -> anyhow::Result<Box<dyn Store>> {
+    match PublicBundle::is_there(folder) {
+        true => Ok(Box::new(PublicBundle::open(folder)?)),
+        false => existing_store(&open(folder)?),
+    }
 }
 
 /// Lets SIGHUP pass from now on: a closed terminal, or a reload by habit, must not end a service.

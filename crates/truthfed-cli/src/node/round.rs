@@ -3,22 +3,33 @@
 use std::collections::BTreeMap;
 
 use anyhow::bail;
+use truthfed::auction::RoundDocument;
+use truthfed::protocol::RoundId;
+use truthfed_node::calendar::minute;
 use truthfed_node::coordinator::operator::{OfferLine, RoundReply, RoundState, RoundSummary, read_rounds};
-use truthfed_node::federation::open;
+use truthfed_node::ledger::{Trust, recorded_round};
 
-use super::args::{FolderArgs, RoundCommand, ShowArgs};
-use super::existing_store;
+use super::args::{ExportRoundArgs, FolderArgs, RoundCommand, ShowArgs};
+use super::ledger::{decimal_units, units};
+use super::recorded;
 use crate::report::{Report, cells, json, table};
 
 pub(crate) fn run(command: &RoundCommand) -> anyhow::Result<Report> {
     match command {
         RoundCommand::List(args) => list(args),
         RoundCommand::Show(args) => show(args),
+        RoundCommand::Export(args) => export(args),
     }
 }
 
 fn rounds(of: &FolderArgs) -> anyhow::Result<Vec<RoundReply>> {
-    Ok(read_rounds(existing_store(&open(&of.folder)?)?.as_mut())?)
+    Ok(read_rounds(recorded(&of.folder)?.as_mut())?)
+}
+
+/// The auction as the mechanism saw it, from a journal that is right so far.
+fn export(ExportRoundArgs { folder, round }: &ExportRoundArgs) -> anyhow::Result<Report> {
+    let auctioned = recorded_round(recorded(folder)?.as_mut(), &Trust::default(), RoundId(*round))?;
+    Ok(Report::done(format!("{:#}\n", RoundDocument::of(&auctioned.spec))))
 }
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {
@@ -31,11 +42,25 @@ fn in_lines(rounds: &[RoundSummary]) -> String {
         return "No round yet.\n".to_owned();
     }
     let row = |summary: &RoundSummary| {
-        let RoundSummary { round, asked_by, offers, winners, paid, waiting, defaulted, .. } = summary;
-        cells(&[round, &state(summary), asked_by, offers, winners, paid, waiting, defaulted])
+        let RoundSummary { round, asked_by, offers, winners, defaulted, .. } = summary;
+        let [paid, released, waiting] =
+            [summary.paid_micros, summary.released_micros, summary.waiting_micros].map(|it| decimal_units(it.into()));
+        let opened = minute(summary.opened_ms);
+        cells(&[round, &opened, &state(summary), asked_by, offers, winners, defaulted, &paid, &released, &waiting])
     };
-    let header = ["round", "state", "asked by", "offers", "winners", "paid", "waiting", "not delivered"];
-    table(&header, &[0, 3, 4, 5, 6, 7], rounds.iter().map(row).collect())
+    let header = [
+        "round",
+        "opened (UTC)",
+        "state",
+        "asked by",
+        "offers",
+        "winners",
+        "not delivered",
+        "paid (units)",
+        "paid for earlier rounds (units)",
+        "payments that wait (units)",
+    ];
+    table(&header, &[0, 4, 5, 6, 7, 8, 9], rounds.iter().map(row).collect())
 }
 
 fn state(round: &RoundSummary) -> String {
@@ -72,10 +97,17 @@ fn in_words(round: &RoundReply) -> String {
         let essential = if award.is_some_and(|award| award.essential) { "essential" } else { "" };
         cells(&[&offer.member, &offer.samples, &offer.ask_micros, &outcome, &payment, &essential])
     };
-    let header = ["member", "samples", "asks", "", "payment", ""];
+    let header = ["member", "samples", "asks (units)", "", "payment (units)", ""];
     let offers = table(&header, &[1, 2, 4], round.offers.iter().map(row).collect());
+    let (number, opened) = (summary.round, minute(summary.opened_ms));
     if summary.state == RoundState::Ruled {
-        return format!("Round {}, about {}: {}.\n", summary.round, summary.asked_by, state(summary));
+        return format!("Round {number}, about {}, {opened} UTC: {}.\n", summary.asked_by, state(summary));
     }
-    format!("Round {}, asked for by {}: {}.\n{offers}", summary.round, summary.asked_by, state(summary))
+    let ended = summary.ended_ms.map_or_else(String::new, |at| format!(", ended {} UTC", minute(at)));
+    let paid = units(summary.paid_micros.into());
+    format!(
+        "Round {number}, asked for by {}, opened {opened} UTC{ended}: {}. Paid: {paid}.\n{offers}",
+        summary.asked_by,
+        state(summary)
+    )
 }

@@ -38,10 +38,11 @@ fn members_come_and_go_while_no_coordinator_runs() {
     run(&["members", "revoke", "fed", "nobody"]).refused("nobody");
     let verified = run(&["ledger", "verify", "fed"]).done();
     assert_eq!(verified, "ledger verified: 0 rounds, 0 payments, 0 problems\n");
-    let journal = run(&["ledger", "export", "fed"]).done();
+    let journal = run(&["ledger", "export", "fed", "--journal"]).done();
     assert!(journal.lines().next().unwrap().contains("genesis"), "{journal}");
     assert_eq!(run(&["round", "list", "fed"]).done(), "No round yet.\n");
-    assert!(run(&["ledger", "statement", "fed", "m1"]).done().starts_with("m1: 0 offers, 0 won, 0 paid."));
+    let statement = run(&["ledger", "statement", "fed", "m1"]).done();
+    assert_eq!(statement, "m1: 0 offers, 0 won.\nEarned: 0 units. Paid out: 0 units. Owed: 0 units.\n");
 }
 
 #[test]
@@ -53,6 +54,15 @@ fn what_is_wrong_is_said_with_what_to_do() {
     refused(&["serve", "none"], "is missing");
     refused(&["ledger", "verify", "fed"], "has `truthfed serve` run yet?");
     refused(&["ledger", "statement", "fed"], "name a member");
+    refused(&["ledger", "statement", "fed", "m1", "--month", "2026-13"], "write it as 2026-11");
+    refused(&["ledger", "totals", "fed", "--month", "2026-11", "--from", "2026-11-01"], "cannot be used with");
+    refused(&["ledger", "export", "fed"], "--csv|--json|--journal");
+    refused(&["ledger", "export", "fed", "--journal", "--from", "2026-11-01"], "cannot be used with");
+    refused(&["ledger", "payout", "record", "fed", "m1", "-1", "--reference", "x"], "-1");
+    refused(&["ledger", "payout", "record", "fed", "m1", "1"], "--reference");
+    refused(&["ledger", "payout", "record", "fed", "m1", "1", "--reference", ""], "1 to 100 characters");
+    refused(&["ledger", "payout", "record", "fed", "m1", "1", "--reference", "x"], "not-owed");
+    refused(&["ledger", "payout", "record", "fed", "nobody", "1", "--reference", "x"], "unknown-member");
     refused(&["agent", "fed"], "member.toml is missing");
     refused(&["agent", "fed/members/m1", "--listen", "0.0.0.0:7500"], "not a loopback address");
     refused(&["members", "add", "fed", "../eve"], "name");

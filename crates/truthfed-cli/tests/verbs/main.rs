@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions too
 
+mod accounts;
 mod auction;
 mod audit;
+mod bundle;
 mod federation;
 mod folders;
 mod help;

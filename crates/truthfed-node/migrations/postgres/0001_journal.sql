@@ -24,7 +24,7 @@ CREATE TABLE truthfed.postings (
     member  TEXT NOT NULL,
     account TEXT NOT NULL CHECK (account IN ('treasury', 'escrow', 'member')),
     micros  BIGINT NOT NULL,
-    UNIQUE (entry, round, member, account)
+    UNIQUE (entry, member, account)
 );
 
 -- Nobody is paid twice in one round.

@@ -24,7 +24,7 @@ CREATE TABLE postings (
     member  TEXT NOT NULL,
     account TEXT NOT NULL CHECK (account IN ('treasury', 'escrow', 'member')),
     micros  INTEGER NOT NULL,
-    UNIQUE (entry, round, member, account)
+    UNIQUE (entry, member, account)
 ) STRICT;
 
 -- Nobody is paid twice in one round.

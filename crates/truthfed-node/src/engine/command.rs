@@ -1,5 +1,6 @@
 //! What an engine can be asked to do, checked as far as that needs no engine.
 
+use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::Ruling;
 
@@ -7,6 +8,7 @@ use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
 use crate::digest::{Digest, PublicKey};
 use crate::error::Refusal;
+use crate::ledger::Reference;
 use crate::store::Store;
 use crate::wire::{Call, DeliveryContent};
 
@@ -23,6 +25,7 @@ pub(super) enum Kind {
     Enrol(ClientId, MemberInfo),
     Revoke(ClientId),
     Rule(ClientId, Ruling),
+    PayOut(ClientId, Amount, Reference),
     Read(Read),
 }
 
@@ -66,6 +69,11 @@ impl Command {
     /// Rules about the data of a member.
     pub fn rule(member: ClientId, ruling: Ruling) -> Command {
         Command(Kind::Rule(member, ruling))
+    }
+
+    /// Records what was transferred to a member.
+    pub fn pay_out(member: ClientId, amount: Amount, reference: Reference) -> Command {
+        Command(Kind::PayOut(member, amount, reference))
     }
 
     /// How much of it is written down, if it may be much.

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
+use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::Ruling;
 
@@ -21,6 +22,7 @@ use super::{EngineError, OpenStore, Place, Setup};
 use crate::digest::{Digest, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
+use crate::ledger::Reference;
 use crate::store::{Store, StoreError};
 use crate::wire::{Call, Seen};
 
@@ -181,6 +183,12 @@ impl Handle {
     /// Rules about the data of a member.
     pub async fn rule(&self, member: ClientId, ruling: Ruling) -> Answer {
         self.submit(Command::rule(member, ruling)).await
+    }
+
+    /// Records what was transferred to a member; the same again changes nothing. Fails when it is more than is owed, or the
+    /// reference was taken for another amount.
+    pub async fn pay_out(&self, member: ClientId, amount: Amount, reference: Reference) -> Answer {
+        self.submit(Command::pay_out(member, amount, reference)).await
     }
 
     /// At most `most` committed rows of the journal, those after entry `after`: for the operator only. Fails when the

@@ -27,6 +27,7 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
         Entry::Ruled { member, ruling, .. } => {
             tracing::info!(entry = number, %member, ?ruling, "the operator ruled about its data");
         }
+        Entry::PaidOut { member, .. } => tracing::info!(entry = number, %member, "payout recorded"),
         Entry::Aborted { round, .. } => tracing::info!(entry = number, round = round.0, "round aborted"),
         _ => {}
     }

@@ -43,6 +43,7 @@ impl State {
             bounds: None,
             next: Nonce::random(),
             latest: Time(0),
+            paid_out: Time(0),
             waiting: BTreeMap::new(),
             setup,
         };
@@ -55,7 +56,7 @@ impl State {
         let end = store.head()?;
         self.check_belongs(store, end)?;
         (self.checkpoint, self.settled) = (None, None);
-        self.open = None;
+        (self.open, self.paid_out) = (None, Time(0));
         let mut head = Head::START;
         let mut ledger = Ledger::default();
         if let Some(row) = store.standing()? {
@@ -91,10 +92,10 @@ impl State {
         }
         let now = self.now();
         if self.open.is_some() {
-            self.machine.begin_phase(now.max(self.latest));
+            self.machine.begin_phase(now.max(self.recorded()));
         }
-        if now < self.latest {
-            let behind_ms = self.latest.0 - now.0;
+        if now < self.recorded() {
+            let behind_ms = self.recorded().0 - now.0;
             tracing::warn!(behind_ms, "the clock is behind the journal: the time of rounds waits for it");
         }
         if end == Head::START {
@@ -224,6 +225,7 @@ impl State {
                 self.again(number, Input::Request(member.clone(), Request::Deliver(round, content.moment)))?;
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
             }
+            Entry::PaidOut { at_ms, .. } => self.paid_out = at_ms,
             Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } | Entry::Ruled { .. } => {
                 return Err(inconsistent("it should be in the standing"));
             }

@@ -18,6 +18,7 @@ use super::command::{Command, Kind};
 use super::core::Answer;
 use super::draft::Draft;
 use super::intake::{Checked, Offered};
+use super::payout;
 use super::published::{Counts, MemberInfo, Members, Published, PublishedRound};
 use super::receipts;
 use super::reply::Reply;
@@ -52,8 +53,10 @@ pub(super) struct State {
     pub(super) bounds: Option<Arc<Bounds>>,
     /// The nonce of the round that is next.
     pub(super) next: Nonce,
-    /// The latest time in the journal: no later entry has an earlier one.
+    /// The latest time of a round in the journal: no later entry has an earlier one.
     pub(super) latest: Time,
+    /// The same of a payout: it moves no round on, and no later entry has an earlier time either.
+    pub(super) paid_out: Time,
     /// The offers whose payments wait.
     pub(super) waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
 }
@@ -140,7 +143,7 @@ impl State {
     }
 
     pub(super) fn tick(&mut self) {
-        self.moment = self.now().max(self.latest);
+        self.moment = self.now().max(self.recorded());
         self.handle_input(Input::Tick).expect("time can always pass");
         self.drain();
     }
@@ -155,6 +158,7 @@ impl State {
             Kind::Enrol(member, info) => self.enrol(member, info),
             Kind::Revoke(member) => self.revoke(&member),
             Kind::Rule(member, ruling) => self.rule(member, ruling),
+            Kind::PayOut(member, amount, reference) => payout::record(self, member, amount, reference, store),
             Kind::Read(read) => {
                 read(store);
                 Ok(String::new())
@@ -191,8 +195,13 @@ impl State {
         self.moment
     }
 
+    /// The latest time in the journal, of whatever entry.
+    pub(super) fn recorded(&self) -> Time {
+        self.latest.max(self.paid_out)
+    }
+
     fn check_clock(&self) -> Result<(), Refusal> {
-        let behind_ms = self.latest.0.saturating_sub(self.now().0);
+        let behind_ms = self.recorded().0.saturating_sub(self.now().0);
         if behind_ms <= MOST_BEHIND_MS {
             return Ok(());
         }

@@ -13,12 +13,15 @@
 //! [`init`] makes a folder whole or not at all; [`open`] and [`open_bundle`] read strictly and say what to do about what is
 //! wrong. A checked [`Federation`] or [`Bundle`] need not be checked again.
 //!
+//! [`publish`] writes what an auditor may have of it into another folder, and [`PublicBundle`] reads that.
+//!
 //! Not here: the ledger, and who is enrolled at present (the journal's).
 
 mod bundle;
 mod create;
 mod lines;
 mod open;
+mod public;
 mod settings;
 
 #[cfg(test)]
@@ -27,6 +30,7 @@ mod tests;
 pub use bundle::{Bundle, BundleFile, open_bundle};
 pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew};
 pub use open::{Enrolment, Federation, OpenError, open};
+pub use public::{PublicBundle, PublicError, PublishError, line, publish};
 pub use settings::{RawFederation, RawLimits, Settings, SettingsError};
 
 /// Commented settings: the defaults.

@@ -8,7 +8,7 @@ use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::{Judgement, Payment, RoundId};
 
-use super::{Account, Posting};
+use super::{Account, Cause, Posting};
 use crate::journal::{Award, Entry};
 
 /// What is pending, and how many postings there are.
@@ -88,13 +88,19 @@ impl Ledger {
                 self.check_nothing_pending(*round)?;
                 return Ok(Vec::new());
             }
+            Entry::PaidOut { member, amount_micros, reference, .. } => {
+                let (from, to) = (Account::Member(member.clone()), Account::PaidOut);
+                let cause = Cause::Payout(reference.clone());
+                vec![Move { cause, member: member.clone(), from, to, payment: *amount_micros }]
+            }
             _ => return Ok(Vec::new()),
         };
         let mut postings = Vec::with_capacity(2 * moves.len());
-        for Move { round, member, from, to, payment } in moves {
+        for Move { cause, member, from, to, payment } in moves {
             for (account, micros) in [(from, -payment.micros()), (to, payment.micros())] {
                 self.postings += 1;
-                postings.push(Posting { number: self.postings, entry, round, member: member.clone(), account, micros });
+                let (number, cause, member) = (self.postings, cause.clone(), member.clone());
+                postings.push(Posting { number, entry, cause, member, account, micros });
             }
         }
         Ok(postings)
@@ -105,18 +111,18 @@ impl Ledger {
         if round <= self.last_award {
             return Err(LedgerError::AwardedBefore { round, last: self.last_award });
         }
-        let mut payments = BTreeMap::new();
+        let (mut payments, cause) = (BTreeMap::new(), Cause::Round(round));
         let mut moves = Vec::with_capacity(winners.len());
         for Award { member, payment_micros: payment, .. } in winners {
             if payments.insert(member.clone(), *payment).is_some() {
                 return Err(LedgerError::WinsTwice { round, member: member.clone() });
             }
             let (from, to) = (Account::Treasury, Account::Escrow);
-            moves.push(Move { round, member: member.clone(), from, to, payment: *payment });
+            moves.push(Move { cause: cause.clone(), member: member.clone(), from, to, payment: *payment });
             #[cfg(feature = "planted-faults")]
             if truthfed::planted::is(truthfed::planted::Fault::PostedBeforeSettled) {
                 let (from, to) = (Account::Escrow, Account::Member(member.clone()));
-                moves.push(Move { round, member: member.clone(), from, to, payment: *payment });
+                moves.push(Move { cause: cause.clone(), member: member.clone(), from, to, payment: *payment });
             }
         }
         self.last_award = round;
@@ -142,7 +148,8 @@ impl Ledger {
             if truthfed::planted::is(truthfed::planted::Fault::PostedBeforeSettled) {
                 continue;
             }
-            moves.push(Move { round, member: member.clone(), from: Account::Escrow, to, payment });
+            let cause = Cause::Round(round);
+            moves.push(Move { cause, member: member.clone(), from: Account::Escrow, to, payment });
         }
         // What begins to wait may be void at once: whoever is found out delivers in vain.
         let mut all = self.waiting.clone();
@@ -178,14 +185,14 @@ fn resolve(mut waiting: Waiting, judgement: &Judgement) -> Result<(Vec<Move>, Wa
         if waiting.remove(&(member.clone(), round)) != Some(payment) {
             return Err(LedgerError::NotWaiting { round, member });
         }
-        moves.push(Move { round, member, from: Account::Escrow, to, payment });
+        moves.push(Move { cause: Cause::Round(round), member, from: Account::Escrow, to, payment });
     }
     Ok((moves, waiting))
 }
 
 /// Money from one account to another.
 struct Move {
-    round: RoundId,
+    cause: Cause,
     member: ClientId,
     from: Account,
     to: Account,
@@ -302,7 +309,11 @@ mod tests {
         let mut ledger = Ledger::default();
         let step = |ledger: &mut Ledger, entry: &Entry| {
             let postings = ledger.follow(1, entry)?;
-            Ok(postings.iter().map(|posting| (posting.round.0, posting.account.clone(), posting.micros)).collect())
+            let round = |posting: &Posting| match posting.cause {
+                Cause::Round(RoundId(round)) => round,
+                Cause::Payout(_) => 0,
+            };
+            Ok(postings.iter().map(|posting| (round(posting), posting.account.clone(), posting.micros)).collect())
         };
         let mut follow = |entry: &Entry| -> Result<Vec<_>, LedgerError> { step(&mut ledger, entry) };
         follow(&awarded(1, &[("a", 7), ("b", 9)])).unwrap();
@@ -324,6 +335,32 @@ mod tests {
         let expected = [(1, Account::Escrow, -9), (1, Account::Treasury, 9)];
         assert_eq!(follow(&ruled(3, void)).unwrap(), expected);
         assert_eq!(ledger.pending().count(), 0);
+    }
+
+    #[test]
+    fn a_payment_that_waits_and_is_void_in_the_same_entry_goes_back_to_the_treasury() {
+        let mut ledger = Ledger::default();
+        ledger.follow(1, &awarded(1, &[("a", 7)])).unwrap();
+        let void = Judgement { void: vec![payment("a", 1, 7)], ..Judgement::default() };
+        let moved = ledger.follow(2, &settled_with(1, (&[], &["a"], &[]), void)).unwrap();
+        let moved: Vec<_> = moved.iter().map(|posting| (posting.account.clone(), posting.micros)).collect();
+        assert_eq!(moved, [(Account::Escrow, -7), (Account::Treasury, 7)]);
+        assert_eq!(ledger.pending().count(), 0);
+    }
+
+    #[test]
+    fn what_is_paid_out_leaves_the_account_of_the_member_at_any_time() {
+        let mut ledger = Ledger::default();
+        ledger.follow(1, &awarded(1, &[("a", 7)])).unwrap();
+        let (amount_micros, reference) = (Amount::from_micros(5).unwrap(), "x".parse().unwrap());
+        let payout = Entry::PaidOut { member: id("a"), amount_micros, reference, at_ms: Time(9) };
+        let moved = ledger.follow(2, &payout).unwrap();
+        let short = |it: &Posting| (it.number, it.cause.clone(), it.account.clone(), it.micros);
+        let cause = Cause::Payout("x".parse().unwrap());
+        let expected = [(3, cause.clone(), Account::Member(id("a")), -5), (4, cause, Account::PaidOut, 5)];
+        assert_eq!(moved.iter().map(short).collect::<Vec<_>>(), expected);
+        assert_eq!(ledger.pending().count(), 1, "what is pending stays");
+        assert_eq!(ledger.follow(3, &settled(1, &["a"], &[])).unwrap().len(), 2);
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! The ledger: double entry, in whole micro-units, derived from the journal.
 //!
 //! A payment is pending at the award (treasury to escrow), then posted (escrow to the member) or voided (escrow back to the
-//! treasury) when the round is settled, or later if it waits for others' data: once each. Every movement is two postings that sum to zero.
+//! treasury) when the round is settled, or later if it waits for others' data: once each. What a member has earned is owed to
+//! it until the operator transfers it and records that (the member to paid out). Every movement is two postings that sum to zero.
 //!
-//! - [`Ledger`] follows the journal and gives the postings; [`Statement`] is what it comes to for one member.
+//! - [`Ledger`] follows the journal and gives the postings; [`Accounts`] is what they come to for all members, and
+//!   [`Statement`] for one.
 //! - [`verify`] recomputes everything a journal says; [`receipts`] is the same from the side of one member.
 
+mod accounts;
 mod book;
 pub mod receipts;
+mod reference;
 mod statement;
 mod verify;
 mod vouch;
@@ -16,9 +20,13 @@ use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+pub use self::accounts::{Accounts, Balance, Movement, movements};
 pub use self::book::{Ledger, LedgerError};
-pub use self::statement::{Line, LineState, Statement, StatementError, Totals};
-pub use self::verify::{Fault, Problem, Report, Trust, verify};
+pub use self::reference::{Reference, ReferenceError};
+pub use self::statement::{Line, LineState, Payout, Statement, StatementError, Totals};
+pub use self::verify::{
+    Auctioned, Fault, Problem, RecordedError, Report, Trust, recorded_round, verify, verify_journal,
+};
 pub use self::vouch::{Checkpoint, aggregate_digest};
 pub(crate) use self::vouch::{Seal, StandingBody, Waiting};
 
@@ -30,8 +38,20 @@ pub enum Account {
     Treasury,
     /// Promised, and not yet delivered for or not yet confirmed.
     Escrow,
-    /// Paid to a member.
+    /// Earned by a member, and owed to it.
     Member(ClientId),
+    /// Transferred to members, outside of the federation.
+    PaidOut,
+}
+
+/// What a movement of money is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The data of a member in that round.
+    Round(RoundId),
+    /// A transfer to a member.
+    Payout(Reference),
 }
 
 /// One side of a movement of money.
@@ -41,7 +61,7 @@ pub struct Posting {
     pub number: u64,
     /// The journal entry it follows from.
     pub entry: u64,
-    pub round: RoundId,
+    pub cause: Cause,
     /// Whose payment it is about.
     pub member: ClientId,
     pub account: Account,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Conduct, Judgement, Payment, RoundId, Strikes};
+use truthfed::protocol::{Conduct, Judgement, Payment, RoundId, Strikes, Time};
 
+use super::Reference;
+use crate::calendar::Period;
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError};
 use crate::store::{Store, StoreError};
@@ -26,10 +28,23 @@ pub struct Statement {
     pub entry: u64,
     /// Each round in which it offered.
     pub lines: Vec<Line>,
+    /// What was transferred to it.
+    pub payouts: Vec<Payout>,
+    /// What was owed to it before all of that, in micro-units.
+    pub before_micros: i128,
     /// What they come to.
     pub totals: Totals,
     /// The last round from which it is, or was, excluded because it did not deliver.
     pub excluded: Option<RoundId>,
+}
+
+/// Money that was transferred to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Payout {
+    pub reference: Reference,
+    pub amount_micros: Amount,
+    pub at_ms: Time,
 }
 
 /// One offer, and what became of it.
@@ -37,9 +52,13 @@ pub struct Statement {
 #[serde(deny_unknown_fields)]
 pub struct Line {
     pub round: RoundId,
+    /// When the round was opened.
+    pub opened_ms: Time,
     pub offer: Digest,
     pub ask_micros: Amount,
     pub state: LineState,
+    /// When that came to be.
+    pub since_ms: Time,
     /// The payment, once it is posted: whoever has not delivered is not told.
     pub payment_micros: Option<Amount>,
 }
@@ -79,6 +98,9 @@ pub struct Totals {
     /// Rounds that it delivered in, and is not paid for.
     pub forfeited: u64,
     pub posted_micros: i128,
+    pub paid_out_micros: i128,
+    /// What is owed to it at the end.
+    pub owed_micros: i128,
 }
 
 /// Why there is no statement.
@@ -113,11 +135,35 @@ impl Statement {
         if !reading.is_known {
             return Err(StatementError::NotAMember(member.clone()));
         }
-        let lines: Vec<Line> = reading.lines.into_values().collect();
-        let (member, federation, totals) = (reading.member, reading.federation, Totals::of(&lines));
+        let (lines, payouts): (Vec<Line>, _) = (reading.lines.into_values().collect(), reading.payouts);
+        let (member, federation, totals) = (reading.member, reading.federation, Totals::of(&lines, &payouts, 0));
         let excluded = reading.conduct.excluded;
-        Ok(Statement { member, federation, entry: head.number, lines, totals, excluded })
+        Ok(Statement { member, federation, entry: head.number, lines, payouts, before_micros: 0, totals, excluded })
     }
+
+    /// What of it falls into a period: rounds that were opened, or whose payment was made, and what was paid out. Totals are of
+    /// that, with what was owed before it and is owed at its end.
+    pub fn within(&self, period: Period) -> Statement {
+        let is_posted_before = |line: &&Line| line.state == LineState::Posted && line.since_ms < period.from;
+        let payments = self.lines.iter().filter(is_posted_before).filter_map(|line| line.payment_micros);
+        let payouts = self.payouts.iter().filter(|payout| payout.at_ms < period.from).map(|it| it.amount_micros);
+        let before_micros = sum(payments) - sum(payouts);
+        let is_in = |line: &&Line| period.contains(line.opened_ms) || period.contains(line.since_ms);
+        let cut = |line: &Line| {
+            // What is not known within the period is not told; what was paid before is in the balance.
+            let is_paid = line.payment_micros.is_some() && period.contains(line.since_ms);
+            Line { payment_micros: line.payment_micros.filter(|_| is_paid), ..line.clone() }
+        };
+        let lines: Vec<Line> = self.lines.iter().filter(is_in).map(cut).collect();
+        let payouts: Vec<Payout> =
+            self.payouts.iter().filter(|payout| period.contains(payout.at_ms)).cloned().collect();
+        let totals = Totals::of(&lines, &payouts, before_micros);
+        Statement { lines, payouts, before_micros, totals, ..self.clone() }
+    }
+}
+
+fn sum(amounts: impl Iterator<Item = Amount>) -> i128 {
+    amounts.map(|amount| i128::from(amount.micros())).sum()
 }
 
 struct Reading {
@@ -125,6 +171,10 @@ struct Reading {
     federation: Option<Digest>,
     is_known: bool,
     lines: BTreeMap<RoundId, Line>,
+    payouts: Vec<Payout>,
+    /// The latest time in the journal, and when the last round was opened.
+    latest: Time,
+    opened: Time,
     /// What it is paid on delivery, in the round that was awarded last.
     due: Option<Amount>,
     strikes: Strikes,
@@ -134,32 +184,56 @@ struct Reading {
 impl Reading {
     fn new(member: ClientId) -> Reading {
         let (strikes, conduct) = (Strikes::default(), Conduct::default());
-        Reading { member, federation: None, is_known: false, lines: BTreeMap::new(), due: None, strikes, conduct }
+        Reading {
+            member,
+            federation: None,
+            is_known: false,
+            lines: BTreeMap::new(),
+            payouts: Vec::new(),
+            latest: Time(0),
+            opened: Time(0),
+            due: None,
+            strikes,
+            conduct,
+        }
     }
 
     fn follow(&mut self, number: u64, entry: &Entry) -> Result<(), JournalError> {
+        self.latest = entry.at().unwrap_or(self.latest);
         match entry {
+            Entry::Opened { at_ms, .. } => self.opened = *at_ms,
+            Entry::PaidOut { member, amount_micros, reference, at_ms } if *member == self.member => {
+                let (reference, amount_micros, at_ms) = (reference.clone(), *amount_micros, *at_ms);
+                self.payouts.push(Payout { reference, amount_micros, at_ms });
+            }
             Entry::Genesis { federation, terms, .. } => {
                 (self.federation, self.strikes) = (Some(*federation), terms.strikes);
             }
             Entry::Enrolled { member, .. } if *member == self.member => self.is_known = true,
             Entry::Revoked { member } if *member == self.member => {
-                let open = self.lines.values_mut().filter(|line| line.state == LineState::Open);
-                open.for_each(|line| line.state = LineState::Withdrawn);
+                let (open, at) = (self.lines.values_mut().filter(|line| line.state == LineState::Open), self.latest);
+                open.for_each(|line| (line.state, line.since_ms) = (LineState::Withdrawn, at));
             }
             Entry::Offered { round, member, offer } if *member == self.member => {
                 let content: OfferContent = serde_json::from_str(offer.content.get())
                     .map_err(|error| JournalError::Unreadable { number, problem: error.to_string() })?;
                 let (offer, ask_micros) = (offer.digest(), content.ask_micros);
-                let line = Line { round: *round, offer, ask_micros, state: LineState::Open, payment_micros: None };
+                let line = Line {
+                    round: *round,
+                    opened_ms: self.opened,
+                    offer,
+                    ask_micros,
+                    state: LineState::Open,
+                    since_ms: self.latest,
+                    payment_micros: None,
+                };
                 self.lines.insert(*round, line);
             }
             Entry::Awarded { round, winners, .. } => {
                 let award = winners.iter().find(|award| award.member == self.member);
                 self.due = award.map(|award| award.payment_micros);
-                if let Some(line) = self.line(*round, LineState::Open) {
-                    line.state = if award.is_some() { LineState::Pending } else { LineState::Lost };
-                }
+                let state = if award.is_some() { LineState::Pending } else { LineState::Lost };
+                self.turn(*round, LineState::Open, state);
             }
             Entry::Ruled { judgement, .. } => self.resolve(judgement),
             Entry::Settled { round, paid, waiting, defaulted, judgement, .. } => {
@@ -172,9 +246,7 @@ impl Reading {
                 }
             }
             Entry::Aborted { round, .. } => {
-                if let Some(line) = self.line(*round, LineState::Open) {
-                    line.state = LineState::Aborted;
-                }
+                self.turn(*round, LineState::Open, LineState::Aborted);
             }
             _ => {}
         }
@@ -187,9 +259,9 @@ impl Reading {
         let void = judgement.void.iter().map(|payment| (payment, LineState::Forfeited));
         for (Payment { member, round, amount }, state) in posted.chain(void) {
             if *member == self.member
-                && let Some(line) = self.line(*round, LineState::Waiting)
+                && let Some(line) = self.turn(*round, LineState::Waiting, state)
             {
-                (line.state, line.payment_micros) = (state, Some(*amount).filter(|_| state == LineState::Posted));
+                line.payment_micros = Some(*amount).filter(|_| state == LineState::Posted);
             }
         }
     }
@@ -197,30 +269,35 @@ impl Reading {
     fn settle(&mut self, round: RoundId, members: &[ClientId], state: LineState) {
         let due = self.due;
         if members.contains(&self.member)
-            && let Some(line) = self.line(round, LineState::Pending)
+            && let Some(line) = self.turn(round, LineState::Pending, state)
         {
-            line.state = state;
             line.payment_micros = due.filter(|_| state == LineState::Posted);
         }
     }
 
-    /// The line of a round, if it is in that state.
-    fn line(&mut self, round: RoundId, state: LineState) -> Option<&mut Line> {
-        self.lines.get_mut(&round).filter(|line| line.state == state)
+    /// Turns the line of a round that is in one state to another, now.
+    fn turn(&mut self, round: RoundId, from: LineState, to: LineState) -> Option<&mut Line> {
+        let line = self.lines.get_mut(&round).filter(|line| line.state == from)?;
+        (line.state, line.since_ms) = (to, self.latest);
+        Some(line)
     }
 }
 
 impl Totals {
-    fn of(lines: &[Line]) -> Totals {
+    fn of(lines: &[Line], payouts: &[Payout], before_micros: i128) -> Totals {
         use LineState::{Forfeited, Pending, Posted, Voided, Waiting};
         let count = |states: &[LineState]| lines.iter().filter(|line| states.contains(&line.state)).count() as u64;
+        let posted_micros = sum(lines.iter().filter_map(|line| line.payment_micros));
+        let paid_out_micros = sum(payouts.iter().map(|payout| payout.amount_micros));
         Totals {
             offers: lines.len() as u64,
             won: count(&[Pending, Waiting, Posted, Voided, Forfeited]),
             voided: count(&[Voided]),
             waiting: count(&[Waiting]),
             forfeited: count(&[Forfeited]),
-            posted_micros: lines.iter().filter_map(|line| line.payment_micros).map(|it| i128::from(it.micros())).sum(),
+            posted_micros,
+            paid_out_micros,
+            owed_micros: before_micros + posted_micros - paid_out_micros,
         }
     }
 }
@@ -339,6 +416,29 @@ mod tests {
             let report = verify(&mut store.clone(), &Trust::default()).unwrap();
             assert!(report.is_right(), "{report}");
         }
+    }
+
+    #[test]
+    fn statements_of_periods_carry_the_balance_from_one_to_the_next() {
+        let mut played = Played::with_rounds();
+        let name = ["a", "b", "c"].into_iter().find(|name| read(&played, name).totals.owed_micros > 2).unwrap();
+        played.pay_out(name, 2, "one");
+        let whole = read(&played, name);
+        assert_eq!((whole.payouts.len(), whole.totals.paid_out_micros), (1, 2));
+        assert_eq!(whole.totals.owed_micros, whole.totals.posted_micros - 2);
+        assert_eq!(whole.within(Period::ALWAYS), whole);
+        let times: Vec<Time> = played.entries.iter().filter_map(Entry::at).collect();
+        let account = Account::Member(id(name));
+        for pair in times.windows(2) {
+            let first = whole.within(Period { from: Time(0), before: pair[0] });
+            let next = whole.within(Period { from: pair[0], before: pair[1] });
+            assert_eq!(next.before_micros, first.totals.owed_micros);
+            let earlier = played.entries.iter().position(|it| it.at() == Some(pair[1])).unwrap() as u64;
+            let moved = played.store().postings.into_iter().filter(|it| it.account == account && it.entry <= earlier);
+            assert_eq!(next.totals.owed_micros, moved.map(|it| i128::from(it.micros)).sum::<i128>(), "{pair:?}");
+        }
+        let last = whole.within(Period { from: *times.last().unwrap(), before: Time(u64::MAX) });
+        assert_eq!((last.totals.owed_micros, last.payouts.len()), (whole.totals.owed_micros, 1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use truthfed::protocol::RoundId;
 use super::{Batch, Extent, StandingRow, StoreError};
 use crate::digest::{Digest, Hex};
 use crate::journal::Head;
-use crate::ledger::{Account, Posting};
+use crate::ledger::{Account, Cause, Posting};
 
 impl Batch {
     /// Whether its rows follow the end of the journal, each the one before, and its postings the last posting.
@@ -103,19 +103,52 @@ impl Account {
             Account::Treasury => "treasury",
             Account::Escrow => "escrow",
             Account::Member(_) => "member",
+            Account::PaidOut => "paid-out",
         }
     }
 }
 
-/// A posting from its columns: number, entry, round, member, account, micros.
-pub(super) fn posting(columns: (i64, i64, i64, &str, &str, i64)) -> Result<Posting, StoreError> {
-    let (number, entry, in_round, whose, account, micros) = columns;
+impl Cause {
+    /// The round, as it is kept, if it is one.
+    pub(super) fn round_column(&self) -> Option<i64> {
+        match self {
+            Cause::Round(round) => Some(to_column(round.0)),
+            Cause::Payout(_) => None,
+        }
+    }
+
+    /// The reference of a payout, if it is one.
+    pub(super) fn reference_column(&self) -> Option<&str> {
+        match self {
+            Cause::Round(_) => None,
+            Cause::Payout(reference) => Some(reference.as_str()),
+        }
+    }
+
+    fn read(in_round: Option<i64>, reference: Option<&str>) -> Result<Cause, StoreError> {
+        match (in_round, reference) {
+            (Some(in_round), None) => Ok(Cause::Round(round(in_round)?)),
+            (None, Some(reference)) => {
+                Ok(Cause::Payout(reference.parse().map_err(|error| StoreError::Damaged(format!("{error}")))?))
+            }
+            _ => Err(StoreError::Damaged("a posting must be of a round or of a payout".to_owned())),
+        }
+    }
+}
+
+/// Number, entry, round, member, account, micros and reference of a posting.
+pub(super) type PostingColumns<'a> = (i64, i64, Option<i64>, &'a str, &'a str, i64, Option<&'a str>);
+
+pub(super) fn posting(columns: PostingColumns<'_>) -> Result<Posting, StoreError> {
+    let (number, entry, in_round, whose, account, micros, reference) = columns;
     let member = member(whose)?;
     let account = match account {
         "treasury" => Account::Treasury,
         "escrow" => Account::Escrow,
         "member" => Account::Member(member.clone()),
+        "paid-out" => Account::PaidOut,
         other => return Err(StoreError::Damaged(format!("an account `{other}`"))),
     };
-    Ok(Posting { number: count(number)?, entry: count(entry)?, round: round(in_round)?, member, account, micros })
+    let cause = Cause::read(in_round, reference)?;
+    Ok(Posting { number: count(number)?, entry: count(entry)?, cause, member, account, micros })
 }

@@ -25,7 +25,7 @@ use self::postgres::Postgres;
 pub use self::sqlite::Sqlite;
 use crate::digest::Digest;
 use crate::journal::{Head, JournalError, Row};
-use crate::ledger::Posting;
+use crate::ledger::{Posting, Reference};
 
 /// The stores that have a URL. To add one, write its module, list it here, and run the suite on it (`suite.rs`).
 static SERVERS: [Server; 1] = [Server {
@@ -80,6 +80,26 @@ pub trait Store: Send {
 
     /// At most `most` postings of the ledger, those after number `after`, in order.
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError>;
+
+    /// What is owed to a member: the sum of its postings, in micro-units.
+    fn owed(&mut self, member: &ClientId) -> Result<i128, StoreError>;
+
+    /// The payout to a member under that reference, if it is recorded.
+    fn payout(&mut self, member: &ClientId, reference: &Reference) -> Result<Option<Recorded>, StoreError>;
+}
+
+/// A payout that is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// The entry of the journal.
+    pub entry: u64,
+    pub micros: i64,
+}
+
+impl From<&Posting> for Recorded {
+    fn from(Posting { entry, micros, .. }: &Posting) -> Recorded {
+        Recorded { entry: *entry, micros: *micros }
+    }
 }
 
 /// The right to write, until somebody with a higher epoch has it.

@@ -4,10 +4,10 @@ use truthfed::protocol::RoundId;
 
 use super::postgres::place::Database;
 use super::sqlite::place::File;
-use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::{Batch, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
-use crate::ledger::{Account, Posting};
+use crate::ledger::{Account, Cause, Posting, Reference};
 use crate::testing::{Place, id};
 
 /// Longer than any test takes.
@@ -47,6 +47,9 @@ suite! { sqlite: File, postgres: Database => {
     readers_make_nothing_and_cannot_write
     two_that_open_a_new_store_at_once_both_can
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
+    what_is_owed_is_the_sum_and_a_payout_is_found_by_its_reference
+    one_entry_can_pay_one_member_for_several_rounds
+    a_store_from_before_payouts_is_brought_up_to_date_with_all_its_postings
 }}
 
 fn open(place: &dyn Place) -> (Box<dyn Store>, Lease) {
@@ -71,7 +74,7 @@ fn reply(member: &str, round: u64, kind: RequestKind) -> StoredReply {
 }
 
 fn posting(number: u64, entry: u64, member: &str, account: Account, micros: i64) -> Posting {
-    Posting { number, entry, round: RoundId(entry), member: id(member), account, micros }
+    Posting { number, entry, cause: Cause::Round(RoundId(entry)), member: id(member), account, micros }
 }
 
 /// A batch of two rows with one of everything.
@@ -164,7 +167,7 @@ fn a_batch_is_written_whole_or_not_at_all(place: &dyn Place) {
         (|batch| batch.postings[1].entry = 99, is_conflict),
         (|batch| batch.standing = Some(StandingRow { entry: 99, body: String::new() }), is_conflict),
         // Paid twice in one round.
-        (|batch| batch.postings.iter_mut().for_each(|posting| posting.round = RoundId(1)), is_conflict),
+        (|batch| batch.postings.iter_mut().for_each(|posting| posting.cause = Cause::Round(RoundId(1))), is_conflict),
     ];
     check_refused(store.as_mut(), lease, &good, &changes);
     assert_eq!(store.reply(&good.replies[0].key).unwrap(), None);
@@ -394,15 +397,15 @@ fn others_read_while_one_writes(place: &dyn Place) {
 fn another_schema_version_is_refused(place: &dyn Place) {
     drop(place.open());
     let set_version = |version| place.execute(&format!("{} {version}", place.dialect().set_version)).unwrap();
-    for found in [2, 99, -1] {
+    for found in [3, 99, -1] {
         set_version(found);
         for opened in [place.try_open(), place.try_open_existing()] {
             let error = opened.err().expect("refused");
-            let named = matches!(error, StoreError::Version { found: named, expected: 1 } if named == found);
+            let named = matches!(error, StoreError::Version { found: named, expected: 2 } if named == found);
             assert!(named, "{error:?}");
         }
     }
-    set_version(1);
+    set_version(2);
     drop(place.open());
 }
 
@@ -445,6 +448,72 @@ pub(super) fn two_that_open_a_new_store_at_once_both_can(place: &dyn Place) {
         let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| place.open().head().unwrap())).collect();
         openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), Head::START));
     });
+}
+
+fn what_is_owed_is_the_sum_and_a_payout_is_found_by_its_reference(place: &dyn Place) {
+    let (mut store, lease) = open(place);
+    let mut head = Head::START;
+    let reference = |text: &str| -> Reference { text.parse().unwrap() };
+    let mut batch = Batch { rows: rows(&mut head, 12), ..Batch::default() };
+    // More than 64 bits hold.
+    for entry in 1..=11 {
+        batch.postings.push(posting(entry, entry, "a", Account::Member(id("a")), 1_000_000_000_000_000_000));
+    }
+    let paid_out = |number, name: &str, account, micros| Posting {
+        cause: Cause::Payout(reference("bank, \"7\"")),
+        ..posting(number, 12, name, account, micros)
+    };
+    batch.postings.push(paid_out(12, "a", Account::Member(id("a")), -5));
+    batch.postings.push(paid_out(13, "a", Account::PaidOut, 5));
+    store.commit(lease, &batch).unwrap();
+    assert_eq!(store.postings(11, 9).unwrap(), batch.postings[11..]);
+    assert_eq!(store.owed(&id("a")).unwrap(), 10_999_999_999_999_999_995);
+    assert_eq!(store.owed(&id("b")).unwrap(), 0);
+    let found = Recorded { entry: 12, micros: 5 };
+    assert_eq!(store.payout(&id("a"), &reference("bank, \"7\"")).unwrap(), Some(found));
+    assert_eq!(store.payout(&id("a"), &reference("bank")).unwrap(), None);
+    assert_eq!(store.payout(&id("b"), &reference("bank, \"7\"")).unwrap(), None);
+    // The same reference again, under another entry.
+    let again = |name: &str| Posting { entry: 13, ..paid_out(14, name, Account::PaidOut, 5) };
+    let next = rows(&mut head, 1);
+    let twice = Batch { rows: next.clone(), postings: vec![again("a")], ..Batch::default() };
+    check_nothing_written(store.as_mut(), lease, &twice, is_conflict);
+    store.commit(lease, &Batch { rows: next, postings: vec![again("b")], ..Batch::default() }).unwrap();
+}
+
+fn one_entry_can_pay_one_member_for_several_rounds(place: &dyn Place) {
+    let (mut store, lease) = open(place);
+    let of = |number, round, account, micros| Posting {
+        cause: Cause::Round(RoundId(round)),
+        ..posting(number, 1, "a", account, micros)
+    };
+    let postings = vec![
+        of(1, 3, Account::Escrow, -7),
+        of(2, 3, Account::Member(id("a")), 7),
+        of(3, 4, Account::Escrow, -9),
+        of(4, 4, Account::Member(id("a")), 9),
+    ];
+    let batch = Batch { rows: first_rows(1), postings, ..Batch::default() };
+    // Not twice for the same round.
+    let changes: [(Change, Expected); 1] = [(|batch| batch.postings[2].cause = Cause::Round(RoundId(3)), is_conflict)];
+    check_refused(store.as_mut(), lease, &batch, &changes);
+    store.commit(lease, &batch).unwrap();
+    assert_eq!((store.postings(0, 9).unwrap(), store.owed(&id("a")).unwrap()), (batch.postings, 16));
+}
+
+fn a_store_from_before_payouts_is_brought_up_to_date_with_all_its_postings(place: &dyn Place) {
+    place.execute(place.dialect().before_payouts).unwrap();
+    let named = |error: StoreError| matches!(error, StoreError::Version { found: 1, expected: 2 });
+    assert!(place.try_open_existing().err().is_some_and(named), "readers bring nothing up to date");
+    let mut store = place.open();
+    let kept: Vec<(u64, Cause, Account, i64)> =
+        store.postings(0, 9).unwrap().into_iter().map(|it| (it.number, it.cause, it.account, it.micros)).collect();
+    let cause = Cause::Round(RoundId(3));
+    assert_eq!(kept, [(1, cause.clone(), Account::Treasury, -7), (2, cause, Account::Escrow, 7)]);
+    drop(store);
+    drop(place.try_open_existing().unwrap());
+    let changed = place.execute(&format!("UPDATE {}postings SET micros = 8", place.dialect().schema)).unwrap_err();
+    assert!(changed.contains("append-only"), "{changed}");
 }
 
 fn a_batch_without_entries_checks_the_lease_and_carries_no_replies(place: &dyn Place) {

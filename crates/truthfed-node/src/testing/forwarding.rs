@@ -6,8 +6,10 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use crate::journal::{Head, Row};
-use crate::ledger::Posting;
-use crate::store::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use crate::ledger::{Posting, Reference};
+use crate::store::{
+    Batch, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply,
+};
 
 pub enum Step<'a> {
     Renew,
@@ -141,5 +143,13 @@ impl<S: Store> Store for Forwarding<S> {
 
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
         self.take(Step::Other, |store| store.postings(after, most))
+    }
+
+    fn owed(&mut self, member: &ClientId) -> Result<i128, StoreError> {
+        self.take(Step::Other, |store| store.owed(member))
+    }
+
+    fn payout(&mut self, member: &ClientId, reference: &Reference) -> Result<Option<Recorded>, StoreError> {
+        self.take(Step::Other, |store| store.payout(member, reference))
     }
 }

@@ -4,8 +4,10 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use crate::journal::{Entry, Head, Row};
-use crate::ledger::{Checkpoint, Ledger, Posting};
-use crate::store::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use crate::ledger::{Account, Cause, Checkpoint, Ledger, Posting, Reference};
+use crate::store::{
+    Batch, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply,
+};
 
 /// Most rows or postings read at once, so that readers read in pieces.
 const PIECE: usize = 5;
@@ -107,5 +109,16 @@ impl Store for Memory {
 
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
         Ok(self.postings.iter().filter(|posting| posting.number > after).take(most.min(PIECE)).cloned().collect())
+    }
+
+    fn owed(&mut self, member: &ClientId) -> Result<i128, StoreError> {
+        let is_own = |posting: &&Posting| posting.account == Account::Member(member.clone());
+        Ok(self.postings.iter().filter(is_own).map(|posting| i128::from(posting.micros)).sum())
+    }
+
+    fn payout(&mut self, member: &ClientId, reference: &Reference) -> Result<Option<Recorded>, StoreError> {
+        let cause = Cause::Payout(reference.clone());
+        let is_it = |it: &&Posting| it.account == Account::PaidOut && it.member == *member && it.cause == cause;
+        Ok(self.postings.iter().find(is_it).map(Recorded::from))
     }
 }

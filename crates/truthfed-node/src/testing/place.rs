@@ -12,6 +12,8 @@ pub struct Dialect {
     pub move_lease: &'static str,
     /// Makes a table of ours without saying of which version.
     pub unknown_tables: &'static str,
+    /// Makes the tables of version 1, with an entry and its two postings.
+    pub before_payouts: &'static str,
     /// Changes to the tables and what protects them, each with what undoes it.
     pub alterations: &'static [(&'static str, &'static str)],
 }

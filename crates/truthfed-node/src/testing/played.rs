@@ -98,6 +98,12 @@ impl Played {
         self.follow();
     }
 
+    pub fn pay_out(&mut self, name: &str, micros: i64, reference: &str) {
+        let (amount, reference) = (Amount::from_micros(micros).unwrap(), reference.parse().unwrap());
+        self.engine.pay_out(id(name), amount, reference).unwrap();
+        self.follow();
+    }
+
     /// A round in which everyone offers, each for a unit more than the one before, and every winner delivers.
     pub fn full_round(&mut self) {
         let names: Vec<String> = self.federation.members.keys().map(ToString::to_string).collect();
@@ -173,6 +179,10 @@ impl Played {
     pub fn pass_time(&mut self) {
         self.engine.pass_time();
         self.follow();
+    }
+
+    pub fn now(&self) -> Time {
+        self.engine.now()
     }
 
     pub fn wait(&mut self, ms: u64) {

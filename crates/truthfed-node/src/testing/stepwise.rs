@@ -1,13 +1,14 @@
 //! An engine over memory, driven by hand: one request at a time, and time passes only when a test says so.
 
+use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::Ruling;
+use truthfed::protocol::{Ruling, Time};
 
 use super::{Forwarding, Memory};
 use crate::digest::{Digest, PublicKey};
 use crate::engine::{Answer, Clock, Command, Core, EngineError, Published, Setup, Witness};
 use crate::error::Refusal;
-use crate::ledger::Checkpoint;
+use crate::ledger::{Checkpoint, Reference};
 use crate::wire::Call;
 
 pub struct Stepwise {
@@ -29,6 +30,10 @@ impl Stepwise {
     /// The store as it is now, which is also what a crash leaves.
     pub fn store(&self) -> Memory {
         self.store.look(|store| store.clone())
+    }
+
+    pub fn now(&self) -> Time {
+        self.clock.now()
     }
 
     pub fn version(&self) -> u64 {
@@ -61,6 +66,10 @@ impl Stepwise {
 
     pub fn rule(&mut self, member: ClientId, ruling: Ruling) -> Result<String, Refusal> {
         self.take(Command::rule(member, ruling))
+    }
+
+    pub fn pay_out(&mut self, member: ClientId, amount: Amount, reference: Reference) -> Result<String, Refusal> {
+        self.take(Command::pay_out(member, amount, reference))
     }
 
     pub fn revoke(&mut self, member: ClientId) -> Result<String, Refusal> {

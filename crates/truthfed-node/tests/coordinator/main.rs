@@ -6,6 +6,7 @@ mod bad_input;
 mod lifecycle;
 mod limits;
 mod page;
+mod payouts;
 mod phases;
 mod privacy;
 mod revocation;

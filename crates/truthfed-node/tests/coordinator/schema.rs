@@ -134,6 +134,12 @@ async fn every_reply_and_request_is_what_the_document_says() {
         checked.request("/v1/sync", &body);
         checked.reply("/v1/sync", &m1.client.post("/v1/sync", body).await);
     }
+    let payout = r#"{"amount_micros":1,"reference":"bank 1"}"#;
+    checked.request("/v1/operator/members/{member}/payouts", payout);
+    checked.reply(
+        "/v1/operator/members/{member}/payouts",
+        &operator.post("/v1/operator/members/m1/payouts", payout).await,
+    );
     let key = world.identities.server.certificate().key();
     let newcomer = format!(r#"{{"member":"m3","key":"{key}","certificate":"{}"}}"#, super::support::other());
     checked.request("/v1/operator/members", &newcomer);

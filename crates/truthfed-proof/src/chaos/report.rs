@@ -42,6 +42,7 @@ pub const FAULTS: &[&str] = &[
     "member-revoked",
     "member-enrolled",
     "data-ruled-about",
+    "payout-recorded",
 ];
 
 /// What one or more runs did. Reports add up.

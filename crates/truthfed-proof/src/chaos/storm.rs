@@ -1,7 +1,9 @@
 //! Bad weather: what strikes between messages and transactions.
 
+use truthfed::Amount;
 use truthfed::protocol::Ruling;
 use truthfed_node::engine::Command;
+use truthfed_node::ledger::Reference;
 
 use crate::chaos::{Event, Node, World};
 use crate::disk::{Disk, Fault, Lasts, Operation, Plan};
@@ -24,7 +26,7 @@ impl World<'_> {
         self.within(STORM_MS.0, STORM_MS.1, Event::Storm);
         let weather = self.weather();
         let member = self.dice.between(0, self.members.len() - 1);
-        let strikes: [Strike<'_>; 11] = [
+        let strikes: [Strike<'_>; 12] = [
             (weather.cut, Self::cut),
             (weather.clog, Self::clog),
             (weather.gone, Self::go_away),
@@ -35,6 +37,7 @@ impl World<'_> {
             (weather.enrol, |world, _| world.enrol()),
             (weather.revoke, Self::revoke),
             (weather.rule, Self::rule),
+            (weather.pay_out, Self::pay_out),
             (weather.pause, |world, _| world.pause()),
         ];
         for (chance, strike) in strikes {
@@ -121,6 +124,17 @@ impl World<'_> {
         self.count("data-ruled-about");
         self.trace.say(self.now, format_args!("{ruling:?} of what {name} delivered is ruled"));
         self.operate(Command::rule(name, ruling));
+    }
+
+    /// The operator records a transfer, sometimes again, sometimes of more than is owed.
+    fn pay_out(&mut self, member: usize) {
+        let name = self.members[member].name();
+        let owed = self.observer.owed_to(&name).min(i128::from(Amount::MAX.micros())) as f64;
+        let amount = Amount::from_micros((owed * self.dice.uniform() * 1.2) as i64 + 1).unwrap_or(Amount::MAX);
+        let reference = Reference::try_from(format!("t{}", self.dice.between(1, 8))).expect("it is short");
+        self.count("payout-recorded");
+        self.trace.say(self.now, format_args!("{amount} to {name} is to be recorded as {reference}"));
+        self.operate(Command::pay_out(name, amount, reference));
     }
 
     /// Lets something go wrong with the disk of a member, or else the coordinator's, within so many steps. It is counted

@@ -47,6 +47,8 @@ pub struct Weather {
     pub revoke: f64,
     /// The operator rules about the data of a member.
     pub rule: f64,
+    /// The operator records what it transferred to a member.
+    pub pay_out: f64,
     /// A member that was not there from the beginning comes.
     pub enrol: f64,
 }
@@ -82,6 +84,7 @@ impl Weather {
             flood: up_to(0.05),
             revoke: up_to(0.01),
             rule: up_to(0.03),
+            pay_out: up_to(0.05),
             enrol: up_to(0.2),
         }
     }

@@ -163,6 +163,16 @@ impl Life {
         });
     }
 
+    /// The operator records a transfer, again until it is done.
+    pub(crate) fn pay_out(&mut self) {
+        let (folder, member) = (self.site.folder(), MEMBERS[0]);
+        self.until("the operator can record a payout", |site| {
+            site.entries()?;
+            let args = ["ledger", "payout", "record", &folder, member, "0.000002", "--reference", "bank 1"];
+            verb(&args).status.success().then_some(())
+        });
+    }
+
     /// Looks again and again, and starts again whoever has died meanwhile.
     pub(crate) fn until<T>(&mut self, what: &str, mut look: impl FnMut(&Site) -> Option<T>) -> T {
         let begin = Instant::now();

@@ -56,7 +56,7 @@ impl Life {
         (0..FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 1)));
     }
 
-    /// An agent stops in order and comes back; somebody joins.
+    /// An agent stops in order and comes back; somebody joins; the first member receives some of what it earned.
     pub(crate) fn between(&mut self) {
         self.come_back();
         self.site.issue();
@@ -65,6 +65,9 @@ impl Life {
         self.recorded(2);
         self.join(FIRST);
         self.turn(FIRST, |life| life.synced(FIRST, 1));
+        self.pay_out();
+        // Paid out, a checkpoint.
+        self.recorded(2);
     }
 
     /// Who joined wins, and is revoked before it delivers.

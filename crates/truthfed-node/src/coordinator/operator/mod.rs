@@ -1,6 +1,7 @@
 //! What the operator may ask: members, rounds as the journal has them, and how the coordinator is doing.
 
 mod data;
+mod payouts;
 mod rounds;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 pub use self::data::{DoubtLine, DoubtsReply, RuledReply, RulingName, RulingRequest, read_doubts};
+pub use self::payouts::{PayoutReply, PayoutRequest};
 use self::rounds::CHUNK;
 pub use self::rounds::{
     AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, read_rounds,
@@ -42,6 +44,8 @@ calls! {
         Doubts = GET "/v1/operator/doubts" => DoubtsReply,
         /// Settles, voids or forgets what a member delivered, between two rounds.
         Rule(path member: ClientId, body request: RulingRequest) = POST "/v1/operator/members/{member}/ruling" => RuledReply,
+        /// Records what was transferred to a member; the same again changes nothing.
+        PayOut(path member: ClientId, body request: PayoutRequest) = POST "/v1/operator/members/{member}/payouts" => PayoutReply,
         /// Rounds in their order, as the journal has them.
         Rounds(query after: After) = GET "/v1/operator/rounds" => RoundsReply,
         /// One round, with what each member did in it.
@@ -66,6 +70,7 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Revoke(member) => OrderReply::Revoke(revoke(service, engine, member).await?),
         Order::Doubts => OrderReply::Doubts(data::doubts(engine).await?),
         Order::Rule(member, request) => OrderReply::Rule(data::rule(engine, member, request).await?),
+        Order::PayOut(member, request) => OrderReply::PayOut(payouts::pay_out(engine, member, request).await?),
         Order::Rounds(After { after }) => OrderReply::Rounds(rounds::rounds(engine, after).await?),
         Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
         Order::Status => OrderReply::Status(status(service, engine)),

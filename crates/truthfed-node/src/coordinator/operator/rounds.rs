@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{Judgement, RoundId, Time};
 
 use super::data::RulingName;
 use crate::digest::Digest;
@@ -45,6 +45,12 @@ pub struct RoundSummary {
     pub asked_by: ClientId,
     /// The entry of the journal that opened it.
     pub entry: u64,
+    /// When it was opened.
+    #[schemars(with = "schema::Millis")]
+    pub opened_ms: Time,
+    /// When it ended.
+    #[schemars(with = "Option<schema::Millis>")]
+    pub ended_ms: Option<Time>,
     /// How far it is, or how it ended.
     pub state: RoundState,
     /// Offers taken.
@@ -59,6 +65,13 @@ pub struct RoundSummary {
     pub waiting: u64,
     /// Winners that did not deliver.
     pub defaulted: u64,
+    /// What was paid at once, in micro-units.
+    pub paid_micros: i64,
+    /// Payments that had to wait, in micro-units.
+    pub waiting_micros: i64,
+    /// What was paid when it ended for earlier rounds, because others' data confirmed what waited or the operator ruled so, in
+    /// micro-units.
+    pub released_micros: i64,
     /// Why it was aborted; of a ruling, which.
     pub reason: Option<String>,
 }
@@ -250,9 +263,10 @@ fn read(row: &Row) -> Result<Entry, Refusal> {
 /// Opens a round, or adds to the one that is open.
 fn add(found: &mut Vec<RoundReply>, number: u64, entry: Entry) -> Result<(), Refusal> {
     match (found.last_mut(), entry) {
-        (_, Entry::Opened { round, asked_by, .. }) => found.push(begin(number, round, asked_by)),
-        (_, Entry::Ruled { round, member, ruling, aggregate, .. }) => {
-            let mut ruled = begin(number, round, member);
+        (_, Entry::Opened { round, asked_by, at_ms, .. }) => found.push(begin(number, round, asked_by, at_ms)),
+        (_, Entry::Ruled { round, member, ruling, aggregate, judgement, at_ms }) => {
+            let mut ruled = begin(number, round, member, at_ms);
+            (ruled.summary.ended_ms, ruled.summary.released_micros) = (Some(at_ms), released(&judgement));
             (ruled.summary.state, ruled.aggregate) = (RoundState::Ruled, Some(aggregate));
             ruled.summary.reason = Some(RulingName::from(ruling).words().to_owned());
             found.push(ruled);
@@ -263,11 +277,13 @@ fn add(found: &mut Vec<RoundReply>, number: u64, entry: Entry) -> Result<(), Ref
     Ok(())
 }
 
-fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
+fn begin(entry: u64, round: RoundId, asked_by: ClientId, opened_ms: Time) -> RoundReply {
     let summary = RoundSummary {
         round,
         asked_by,
         entry,
+        opened_ms,
+        ended_ms: None,
         state: RoundState::Offers,
         offers: 0,
         declined: 0,
@@ -275,6 +291,9 @@ fn begin(entry: u64, round: RoundId, asked_by: ClientId) -> RoundReply {
         paid: 0,
         waiting: 0,
         defaulted: 0,
+        paid_micros: 0,
+        waiting_micros: 0,
+        released_micros: 0,
         reason: None,
     };
     RoundReply {
@@ -312,17 +331,31 @@ fn follow(found: &mut RoundReply, number: u64, entry: Entry) -> Result<(), Refus
         Entry::Delivered { member, delivery, .. } => {
             found.deliveries.push(DeliveryLine { member, entry: number, delivery: delivery.digest() });
         }
-        Entry::Settled { paid, waiting, defaulted, judgement, aggregate, .. } => {
-            summary.state = RoundState::Settled;
+        Entry::Settled { paid, waiting, defaulted, judgement, aggregate, at_ms, .. } => {
+            (summary.state, summary.ended_ms) = (RoundState::Settled, Some(at_ms));
+            let awards = &found.awards;
+            let sum = |members: &[ClientId]| {
+                let due = awards.iter().filter(|award| members.contains(&award.member)).map(|it| it.payment_micros);
+                due.map(Amount::micros).fold(0, i64::saturating_add)
+            };
+            (summary.paid_micros, summary.waiting_micros) = (sum(&paid), sum(&waiting));
+            summary.released_micros = released(&judgement);
             (summary.paid, summary.defaulted) = (paid.len() as u64, defaulted.len() as u64);
             summary.waiting = waiting.len() as u64;
             (found.paid, found.defaulted, found.aggregate) = (paid, defaulted, Some(aggregate));
             (found.waiting, found.held) = (waiting, judgement.held);
         }
-        Entry::Aborted { reason, .. } => (summary.state, summary.reason) = (RoundState::Aborted, Some(reason)),
+        Entry::Aborted { reason, at_ms, .. } => {
+            (summary.state, summary.reason, summary.ended_ms) = (RoundState::Aborted, Some(reason), Some(at_ms));
+        }
         _ => {}
     }
     Ok(())
+}
+
+/// Payments of earlier rounds that are made now.
+fn released(judgement: &Judgement) -> i64 {
+    judgement.paid.iter().map(|payment| payment.amount.micros()).fold(0, i64::saturating_add)
 }
 
 fn offer_line(member: ClientId, entry: u64, offer: &Envelope) -> Result<OfferLine, Refusal> {

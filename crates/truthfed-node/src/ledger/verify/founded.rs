@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
-use truthfed::auction::{ClientId, Outcome};
+use truthfed::auction::{ClientId, Outcome, RawMechanism, RoundSpec};
 use truthfed::protocol::{
     Accepted, Coordinator, Ending, Input, Judgement, OpenRound, Output, Payment, Request, RoundId, RoundRecord, Ruling,
     SetAside, Time,
@@ -31,6 +31,7 @@ pub(super) struct Founded {
     federation: Digest,
     coordinator: PublicKey,
     terms: Digest,
+    mechanism: RawMechanism,
     /// Whether nobody is paid less than its ask.
     is_rational: bool,
     machine: Coordinator,
@@ -38,8 +39,10 @@ pub(super) struct Founded {
     /// Of all members, present and past.
     keys: BTreeSet<PublicKey>,
     open: Option<Open>,
-    /// The latest time in the journal.
+    /// The latest time of a round in the journal.
     latest: Time,
+    /// The latest time of a payout, which moves no round on.
+    paid_out: Time,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
     /// Who is said to have signed the last step, if a member must.
@@ -48,6 +51,17 @@ pub(super) struct Founded {
     waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
     /// What members were told at the last step.
     pub(super) replies: Vec<Reply>,
+    /// The auction of the last round that was settled.
+    pub(super) auctioned: Option<Auctioned>,
+}
+
+/// The auction of a round, as the mechanism saw it.
+#[derive(Debug, Clone)]
+pub struct Auctioned {
+    pub round: RoundId,
+    pub mechanism: RawMechanism,
+    pub spec: Box<RoundSpec>,
+    pub outcome: Outcome,
 }
 
 /// Whose signature, and under which schema.
@@ -87,21 +101,24 @@ impl Founded {
         let machine = Coordinator::new(Terms::clone(agreement), agreement.mechanism(), []);
         let (members, keys, due) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let is_rational = agreement.claims().individually_rational == Claim::Yes;
-        let (terms, replies) = (agreement.hash(), Vec::new());
+        let (terms, replies, mechanism) = (agreement.hash(), Vec::new(), agreement.raw().mechanism.clone());
         Founded {
             federation,
             coordinator,
             terms,
+            mechanism,
             is_rational,
             machine,
             members,
             keys,
             open: None,
             latest: Time(0),
+            paid_out: Time(0),
             due,
             signed: None,
             waiting: BTreeMap::new(),
             replies,
+            auctioned: None,
         }
     }
 
@@ -178,11 +195,27 @@ impl Founded {
 
     /// Time only goes on.
     fn pass(&mut self, place: Place<'_>, at: Time) -> Verdict {
-        if at < self.latest {
-            let expected = format!("{} ms or later, as before it", self.latest.0);
+        self.check_time(place, at)?;
+        self.latest = at;
+        Ok(())
+    }
+
+    fn check_time(&self, place: Place<'_>, at: Time) -> Verdict {
+        let latest = self.latest.max(self.paid_out);
+        if at < latest {
+            let expected = format!("{} ms or later, as before it", latest.0);
             return place.problem(Fault::Time, expected, format!("{} ms", at.0));
         }
-        self.latest = at;
+        Ok(())
+    }
+
+    /// Money was transferred to a member, present or past.
+    pub(super) fn paid_out(&mut self, place: Place<'_>, member: &ClientId, at: Time) -> Verdict {
+        if !self.members.contains_key(member) {
+            return place.problem(Fault::Membership, "a member, present or past", "nobody's name");
+        }
+        self.check_time(place, at)?;
+        self.paid_out = at;
         Ok(())
     }
 
@@ -327,7 +360,7 @@ impl Founded {
             return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
         }
         let record = self.ending(place, at)?;
-        let Some(Ending::Settled { outcome, paid, waiting, defaulted, judgement: expected, .. }) =
+        let Some(Ending::Settled { spec, outcome, paid, waiting, defaulted, judgement: expected, .. }) =
             record.map(|record| record.ending)
         else {
             return place.problem(Fault::Ending, "no settlement", "a settlement");
@@ -366,6 +399,7 @@ impl Founded {
         }
         self.tell_resolved(judgement);
         self.open = None;
+        self.auctioned = Some(Auctioned { round, mechanism: self.mechanism.clone(), spec, outcome });
         Ok(())
     }
 

@@ -12,6 +12,7 @@
 mod founded;
 mod place;
 mod prepared;
+mod recorded;
 mod replay;
 mod replies;
 mod report;
@@ -21,11 +22,13 @@ mod tests;
 
 use std::collections::VecDeque;
 
+pub use self::founded::Auctioned;
 use self::prepared::{Prepared, prepare};
+pub use self::recorded::{RecordedError, recorded_round};
 use self::replay::{Claimed, Replay};
 use self::replies::Expected;
 pub use self::report::{Fault, Problem, Report};
-use super::{Account, Checkpoint, Posting};
+use super::{Account, Cause, Checkpoint, Posting};
 use crate::digest::{Digest, PublicKey};
 use crate::journal::{Head, Row};
 use crate::store::{Extent, RequestKey, Store, StoreError};
@@ -46,11 +49,36 @@ pub struct Trust {
 /// Reads everything in a store, up to the end of its journal when this begins. Fails when the store cannot be read. What
 /// can be read and is wrong is in the report.
 pub fn verify(store: &mut dyn Store, trust: &Trust) -> Result<Report, StoreError> {
+    look(store, trust, Scope::Store)
+}
+
+/// The same of a journal alone, beside which nothing is kept: no postings, replies or standing.
+pub fn verify_journal(store: &mut dyn Store, trust: &Trust) -> Result<Report, StoreError> {
+    look(store, trust, Scope::Journal)
+}
+
+/// How much there is to verify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Store,
+    Journal,
+}
+
+fn look(store: &mut dyn Store, trust: &Trust, scope: Scope) -> Result<Report, StoreError> {
     let extent = store.extent()?;
     let (end, stored, replay) = (extent.head.number, VecDeque::new(), Replay::new(*trust));
     let (expected, signed_replies, wrong_reply) = (Vec::new(), Vec::new(), None);
-    let mut verifier =
-        Verifier { replay, stored, last_posting: 0, expected, signed_replies, wrong_reply, end, unreadable: None };
+    let mut verifier = Verifier {
+        scope,
+        replay,
+        stored,
+        last_posting: 0,
+        expected,
+        signed_replies,
+        wrong_reply,
+        end,
+        unreadable: None,
+    };
     let (tally, problem) = match verifier.run(store, &extent) {
         Ok(()) => (verifier.replay.tally(), None),
         Err(Stop::Found(Found { tally, problem })) => (tally, Some(*problem)),
@@ -89,6 +117,7 @@ impl From<StoreError> for Stop {
 }
 
 struct Verifier {
+    scope: Scope,
     replay: Replay,
     stored: VecDeque<Posting>,
     last_posting: u64,
@@ -131,6 +160,12 @@ impl Verifier {
         }
         if let Some(error) = self.unreadable.take() {
             return Err(Stop::Store(error));
+        }
+        if self.scope == Scope::Journal {
+            // What is left over was never looked at.
+            store.rows(self.end, 1)?;
+            let finished = self.replay.finish(self.end).and_then(|()| self.replay.check_head(extent.head));
+            return finished.map_err(|problem| self.found(problem));
         }
         // What was posted for entries that are not there, or more than follows from them.
         self.no_more_postings(store)?;
@@ -181,6 +216,9 @@ impl Verifier {
         let (number, tally) = (row.number, self.replay.tally());
         let derived = self.replay.follow(row).map_err(|problem| self.found(problem))?;
         let replies = self.replay.take_replies();
+        if self.scope == Scope::Journal {
+            return Ok(());
+        }
         self.expected.extend(replies.into_iter().map(|reply| Expected { reply, tally }));
         for posting in derived {
             let found = self.next_posting(store)?;
@@ -213,18 +251,27 @@ impl Verifier {
 
 fn posting_problem(expected: Option<&Posting>, found: Option<&Posting>, entry: u64) -> Box<Problem> {
     let words = |posting: Option<&Posting>| {
-        let Some(Posting { number, entry, round, member, account, micros }) = posting else { return "none".to_owned() };
+        let Some(Posting { number, entry, cause, member, account, micros }) = posting else { return "none".to_owned() };
         let account = match account {
             Account::Treasury => "treasury".to_owned(),
             Account::Escrow => "escrow".to_owned(),
             Account::Member(member) => format!("account of {member}"),
+            Account::PaidOut => "payouts".to_owned(),
         };
-        format!("posting {number} of {micros} to the {account} for {member} in round {round} from entry {entry}")
+        let cause = match cause {
+            Cause::Round(round) => format!("in round {round}"),
+            Cause::Payout(reference) => format!("in payout {reference}"),
+        };
+        format!("posting {number} of {micros} to the {account} for {member} {cause} from entry {entry}")
     };
     let about = expected.or(found);
+    let round = |posting: &Posting| match posting.cause {
+        Cause::Round(round) => Some(round),
+        Cause::Payout(_) => None,
+    };
     Box::new(Problem {
         entry,
-        round: about.map(|posting| posting.round),
+        round: about.and_then(round),
         member: about.map(|posting| posting.member.clone()),
         fault: Fault::Posting,
         expected: words(expected),

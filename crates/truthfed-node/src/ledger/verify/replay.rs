@@ -1,9 +1,12 @@
 //! Follows the rows of a journal: chain, money, genesis, the standing, and the checkpoint outside of the store.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
-use super::founded::{Founded, Signed};
+use super::founded::{Auctioned, Founded, Signed};
 use super::place::Place;
 use super::prepared::{Content, Prepared};
 use super::replies::Reply;
@@ -12,7 +15,7 @@ use crate::claims::{Claim, first_false};
 use crate::digest::{Digest, PublicKey};
 use crate::engine::MemberInfo;
 use crate::journal::{About, Entry, Head};
-use crate::ledger::{Ledger, LedgerError, Posting};
+use crate::ledger::{Account, Ledger, LedgerError, Posting, Reference};
 use crate::signature::Verifier;
 use crate::store::{Extent, StandingRow};
 use crate::terms::{Agreement, RawTerms};
@@ -25,6 +28,9 @@ pub(super) struct Replay {
     pub(super) payments: u64,
     trust: Trust,
     ledger: Ledger,
+    /// What is owed to members, in micro-units.
+    owed: BTreeMap<ClientId, i128>,
+    payouts: BTreeSet<(ClientId, Reference)>,
     founded: Option<Founded>,
     claimed: Vec<Claimed>,
     /// The standing that was taken last.
@@ -70,6 +76,8 @@ impl Replay {
             payments: 0,
             trust,
             ledger: Ledger::default(),
+            owed: BTreeMap::new(),
+            payouts: BTreeSet::new(),
             founded: None,
             claimed: Vec::new(),
             standing: None,
@@ -127,6 +135,11 @@ impl Replay {
         };
         let (is_checkpoint, needs_one) = (matches!(entry, Entry::Checkpoint(_)), entry.is_vouched_for());
         self.step(number, entry, content)?;
+        for posting in &postings {
+            if let Account::Member(member) = &posting.account {
+                *self.owed.entry(member.clone()).or_default() += i128::from(posting.micros);
+            }
+        }
         self.head = Head { number, hash };
         if is_checkpoint {
             (self.vouched, self.unsigned) = (number, None);
@@ -152,6 +165,16 @@ impl Replay {
         place.check(Fault::Standing, words(self.standing.as_ref()), words(standing.as_ref()))?;
         let count = |replies: u64| format!("{replies} replies in all");
         Place::entry(head.number).check(Fault::Reply, count(self.replies), count(*replies))
+    }
+
+    /// That the journal ends where it is said to.
+    pub(super) fn check_head(&self, Head { number, hash }: Head) -> Verdict {
+        Place::entry(number).check(Fault::BrokenChain, hash, self.head.hash)
+    }
+
+    /// The auction of the last entry, if that settled a round.
+    pub(super) fn take_auctioned(&mut self) -> Option<Auctioned> {
+        self.founded.as_mut().and_then(|founded| founded.auctioned.take())
     }
 
     pub(super) fn finish(&self, end: u64) -> Verdict {
@@ -207,6 +230,11 @@ impl Replay {
             return place.problem(Fault::Genesis, "a genesis", name);
         };
         founded.check_due(number, entry)?;
+        if let Entry::PaidOut { member, amount_micros, reference, at_ms } = entry {
+            founded.paid_out(place.of(member), member, *at_ms)?;
+            self.has_ended = false;
+            return self.check_payout(place.of(member), (member, reference), *amount_micros);
+        }
         let has_ended = std::mem::replace(&mut self.has_ended, entry.is_end());
         match (entry, content) {
             (Entry::Enrolled { member, key, certificate }, _) => {
@@ -253,9 +281,27 @@ impl Replay {
                 }
                 Ok(())
             }
-            (Entry::Genesis { .. }, _) => unreachable!("handled above"),
+            (Entry::Genesis { .. } | Entry::PaidOut { .. }, _) => unreachable!("handled above"),
             (Entry::Offered { .. } | Entry::Delivered { .. }, _) => unreachable!("prepared with their contents"),
         }
+    }
+
+    /// Each transfer is recorded once, and none of more than is owed.
+    fn check_payout(
+        &mut self,
+        place: Place<'_>,
+        (member, reference): (&ClientId, &Reference),
+        amount: Amount,
+    ) -> Verdict {
+        if !self.payouts.insert((member.clone(), reference.clone())) {
+            return place.problem(Fault::Payout, "a new reference", format!("{reference}, which was paid out before"));
+        }
+        let (owed, amount) = (self.owed.get(member).copied().unwrap_or(0), i128::from(amount.micros()));
+        if amount < 1 || amount > owed {
+            let expected = format!("at least 1 and at most {owed} micro-units, which are owed");
+            return place.problem(Fault::Payout, expected, format!("{amount} micro-units"));
+        }
+        Ok(())
     }
 
     fn found(&mut self, place: Place<'_>, federation: Digest, coordinator: PublicKey, terms: &RawTerms) -> Verdict {

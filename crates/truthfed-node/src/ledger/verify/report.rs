@@ -93,6 +93,9 @@ pub enum Fault {
     Ending,
     #[error("no money can move that way")]
     Ledger,
+    /// A payout repeats a reference, is of nothing, or of more than is owed.
+    #[error("cannot be paid out")]
+    Payout,
     #[error("the posting does not follow from the journal")]
     Posting,
     /// What the coordinator would go on from is not what it was when the last round ended.

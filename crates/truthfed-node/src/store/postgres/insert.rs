@@ -30,15 +30,17 @@ pub(super) fn insert(client: &mut impl GenericClient, batch: &Batch) -> Result<(
         client.execute_typed("INSERT INTO truthfed.replies SELECT * FROM unnest($1, $2, $3, $4, $5)", &columns)?;
     }
     if !postings.is_empty() {
-        let columns: [Parameter<'_>; 6] = [
+        let columns: [Parameter<'_>; 7] = [
             (&column(postings, |posting| to_column(posting.number)), Type::INT8_ARRAY),
             (&column(postings, |posting| to_column(posting.entry)), Type::INT8_ARRAY),
-            (&column(postings, |posting| to_column(posting.round.0)), Type::INT8_ARRAY),
+            (&column(postings, |posting| posting.cause.round_column()), Type::INT8_ARRAY),
             (&column(postings, |posting| posting.member.as_str()), Type::TEXT_ARRAY),
             (&column(postings, |posting| posting.account.column()), Type::TEXT_ARRAY),
             (&column(postings, |posting| posting.micros), Type::INT8_ARRAY),
+            (&column(postings, |posting| posting.cause.reference_column()), Type::TEXT_ARRAY),
         ];
-        client.execute_typed("INSERT INTO truthfed.postings SELECT * FROM unnest($1, $2, $3, $4, $5, $6)", &columns)?;
+        let sql = "INSERT INTO truthfed.postings SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)";
+        client.execute_typed(sql, &columns)?;
     }
     if let Some(StandingRow { entry, body }) = standing {
         let sql = "INSERT INTO truthfed.standing VALUES (1, $1, $2) \

@@ -30,9 +30,9 @@ use self::connect::Address;
 use self::error::Failure;
 use self::insert::insert;
 use super::batch::{count, digest, extent, lease_column, posting, round, to_column};
-use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::{Batch, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::journal::{Head, Row};
-use crate::ledger::Posting;
+use crate::ledger::{Posting, Reference};
 
 /// How often a call is tried when the connection is lost, or another transaction is in the way.
 const ATTEMPTS: u32 = 4;
@@ -213,11 +213,30 @@ impl Store for Postgres {
     }
 
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
-        let sql = "SELECT number, entry, round, member, account, micros FROM truthfed.postings \
+        let sql = "SELECT number, entry, round, member, account, micros, reference FROM truthfed.postings \
                    WHERE number > $1 ORDER BY number LIMIT $2";
         let rows = self.query(sql, &[(&to_column(after), Type::INT8), (&to_column(most as u64), Type::INT8)])?;
-        let read = |row| posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?, get(row, 5)?));
+        let read = |row| {
+            let (member, account, reference) = (get(row, 3)?, get(row, 4)?, get(row, 6)?);
+            posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, member, account, get(row, 5)?, reference))
+        };
         rows.iter().map(read).collect()
+    }
+
+    fn owed(&mut self, member: &ClientId) -> Result<i128, StoreError> {
+        let sql =
+            "SELECT coalesce(sum(micros), 0)::text FROM truthfed.postings WHERE account = 'member' AND member = $1";
+        let rows = self.query(sql, &[(&member.as_str(), Type::TEXT)])?;
+        let sum: &str = rows.first().map_or(Ok("0"), |row| get(row, 0))?;
+        sum.parse().map_err(|_| StoreError::Damaged(format!("{sum} is owed to {member}")))
+    }
+
+    fn payout(&mut self, member: &ClientId, reference: &Reference) -> Result<Option<Recorded>, StoreError> {
+        let sql = "SELECT entry, micros FROM truthfed.postings \
+                   WHERE account = 'paid-out' AND member = $1 AND reference = $2";
+        let rows = self.query(sql, &[(&member.as_str(), Type::TEXT), (&reference.as_str(), Type::TEXT)])?;
+        let recorded = |row| Ok(Recorded { entry: count(get(row, 0)?)?, micros: get(row, 1)? });
+        rows.first().map(recorded).transpose()
     }
 }
 

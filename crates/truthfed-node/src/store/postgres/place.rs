@@ -47,6 +47,14 @@ impl Place for Database {
             schema: "truthfed.",
             set_version: "UPDATE truthfed.version SET version =",
             move_lease: "UPDATE truthfed.lease SET granted = granted + '1 year', expires = expires + '1 year'",
+            before_payouts: concat!(
+                "CREATE SCHEMA truthfed;
+                 CREATE TABLE truthfed.version (id INTEGER PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL);
+                 INSERT INTO truthfed.version VALUES (1, 1);",
+                include_str!("../../../migrations/postgres/0001_journal.sql"),
+                "INSERT INTO truthfed.journal VALUES (1, '{}', decode(repeat('00', 32), 'hex'));
+                 INSERT INTO truthfed.postings VALUES (1, 1, 3, 'a', 'treasury', -7), (2, 1, 3, 'a', 'escrow', 7);"
+            ),
             unknown_tables: "CREATE SCHEMA truthfed; CREATE TABLE truthfed.journal (number BIGINT)",
             alterations: &[
                 (

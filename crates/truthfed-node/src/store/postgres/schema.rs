@@ -8,7 +8,10 @@ use crate::store::StoreError;
 use crate::store::batch::check_same;
 
 /// What brings the schema from each version to the next, from an empty one on.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_journal.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/postgres/0001_journal.sql"),
+    include_str!("../../../migrations/postgres/0002_payouts.sql"),
+];
 const CURRENT: i64 = MIGRATIONS.len() as i64;
 /// Held while tables are made, so that two coordinators do not make them at once: `tfed`.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(1953916260)";

@@ -24,9 +24,9 @@ use truthfed::protocol::RoundId;
 use self::error::{commit_error, store_error};
 use self::presence::Presence;
 use super::batch::{count, digest, extent, lease_column, posting, round, to_column};
-use super::{Batch, Extent, Lease, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::{Batch, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
 use crate::journal::{Head, Row};
-use crate::ledger::Posting;
+use crate::ledger::{Posting, Reference};
 use crate::sqlite_file;
 
 /// How long to wait while somebody else writes.
@@ -243,11 +243,25 @@ impl Store for Sqlite {
     }
 
     fn postings(&mut self, after: u64, most: usize) -> Result<Vec<Posting>, StoreError> {
-        let sql = "SELECT number, entry, round, member, account, micros FROM postings \
+        let sql = "SELECT number, entry, round, member, account, micros, reference FROM postings \
                    WHERE number > ?1 ORDER BY number LIMIT ?2";
         self.query(sql, params![to_column(after), to_column(most as u64)], |row| {
-            posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, text(row, 3)?, text(row, 4)?, get(row, 5)?))
+            let (member, account, reference) = (text(row, 3)?, text(row, 4)?, optional_text(row, 6)?);
+            posting((get(row, 0)?, get(row, 1)?, get(row, 2)?, member, account, get(row, 5)?, reference))
         })
+    }
+
+    fn owed(&mut self, member: &ClientId) -> Result<i128, StoreError> {
+        // Added up here: a sum in the database is of 64 bits.
+        let sql = "SELECT micros FROM postings WHERE account = 'member' AND member = ?1";
+        let postings = self.query(sql, [member.as_str()], |row| get::<i64>(row, 0))?;
+        Ok(postings.into_iter().map(i128::from).sum())
+    }
+
+    fn payout(&mut self, member: &ClientId, reference: &Reference) -> Result<Option<Recorded>, StoreError> {
+        let sql = "SELECT entry, micros FROM postings WHERE account = 'paid-out' AND member = ?1 AND reference = ?2";
+        let recorded = |row: &Columns<'_>| Ok(Recorded { entry: count(get(row, 0)?)?, micros: get(row, 1)? });
+        Ok(self.query(sql, [member.as_str(), reference.as_str()], recorded)?.pop())
     }
 }
 
@@ -281,10 +295,11 @@ fn insert(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> 
         let (member, round) = (key.member.as_str(), to_column(key.round.0));
         statement.execute(params![member, round, key.kind.name(), request.0, body])?;
     }
-    let mut statement = transaction.prepare_cached("INSERT INTO postings VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    for Posting { number, entry, round, member, account, micros } in postings {
-        let (number, entry, round) = (to_column(*number), to_column(*entry), to_column(round.0));
-        statement.execute(params![number, entry, round, member.as_str(), account.column(), micros])?;
+    let mut statement = transaction.prepare_cached("INSERT INTO postings VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    for Posting { number, entry, cause, member, account, micros } in postings {
+        let (number, entry) = (to_column(*number), to_column(*entry));
+        let (round, reference) = (cause.round_column(), cause.reference_column());
+        statement.execute(params![number, entry, round, member.as_str(), account.column(), micros, reference])?;
     }
     if let Some(StandingRow { entry, body }) = standing {
         let sql = "INSERT INTO standing VALUES (1, ?1, ?2) \
@@ -301,6 +316,10 @@ fn get<T: rusqlite::types::FromSql>(row: &Columns<'_>, index: usize) -> Result<T
 /// A text or a blob where it lies: they are read by the million.
 fn text<'a>(row: &'a Columns<'_>, index: usize) -> Result<&'a str, StoreError> {
     row.get_ref(index).and_then(|column| Ok(column.as_str()?)).map_err(store_error)
+}
+
+fn optional_text<'a>(row: &'a Columns<'_>, index: usize) -> Result<Option<&'a str>, StoreError> {
+    row.get_ref(index).and_then(|column| Ok(column.as_str_or_null()?)).map_err(store_error)
 }
 
 fn bytes<'a>(row: &'a Columns<'_>, index: usize) -> Result<&'a [u8], StoreError> {

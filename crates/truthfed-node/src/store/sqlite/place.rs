@@ -33,6 +33,12 @@ impl Place for File {
             schema: "",
             set_version: "PRAGMA user_version =",
             move_lease: "UPDATE lease SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000",
+            before_payouts: concat!(
+                include_str!("../../../migrations/sqlite/0001_journal.sql"),
+                "PRAGMA application_id = 1952867684; PRAGMA user_version = 1;
+                 INSERT INTO journal VALUES (1, '{}', zeroblob(32));
+                 INSERT INTO postings VALUES (1, 1, 3, 'a', 'treasury', -7), (2, 1, 3, 'a', 'escrow', 7);"
+            ),
             unknown_tables: "CREATE TABLE journal (number BIGINT)",
             alterations: &[
                 (

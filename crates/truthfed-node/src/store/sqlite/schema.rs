@@ -10,7 +10,10 @@ use crate::store::batch::check_same;
 /// Marks a file as a store of this program: `tfed`.
 const APPLICATION: i64 = 0x7466_6564;
 /// What brings a file from each version to the next, from an empty one on.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_journal.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/sqlite/0001_journal.sql"),
+    include_str!("../../../migrations/sqlite/0002_payouts.sql"),
+];
 const CURRENT: i64 = MIGRATIONS.len() as i64;
 
 /// Whether a file is empty, or a store of a version that can be brought up to date.

@@ -137,7 +137,7 @@ impl Observer {
     ) -> Verdict {
         check(self.open.is_none(), "I14", || format!("the operator rules as round {round} while another is open"))?;
         check(round.0 == self.closed.0 + 1, "I14", || format!("ruling {round} follows round {}", self.closed))?;
-        self.check_ruled_at(at)?;
+        self.check_noted_at(at)?;
         self.count_end(round, &[], at);
         let is_member = self.is_member(member);
         let Some(parts) = self.samples.parts.get_mut(member) else {

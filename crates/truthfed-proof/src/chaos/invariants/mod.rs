@@ -2,7 +2,7 @@
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
 //! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19), [`quota`] (I20),
-//! [`doubts`] (I21). I15 and I16 are in
+//! [`doubts`] (I21), payouts in [`money`] (I22). I15 and I16 are in
 //! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
@@ -150,6 +150,11 @@ impl Observer {
             Entry::Ruled { round, member, ruling, judgement, aggregate, at_ms } => {
                 self.ruled(number, round, (&member, ruling, &judgement), aggregate, at_ms)
             }
+            Entry::PaidOut { member, amount_micros, reference, at_ms } => {
+                check(self.is_known(&member), "I22", || format!("{member} is paid out, and was never a member"))?;
+                self.money.paid_out(number, member, (amount_micros, reference))?;
+                self.check_noted_at(at_ms)
+            }
             Entry::Aborted { round, at_ms, .. } => self.aborted(round, at_ms),
         }
     }
@@ -179,6 +184,11 @@ impl Observer {
     /// What was written since this was asked last.
     pub(crate) fn news(&mut self) -> String {
         std::mem::take(&mut self.news).join(", ")
+    }
+
+    /// What is owed to a member, by the journal so far.
+    pub(crate) fn owed_to(&self, member: &ClientId) -> i128 {
+        self.money.owed_to(member)
     }
 
     fn key_of(&self, member: &ClientId) -> Verdict<PublicKey> {
@@ -214,6 +224,9 @@ fn name(entry: &Entry) -> String {
             format!("settled {round} ({missing} did not deliver, {wait} wait, held {:?})", judgement.held)
         }
         Entry::Ruled { round, member, ruling, .. } => format!("ruled {round} {ruling:?} {member}"),
+        Entry::PaidOut { member, amount_micros, reference, .. } => {
+            format!("paid out {amount_micros} {reference} {member}")
+        }
         Entry::Aborted { round, .. } => format!("aborted {round}"),
         Entry::Checkpoint(checkpoint) => format!("checkpoint {}", checkpoint.entry),
     }

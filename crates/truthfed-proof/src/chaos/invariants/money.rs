@@ -1,5 +1,6 @@
 //! I1: double entry sums to zero. I2: at most one posting to a member in a round, and a pending payment is resolved once.
-//! I5: posted exactly when a delivery came in time and nothing contradicts it any more.
+//! I5: posted exactly when a delivery came in time and nothing contradicts it any more. I22: a transfer is recorded once under its
+//! reference, and never of more than is owed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,7 @@ use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::{Payment, RoundId};
 use truthfed_node::journal::Award;
-use truthfed_node::ledger::{Account, Posting};
+use truthfed_node::ledger::{Account, Cause, Posting, Reference};
 use truthfed_node::wire::ReceiptKind;
 
 use crate::chaos::report::{Verdict, breach, check};
@@ -22,6 +23,9 @@ pub(crate) struct Money {
     treasury: i128,
     escrow: i128,
     members: BTreeMap<ClientId, i128>,
+    paid_out: i128,
+    /// Each with its entry and its amount.
+    payouts: BTreeMap<(ClientId, Reference), (u64, i64)>,
     rounds: BTreeMap<RoundId, Payments>,
 }
 
@@ -39,8 +43,10 @@ struct Payments {
 }
 
 impl Money {
+    /// What a member was paid in all rounds.
     pub(crate) fn paid_to(&self, member: &ClientId) -> Amount {
-        let micros = self.members.get(member).copied().unwrap_or(0);
+        let posted = self.rounds.values().filter_map(|payments| payments.posted.get(member));
+        let micros: i128 = posted.map(|micros| i128::from(*micros)).sum();
         Amount::from_micros(micros as i64).expect("a few payments are within the range of one")
     }
 
@@ -85,6 +91,51 @@ impl Money {
         Ok(())
     }
 
+    /// The journal says that money was transferred.
+    pub(super) fn paid_out(
+        &mut self,
+        entry: u64,
+        member: ClientId,
+        (amount, reference): (Amount, Reference),
+    ) -> Verdict {
+        let text = format!("{member} is paid out {amount} under {reference}");
+        let owed = self.owed_to(&member);
+        let micros = amount.micros();
+        check(micros > 0 && i128::from(micros) <= owed, "I22", || format!("{text}, and {owed} micro-units are owed"))?;
+        let before = self.payouts.insert((member, reference), (entry, micros));
+        check(before.is_none(), "I22", || format!("{text}, and was before"))
+    }
+
+    /// What follows from the journal so far: the postings may not be read yet.
+    pub(super) fn owed_to(&self, member: &ClientId) -> i128 {
+        let due = |payments: &Payments| {
+            let due = *payments.due.get(member)?;
+            payments.is_paid_after(u64::MAX, member)?.then_some(i128::from(due))
+        };
+        let earned: i128 = self.rounds.values().filter_map(due).sum();
+        let payouts = self.payouts.iter().filter(|((whose, _), _)| whose == member);
+        earned - payouts.map(|(_, (_, micros))| i128::from(*micros)).sum::<i128>()
+    }
+
+    fn post_payout(&mut self, posting: &Posting, reference: &Reference) -> Verdict {
+        let Posting { entry, member, account, micros, .. } = posting;
+        let known = self.payouts.get(&(member.clone(), reference.clone()));
+        let signed = match account {
+            Account::Member(_) => {
+                *self.members.entry(member.clone()).or_default() += i128::from(*micros);
+                -micros
+            }
+            Account::PaidOut => {
+                self.paid_out += i128::from(*micros);
+                *micros
+            }
+            other => return breach("I22", format!("a payout moves money of {other:?}")),
+        };
+        check(known == Some(&(*entry, signed)), "I22", || format!("{posting:?} does not follow from the journal"))?;
+        let left = self.members.get(member).copied().unwrap_or(0);
+        check(left >= 0, "I22", || format!("{member} has received {} micro-units too many", -left))
+    }
+
     pub(super) fn awarded(&mut self, entry: u64, round: RoundId, awards: &[Award]) -> Verdict {
         let due = awards.iter().map(|award| (award.member.clone(), award.payment_micros.micros())).collect();
         let before = self.rounds.insert(round, Payments { awarded_at: entry, due, ..Payments::default() });
@@ -105,15 +156,20 @@ impl Money {
     }
 
     pub(super) fn post(&mut self, posting: &Posting) -> Verdict {
-        let Posting { number, entry, round, member, account, micros } = posting;
+        let Posting { number, entry, cause, member, account, micros } = posting;
         check(*number == self.last + 1, "I14", || format!("posting {number} follows {}", self.last))?;
         self.last = *number;
         if *entry != self.entry {
             self.check_entry_end()?;
             self.entry = *entry;
         }
+        let round = match cause {
+            Cause::Round(round) => round,
+            Cause::Payout(reference) => return self.post_payout(posting, reference),
+        };
         let payments = self.rounds.entry(*round).or_default();
         match account {
+            Account::PaidOut => return breach("I22", format!("round {round} pays out")),
             Account::Treasury => self.treasury += i128::from(*micros),
             Account::Escrow => {
                 self.escrow += i128::from(*micros);
@@ -136,7 +192,7 @@ impl Money {
 
     /// After all postings of an entry: nothing came from nowhere, and all that is due is done.
     pub(super) fn check_entry_end(&mut self) -> Verdict {
-        let sum = self.treasury + self.escrow + self.members.values().sum::<i128>();
+        let sum = self.treasury + self.escrow + self.paid_out + self.members.values().sum::<i128>();
         check(sum == 0, "I1", || format!("after entry {} the ledger sums to {sum}", self.entry))?;
         for (round, payments) in &self.rounds {
             for (member, due) in &payments.due {

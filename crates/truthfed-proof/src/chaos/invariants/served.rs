@@ -42,7 +42,8 @@ impl Observer {
         check(is_told, "I18", || format!("round {round} opens with another nonce than it was announced with"))
     }
 
-    pub(super) fn check_ruled_at(&mut self, at: Time) -> Verdict {
+    /// Something is recorded between the steps of a round.
+    pub(super) fn check_noted_at(&mut self, at: Time) -> Verdict {
         self.check_time(at)
     }
 

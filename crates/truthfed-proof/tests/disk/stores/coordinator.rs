@@ -6,7 +6,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::{RoundId, Time};
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Entry, Head, Row};
-use truthfed_node::ledger::{Account, Posting};
+use truthfed_node::ledger::{Account, Cause, Posting};
 use truthfed_node::store::{
     Batch, Lease, RequestKey, RequestKind, Sqlite, StandingRow, Store, StoreError, StoredReply,
 };
@@ -118,7 +118,7 @@ impl Life {
         let posting = |number, account, micros| Posting {
             number,
             entry,
-            round: RoundId(entry),
+            cause: Cause::Round(RoundId(entry)),
             member: member.clone(),
             account,
             micros,

@@ -2,9 +2,11 @@
 
 mod broken_rules;
 mod doubts;
+mod payouts;
 mod rewritten;
 mod stores;
 mod tables;
+mod tampering;
 mod times;
 
 use truthfed::auction::ClientId;

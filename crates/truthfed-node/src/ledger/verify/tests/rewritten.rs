@@ -4,6 +4,7 @@ use truthfed::Amount;
 use truthfed::auction::MechanismSetting;
 
 use super::*;
+use crate::ledger::Cause;
 use crate::terms::RawTerms;
 use crate::testing::terms;
 
@@ -45,7 +46,8 @@ fn an_altered_missing_or_added_posting_is_found() {
         let mut store = played.store();
         store.postings = postings;
         let problem = problem_of(&mut store, &Trust::default());
-        check(&problem, Fault::Posting, about.round.0, Some(about.member.as_str()));
+        let Cause::Round(round) = about.cause else { panic!("only rounds pay here") };
+        check(&problem, Fault::Posting, round.0, Some(about.member.as_str()));
         problem
     };
     for (index, posting) in whole.iter().enumerate() {
