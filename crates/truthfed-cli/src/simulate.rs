@@ -94,8 +94,8 @@ fn as_table(config: &Config, totals: &[SeedTotals]) -> String {
 fn headline(config: &Config, seeds: usize) -> String {
     let world = &config.raw().world;
     let seeds = if seeds == 1 { "seed 1".to_owned() } else { format!("seeds 1 to {seeds}") };
-    let (mechanism, clients) = (config.terms().mechanism(), counted(world.clients, "client"));
-    format!("{}: {clients}, dimension {}, {} steps, {seeds}.", mechanism.name(), world.dimension, world.steps)
+    let (mechanism, clients) = (&config.raw().rounds.mechanism, counted(world.clients, "client"));
+    format!("{mechanism}: {clients}, dimension {}, {} steps, {seeds}.", world.dimension, world.steps)
 }
 
 /// The value of one run.

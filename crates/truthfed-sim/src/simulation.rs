@@ -1,5 +1,7 @@
 //! One simulated run: a world, a federation, and what came of it.
 
+use truthfed::Amount;
+use truthfed::auction::Mechanism;
 use truthfed::protocol::{Ending, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 
@@ -51,6 +53,7 @@ pub struct Simulation<'c> {
     seed: u64,
     roles: Vec<Role>,
     enrolment: Enrolment,
+    mechanism: Box<dyn Mechanism>,
     cost: Box<dyn Cost + 'c>,
     world: Box<dyn World>,
 }
@@ -64,14 +67,22 @@ impl<'c> Simulation<'c> {
     /// The simulation of a configuration under a seed, its files read beforehand: once for many seeds.
     pub fn from_source(config: &'c Config, source: &Source, seed: u64) -> Simulation<'c> {
         let raw = config.raw();
+        let papers = || Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed));
         Simulation {
             config,
             seed,
             roles: roles(config, behaviours(config, seed)),
             enrolment: Enrolment::Each,
-            cost: Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed)),
+            mechanism: config.mechanism(),
+            cost: config.parts().cost(config, seed).unwrap_or_else(|| papers()),
             world: source.world(config, seed),
         }
+    }
+
+    #[must_use]
+    pub fn with_mechanism(mut self, mechanism: impl Mechanism + 'static) -> Simulation<'c> {
+        self.mechanism = Box::new(mechanism);
+        self
     }
 
     #[must_use]
@@ -145,7 +156,7 @@ impl<'c> Simulation<'c> {
         let cost = IdentityCost { cost: self.cost.as_ref(), identities, nothing };
         let roles: Vec<Role> = (0..identities.members()).map(|member| self.roles[identities.owner(member)]).collect();
         let terms = identities.terms(self.config.terms(), |member| client_id(member, roles.len()));
-        let mut federation = Federation::under(&terms, self.config, &cost, &roles, self.seed);
+        let mut federation = Federation::under(&terms, self.config, self.mechanism, (&cost, &roles), self.seed);
         watch(&mut federation);
         let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
         let arrivals = arrivals(self.config.arrivals, world.clients, stream(self.seed, Purpose::Arrivals, 0));
@@ -245,7 +256,8 @@ impl Ledger {
             self.totals.social_cost += cost;
             self.totals.participations += 1;
             let winner = outcome.and_then(|outcome| outcome.winner(client));
-            self.totals.essential += u64::from(winner.is_some_and(|winner| winner.essential));
+            let is_paid = winner.is_some_and(|winner| winner.essential && winner.payment > Amount::ZERO);
+            self.totals.essential += u64::from(is_paid);
         }
         self.totals.rounds += 1;
         self.count_scalars(outcome.map_or(0, |outcome| outcome.winners().len() as u64));

@@ -7,6 +7,7 @@ mod audit;
 mod federation;
 mod folders;
 mod help;
+mod own_experiment;
 mod reproduce;
 mod simulate;
 mod sweep;

@@ -77,7 +77,7 @@ pub struct Learning {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Rounds {
-    /// Name of the mechanism.
+    /// Name of the mechanism, or `alone`.
     pub mechanism: String,
     /// Required determinant ratio, or `monopoly-free`.
     pub coverage: CoverageSetting,

@@ -14,6 +14,8 @@ enum Known {
     Law(ArmLaw),
     Arms(Vec<Vec<f64>>),
     Audience(Arc<Audience>),
+    /// The caller's own, which needs no file.
+    Own,
 }
 
 impl Source {
@@ -21,6 +23,9 @@ impl Source {
     /// configuration.
     pub fn read(config: &Config) -> Result<Source, WorldError> {
         let world = &config.raw().world;
+        if config.parts().has_world() {
+            return Ok(Source(Known::Own));
+        }
         Ok(Source(match (&config.arms, config.liked) {
             (Arms::Law(law), _) => Known::Law(*law),
             (Arms::File(path), None) => Known::Arms(read_arms(path, world.dimension)?),
@@ -40,6 +45,7 @@ impl Source {
             Known::Law(law) => Box::new(synthetic(draw_arms(*law, world.arm_count, world.dimension, &mut drawn))),
             Known::Arms(arms) => Box::new(synthetic(arms.clone())),
             Known::Audience(audience) => Box::new(Ratings::new(Arc::clone(audience), seed)),
+            Known::Own => config.parts().world(config, seed).expect("the source was read for this configuration"),
         }
     }
 }
