@@ -163,7 +163,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u32,
 
-    /// Audit recorded rounds: a ROUND.json, lines of rounds (.jsonl), a folder of these, or - for standard input
+    /// Audit recorded rounds: a ROUND.json, lines of rounds (.jsonl), packed or not (.gz), a folder of these, or - for standard input
     #[arg(long, value_name = "FILE_OR_DIR")]
     pub(crate) rounds: Option<PathBuf>,
 
@@ -253,7 +253,8 @@ Examples:
   truthfed simulate --set rounds.mechanism=greedy --json   another mechanism, as JSON
   truthfed simulate --print-config > config.toml           all keys, to start from
   truthfed simulate config.toml --seeds 10 --out run       write tables and every round
-  sed -n 3p run/rounds/seed-1.jsonl | truthfed auction -   run the third round again
+  truthfed simulate --seeds 2 --out tables --no-rounds     write the tables only
+  gzip -dc run/rounds/seed-1.jsonl.gz | sed -n 3p | truthfed auction -  run the third round again
 
 Exit codes: 0 done, 2 the input is wrong.")]
 pub(crate) struct SimulateArgs {
@@ -272,6 +273,10 @@ pub(crate) struct SimulateArgs {
     /// Write tables and all rounds to this folder, made if it is not there
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+
+    /// Leave out the rounds as documents, most of what is written; the tables stay
+    #[arg(long, requires = "out")]
+    pub(crate) no_rounds: bool,
 
     /// Print one JSON object
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use truthfed_sim::config::{Config, ConfigError, RawConfig, default_toml};
 use truthfed_sim::experiment::{Spread, run_seeds};
-use truthfed_sim::output::{OutputFolder, SIMULATION, write_simulation};
+use truthfed_sim::output::{Documents, OutputFolder, SIMULATION, write_simulation};
 use truthfed_sim::totals::{ByName, Figure, SeedTotals, Summary};
 
 use crate::args::SimulateArgs;
@@ -33,7 +33,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
     let mut text = if args.json { as_object(&config, &totals) } else { as_table(&config, &totals) };
     if let Some(folder) = folder {
         let path = folder.path().display().to_string();
-        let files = write_simulation(folder, &config, &runs)?;
+        let documents = if args.no_rounds { Documents::LeftOut } else { Documents::Written };
+        let files = write_simulation(folder, &config, &runs, documents)?;
         if !args.json {
             text.push_str(&format!("Wrote {files} files to {path}.\n"));
         }

@@ -23,6 +23,8 @@ pub struct Run {
     pub clients: Vec<ClientTotals>,
     /// Every round that ended, with the step at which it did.
     pub rounds: Vec<(u64, RoundRecord)>,
+    /// The true cost of every offer of each of these rounds, in the order of its offers; none where it was not settled.
+    pub true_costs: Vec<Vec<f64>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -225,7 +227,7 @@ struct Ledger {
 impl Ledger {
     fn new(identities: Identities, clients: usize, dimension: usize, seed: u64) -> Ledger {
         let clients = vec![ClientTotals::default(); clients];
-        let run = Run { seed, curve: Vec::new(), clients, rounds: Vec::new() };
+        let run = Run { seed, curve: Vec::new(), clients, rounds: Vec::new(), true_costs: Vec::new() };
         Ledger { run, totals: Totals::default(), identities, dimension: dimension as u64 }
     }
 
@@ -243,10 +245,14 @@ impl Ledger {
             totals.incentive += payment.to_f64();
             self.totals.incentive += payment.to_f64();
         }
-        let (outcome, delivered) = match &record.ending {
-            Ending::Settled { outcome, paid, waiting, .. } => (Some(outcome), paid.iter().chain(waiting).collect()),
-            _ => (None, Vec::new()),
+        let (outcome, delivered, offers) = match &record.ending {
+            Ending::Settled { outcome, paid, waiting, spec, .. } => {
+                (Some(outcome), paid.iter().chain(waiting).collect(), spec.offers.as_slice())
+            }
+            _ => (None, Vec::new(), [].as_slice()),
         };
+        let true_costs = offers.iter().map(|offer| federation.true_cost(client_number(&offer.client))).collect();
+        self.run.true_costs.push(true_costs);
         for (client, _) in delivered {
             let member = client_number(client);
             let cost = federation.true_cost(member);
