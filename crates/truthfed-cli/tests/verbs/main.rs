@@ -8,6 +8,7 @@ mod federation;
 mod folders;
 mod help;
 mod own_experiment;
+mod plot;
 mod reproduce;
 mod simulate;
 mod sweep;
