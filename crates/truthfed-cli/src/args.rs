@@ -291,6 +291,10 @@ pub(crate) struct SimulateArgs {
     /// Print the JSON schema of a configuration and stop
     #[arg(long, exclusive = true)]
     pub(crate) print_schema: bool,
+
+    /// Print a small made-up log of ratings in the layout of MovieLens and stop
+    #[arg(long, exclusive = true)]
+    pub(crate) print_ratings: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use truthfed_sim::config::{Config, ConfigError, RawConfig, default_toml};
 use truthfed_sim::experiment::{Spread, run_seeds};
 use truthfed_sim::output::{Documents, OutputFolder, SIMULATION, write_simulation};
 use truthfed_sim::totals::{ByName, Figure, SeedTotals, Summary};
+use truthfed_sim::world::sample_ratings;
 
 use crate::args::SimulateArgs;
 use crate::progress::Progress;
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
     }
     if args.print_schema {
         return Ok(Report::done(json(&schemars::schema_for!(RawConfig))));
+    }
+    if args.print_ratings {
+        return Ok(Report::done(sample_ratings(1)));
     }
     let config = configuration(args)?;
     // Open the folder first, so that nobody waits for results that cannot be written.

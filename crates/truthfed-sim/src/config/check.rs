@@ -16,7 +16,7 @@ use truthfed::statistics::MAX_OBSERVATION;
 
 use super::raw::{Behaviour, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};
 use super::{ALONE, Parts};
-use crate::world::{ArmLaw, Arrivals, Liked};
+use crate::world::{ArmLaw, Arrivals, Features, Liked};
 
 /// How long a step takes.
 pub(crate) const STEP_MS: u64 = 1000;
@@ -28,6 +28,7 @@ pub struct Config {
     pub(crate) arms: Arms,
     /// From which value on an item is liked, where the arms are the items of a log of ratings.
     pub(crate) liked: Option<Liked>,
+    pub(crate) features: Features,
     pub(crate) arrivals: Arrivals,
     parts: Parts,
 }
@@ -124,6 +125,11 @@ impl Config {
         within("world.arm_count", world.arm_count, 1, 10_000_000)?;
         within("world.arms_per_step", world.arms_per_step, 1, 100_000)?;
         within("world.noise", world.noise, 0.0, 1e3)?;
+        within("world.heterogeneity", world.heterogeneity, 0.0, 100.0)?;
+        within("world.drift", world.drift, 0.0, 100.0)?;
+        if !(world.catalogue > 0.0 && world.catalogue <= 1.0) {
+            return Err(wrong("world.catalogue", format!("is {}: it must be above 0 and at most 1", world.catalogue)));
+        }
         within("learning.lambda", learning.lambda, 1e-9, 1e9)?;
         within("learning.sigma", learning.sigma, 0.0, 1e9)?;
         within("learning.delta", learning.delta, 1e-12, 1.0 - 1e-12)?;
@@ -181,6 +187,7 @@ impl Config {
         Ok(Config {
             arms: arms(world),
             liked: Some(liked(&world.liked)?).filter(|_| !world.ratings.is_empty()),
+            features: features(&world.features)?,
             arrivals: arrivals(&world.arrivals)?,
             terms,
             raw,
@@ -211,6 +218,14 @@ fn liked(setting: &LikedSetting) -> Result<Liked, ConfigError> {
         LikedSetting::Value(value) => within("world.liked", *value, -1e15, 1e15).map(|()| Liked::AtLeast(*value)),
         LikedSetting::Rule(rule) if rule == "median" => Ok(Liked::Median),
         LikedSetting::Rule(other) => Err(one_of("world.liked", other, &["median", "a number"])),
+    }
+}
+
+fn features(features: &str) -> Result<Features, ConfigError> {
+    match features {
+        "likes" => Ok(Features::Likes),
+        "held-out" => Ok(Features::HeldOut),
+        other => Err(one_of("world.features", other, &["likes", "held-out"])),
     }
 }
 
@@ -404,6 +419,11 @@ mod tests {
         check_refused("[rounds]\ncoverage = \"x\"", "it must be one of monopoly-free, a number");
         check_refused("[world]\nliked = \"x\"", "line 2: world.liked is `x`: it must be one of median, a number");
         check_refused("[world]\nliked = nan", "world.liked is NaN: it must lie between");
+        check_refused("[world]\nfeatures = \"x\"", "world.features is `x`: it must be one of likes, held-out");
+        check_refused("[world]\ncatalogue = 0", "line 2: world.catalogue is 0: it must be above 0 and at most 1");
+        check_refused("[world]\ncatalogue = nan", "world.catalogue is NaN: it must be above 0");
+        check_refused("[world]\nheterogeneity = -1", "world.heterogeneity is -1: it must lie between 0 and 100");
+        check_refused("[world]\ndrift = 101", "world.drift is 101: it must lie between 0 and 100");
         check_refused("[rounds]\nreserve = -1.0", "rounds.reserve is -1");
         check_refused("[rounds]\nthreshold = -1", "rounds.threshold is -1: it must lie between 0");
         check_refused("[rounds]\nepsilon = 0.0", "rounds.epsilon is 0");

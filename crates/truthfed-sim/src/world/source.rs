@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ArmLaw, Audience, Log, Purpose, Ratings, Synthetic, World, WorldError, draw_arms, read_arms, stream};
+use super::{
+    ArmLaw, Audience, Crowd, Log, Purpose, Ratings, Synthetic, World, WorldError, draw_arms, read_arms, stream,
+};
 use crate::config::{Arms, Config};
 
 /// What the worlds of all seeds have in common.
@@ -31,7 +33,14 @@ impl Source {
             (Arms::File(path), None) => Known::Arms(read_arms(path, world.dimension)?),
             (Arms::File(path), Some(liked)) => {
                 let log = Log::read(path, liked)?;
-                Known::Audience(Arc::new(Audience::new(log, world.clients, world.arms_per_step, world.dimension)?))
+                let crowd = Crowd {
+                    clients: world.clients,
+                    per_step: world.arms_per_step,
+                    dimension: world.dimension,
+                    features: config.features,
+                    catalogue: world.catalogue,
+                };
+                Known::Audience(Arc::new(Audience::new(log, crowd)?))
             }
         }))
     }
@@ -39,7 +48,7 @@ impl Source {
     /// The world of a seed, for the configuration that the source was read for.
     pub fn world(&self, config: &Config, seed: u64) -> Box<dyn World> {
         let world = &config.raw().world;
-        let synthetic = |arms| Synthetic::new(arms, world.arms_per_step, world.noise, world.clients, seed);
+        let synthetic = |arms| Synthetic::new(arms, world, seed);
         let mut drawn = stream(seed, Purpose::Arms, 0);
         match &self.0 {
             Known::Law(law) => Box::new(synthetic(draw_arms(*law, world.arm_count, world.dimension, &mut drawn))),
