@@ -1,10 +1,11 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test figures fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test tidy figures fuzz soak mutants load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
 VENV := $(TOOLS)/venv
+PANDAS := $(TOOLS)/pandas
 # Seconds for each target of `make fuzz`, and in all for `make soak`.
 FUZZ_SECONDS ?= 5
 SOAK_SECONDS ?= 3600
@@ -34,7 +35,11 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencie
 test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	bash scripts/postgres.sh run cargo test --workspace --locked
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
+	$(MAKE) tidy
 	$(MAKE) fuzz
+
+tidy: $(PANDAS)/.ready ## Load the tables of a run and of a sweep into pandas, with the program that the tests built
+	$(PANDAS)/bin/python scripts/tidy/test_tidy.py $${CARGO_TARGET_DIR:-target}/debug/truthfed
 
 figures: ## Write what the commands in README.md and docs/ print into these pages, and copy the pictures
 	TRUTHFED_DOCUMENTS=write cargo test --release --locked -p truthfed-cli --test documents
@@ -70,6 +75,8 @@ $(TOOLS)/bin/cargo-mutants:
 	cargo install cargo-mutants --version 27.1.0 --locked --root $(TOOLS)
 
 $(VENV)/.ready: bench/requirements.txt
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --requirement bench/requirements.txt
+$(PANDAS)/.ready: scripts/tidy/requirements.txt
+$(VENV)/.ready $(PANDAS)/.ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --requirement $<
 	touch $@

@@ -5,7 +5,7 @@ use std::io::Write;
 use truthfed_sim::config::{Config, RawConfig};
 use truthfed_sim::simulation::Simulation;
 use truthfed_sim::sweep::Sweep;
-use truthfed_sim::world::{Audience, Liked, Log, Ratings, World, read_arms};
+use truthfed_sim::world::{Audience, Crowd, Features, Liked, Log, Ratings, World, read_arms};
 
 use crate::text::{same, text};
 
@@ -76,12 +76,20 @@ fn check_log(log: &Log) {
         assert!(likes.windows(2).all(|pair| pair[0] < pair[1]), "an item is liked twice");
         assert!(likes.iter().all(|&item| (item as usize) < log.items()), "an item that is not there");
     }
-    let Ok(audience) = Audience::new(log.clone(), 1, 2, 1) else { return };
-    let mut world = Ratings::new(audience.into(), 1);
+    for (features, catalogue) in [(Features::Likes, 1.0), (Features::HeldOut, 1.0), (Features::HeldOut, 0.6)] {
+        let crowd = Crowd { clients: 1, per_step: 2, dimension: 1, features, catalogue };
+        if let Ok(audience) = Audience::new(log.clone(), crowd) {
+            check_world(Ratings::new(audience.into(), 1));
+        }
+    }
+}
+
+fn check_world(mut world: Ratings) {
     for _ in 0..3 {
         let shown = world.present(0).to_vec();
         assert!(shown.len() == 2 && shown[0] != shown[1], "an item is shown twice");
-        assert!(shown.iter().all(|&arm| world.arm(arm).iter().all(|x| x.is_finite())));
+        let length = |arm: usize| world.arm(arm).iter().map(|x| x * x).sum::<f64>();
+        assert!(shown.iter().all(|&arm| length(arm) <= 1.0 + 1e-9), "an item has no length, or too much");
         assert_eq!(shown.iter().map(|&arm| world.play(0, arm).reward).sum::<f64>(), 1.0, "one of them is liked");
     }
 }

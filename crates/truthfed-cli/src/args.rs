@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Simulate a grid of configurations; a sweep that was stopped goes on where it was
     Sweep(SweepArgs),
+    /// Draw what simulate and sweep wrote: any column over any other, as SVG, PDF, PNG and CSV
+    Plot(PlotArgs),
     /// List the mechanisms and what each promises
     Mechanisms {
         /// Print one JSON object
@@ -163,7 +165,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u32,
 
-    /// Audit recorded rounds: a ROUND.json, lines of rounds (.jsonl), a folder of these, or - for standard input
+    /// Audit recorded rounds: a ROUND.json, lines of rounds (.jsonl), packed or not (.gz), a folder of these, or - for standard input
     #[arg(long, value_name = "FILE_OR_DIR")]
     pub(crate) rounds: Option<PathBuf>,
 
@@ -253,7 +255,8 @@ Examples:
   truthfed simulate --set rounds.mechanism=greedy --json   another mechanism, as JSON
   truthfed simulate --print-config > config.toml           all keys, to start from
   truthfed simulate config.toml --seeds 10 --out run       write tables and every round
-  sed -n 3p run/rounds/seed-1.jsonl | truthfed auction -   run the third round again
+  truthfed simulate --seeds 2 --out tables --no-rounds     write the tables only
+  gzip -dc run/rounds/seed-1.jsonl.gz | sed -n 3p | truthfed auction -  run the third round again
 
 Exit codes: 0 done, 2 the input is wrong.")]
 pub(crate) struct SimulateArgs {
@@ -273,6 +276,10 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Leave out the rounds as documents, most of what is written; the tables stay
+    #[arg(long, requires = "out")]
+    pub(crate) no_rounds: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -284,6 +291,10 @@ pub(crate) struct SimulateArgs {
     /// Print the JSON schema of a configuration and stop
     #[arg(long, exclusive = true)]
     pub(crate) print_schema: bool,
+
+    /// Print a small made-up log of ratings in the layout of MovieLens and stop
+    #[arg(long, exclusive = true)]
+    pub(crate) print_ratings: bool,
 }
 
 #[derive(Debug, Args)]
@@ -319,6 +330,72 @@ pub(crate) struct SweepArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed simulate --out clock --no-rounds                            a run to draw
+  truthfed simulate --set rounds.mechanism=alone --out alone           and another
+  truthfed plot clock -x step -y regret                                plot.svg, .pdf, .png, .csv
+  truthfed plot clock alone -x step -y regret -y reward --out both     two lines, two charts
+  truthfed plot clock -x behaviour -y utility --width 3.3in --out bar  bars; a column of a paper
+  truthfed sweep sweep.toml --out grid                                 a sweep to draw
+  truthfed plot grid -x world.clients -y incentive --log-y --out grow  a line per other key
+
+A value is the mean over seeds, with its standard deviation. NAME-seeds.csv has the value of each
+seed. Files of the same names are replaced.
+
+Exit codes: 0 done, 2 the input is wrong.")]
+pub(crate) struct PlotArgs {
+    /// Folders that simulate or sweep wrote; each is a line, or a group of lines
+    #[arg(value_name = "RUN|SWEEP", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+
+    /// The column of the horizontal axis; one of names gives bars
+    #[arg(short, value_name = "COLUMN")]
+    pub(crate) x: String,
+
+    /// The column of the vertical axis; can be repeated, for a chart each
+    #[arg(short, value_name = "COLUMN", required = true)]
+    pub(crate) y: Vec<String>,
+
+    /// A line for each value of this column too; can be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) by: Vec<String>,
+
+    /// The width of the figure, from 2in to 20in; units are in, cm, mm, pt and px
+    #[arg(long, default_value = "8.75in", value_parser = width)]
+    pub(crate) width: Width,
+
+    /// A logarithmic horizontal axis
+    #[arg(long)]
+    pub(crate) log_x: bool,
+
+    /// A logarithmic vertical axis
+    #[arg(long)]
+    pub(crate) log_y: bool,
+
+    /// What the names of the files begin with, in any folder
+    #[arg(long, value_name = "NAME", default_value = "plot")]
+    pub(crate) out: PathBuf,
+}
+
+/// The width of a figure in pixels, of which an inch has 96.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Width(pub(crate) f64);
+
+fn width(text: &str) -> Result<Width, String> {
+    let units = [("in", 96.0), ("cm", 96.0 / 2.54), ("mm", 96.0 / 25.4), ("pt", 96.0 / 72.0), ("px", 1.0)];
+    let parsed = units.iter().find_map(|(unit, pixels)| {
+        let number: f64 = text.trim().strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * pixels)
+    });
+    let pixels = parsed.ok_or_else(|| format!("`{text}` is not a width such as 3.3in, 84mm or 400px"))?;
+    match (2.0 * 96.0..=20.0 * 96.0).contains(&pixels) {
+        true => Ok(Width(pixels)),
+        false => Err(format!("{text} must lie between 2in and 20in")),
+    }
 }
 
 /// Numbers a generated round may hold in all: 4 GiB of them.

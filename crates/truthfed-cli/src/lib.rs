@@ -13,6 +13,7 @@ mod audit;
 mod mechanisms;
 mod node;
 mod parameters;
+mod plot;
 pub mod progress;
 mod purse;
 pub mod report;
@@ -51,6 +52,7 @@ fn run(cli: Cli) -> anyhow::Result<Report> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
+        Command::Plot(args) => plot::run(&args),
         Command::Mechanisms { json } => Ok(mechanisms::run(json)),
         Command::Node(command) => node::run(&command),
         Command::Completions { shell } => Ok(completions(shell)),

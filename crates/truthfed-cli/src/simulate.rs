@@ -5,8 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 use truthfed_sim::config::{Config, ConfigError, RawConfig, default_toml};
 use truthfed_sim::experiment::{Spread, run_seeds};
-use truthfed_sim::output::{OutputFolder, SIMULATION, write_simulation};
+use truthfed_sim::output::{Documents, OutputFolder, SIMULATION, write_simulation};
 use truthfed_sim::totals::{ByName, Figure, SeedTotals, Summary};
+use truthfed_sim::world::sample_ratings;
 
 use crate::args::SimulateArgs;
 use crate::progress::Progress;
@@ -23,6 +24,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
     if args.print_schema {
         return Ok(Report::done(json(&schemars::schema_for!(RawConfig))));
     }
+    if args.print_ratings {
+        return Ok(Report::done(sample_ratings(1)));
+    }
     let config = configuration(args)?;
     // Open the folder first, so that nobody waits for results that cannot be written.
     let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SIMULATION)).transpose()?;
@@ -33,7 +37,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<Report> {
     let mut text = if args.json { as_object(&config, &totals) } else { as_table(&config, &totals) };
     if let Some(folder) = folder {
         let path = folder.path().display().to_string();
-        let files = write_simulation(folder, &config, &runs)?;
+        let documents = if args.no_rounds { Documents::LeftOut } else { Documents::Written };
+        let files = write_simulation(folder, &config, &runs, documents)?;
         if !args.json {
             text.push_str(&format!("Wrote {files} files to {path}.\n"));
         }
@@ -94,8 +99,8 @@ fn as_table(config: &Config, totals: &[SeedTotals]) -> String {
 fn headline(config: &Config, seeds: usize) -> String {
     let world = &config.raw().world;
     let seeds = if seeds == 1 { "seed 1".to_owned() } else { format!("seeds 1 to {seeds}") };
-    let (mechanism, clients) = (config.terms().mechanism(), counted(world.clients, "client"));
-    format!("{}: {clients}, dimension {}, {} steps, {seeds}.", mechanism.name(), world.dimension, world.steps)
+    let (mechanism, clients) = (&config.raw().rounds.mechanism, counted(world.clients, "client"));
+    format!("{mechanism}: {clients}, dimension {}, {} steps, {seeds}.", world.dimension, world.steps)
 }
 
 /// The value of one run.

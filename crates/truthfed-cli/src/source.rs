@@ -1,9 +1,10 @@
-//! Reads whole texts (rounds, configurations, sweeps) from a file or standard input, and writes files whole.
+//! Reads whole texts (rounds, configurations, sweeps) from a file or standard input, packed by gzip or not, and writes files whole.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use truthfed_sim::gzip::unpacked;
 
 /// Largest configuration, in bytes: far more than any grid needs.
 pub(crate) const MAX_CONFIG: u64 = 16 << 20;
@@ -26,7 +27,7 @@ fn read_text(path: &Path, most: u64) -> anyhow::Result<String> {
         true => Box::new(io::stdin().lock()),
         false => Box::new(std::fs::File::open(path)?),
     };
-    let bytes = source.take(most + 1).read_to_string(&mut text)?;
+    let bytes = unpacked(source)?.take(most + 1).read_to_string(&mut text)?;
     anyhow::ensure!(bytes as u64 <= most, "it is larger than {most} bytes");
     Ok(text)
 }

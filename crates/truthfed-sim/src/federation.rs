@@ -4,7 +4,7 @@
 //! the passing of time. [`Federation::inputs`] can keep them, so that a run can be replayed and compared.
 
 use truthfed::Amount;
-use truthfed::auction::ClientId;
+use truthfed::auction::{ClientId, Mechanism};
 use truthfed::generate::Stream;
 use truthfed::protocol::{
     Asking, Coordinator, Ending, Input, Member, Notice, Output, Request, RoundRecord, Terms, Time,
@@ -90,15 +90,15 @@ impl<'c> Federation<'c> {
     /// The federation of a configuration, with a member for each role. The cost is that of a member's data, by the
     /// number of the member.
     pub fn new(config: &Config, cost: &'c dyn Cost, roles: &[Role], seed: u64) -> Federation<'c> {
-        Federation::under(config.terms(), config, cost, roles, seed)
+        Federation::under(config.terms(), config, config.mechanism(), (cost, roles), seed)
     }
 
-    /// The same under other terms.
+    /// The same under other terms, with any mechanism.
     pub(crate) fn under(
         terms: &Terms,
         config: &Config,
-        cost: &'c dyn Cost,
-        roles: &[Role],
+        mechanism: Box<dyn Mechanism>,
+        (cost, roles): (&'c dyn Cost, &[Role]),
         seed: u64,
     ) -> Federation<'c> {
         let faults = &config.raw().faults;
@@ -115,7 +115,7 @@ impl<'c> Federation<'c> {
                 .forgery
                 .map(|forgery| Forger::new(forgery, stream(seed, Purpose::Forgery, number), terms.dimension())),
             share: role.share,
-            opens: role.opens,
+            opens: role.opens && config.communicates(),
             rounds: 0,
             faults: stream(seed, Purpose::Faults, number),
             away: false,
@@ -123,7 +123,7 @@ impl<'c> Federation<'c> {
         };
         Federation {
             terms: terms.clone(),
-            coordinator: Coordinator::new(terms.clone(), terms.mechanism(), (0..roles.len()).map(id)),
+            coordinator: Coordinator::new(terms.clone(), mechanism, (0..roles.len()).map(id)),
             members: roles.iter().enumerate().map(seat).collect(),
             offline: faults.offline,
             dropout: faults.dropout,

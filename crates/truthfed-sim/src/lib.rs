@@ -17,6 +17,7 @@ pub mod config;
 pub mod experiment;
 pub mod federation;
 pub mod forgery;
+pub mod gzip;
 mod identities;
 pub mod manipulation;
 pub mod output;

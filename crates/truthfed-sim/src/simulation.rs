@@ -1,5 +1,7 @@
 //! One simulated run: a world, a federation, and what came of it.
 
+use truthfed::Amount;
+use truthfed::auction::Mechanism;
 use truthfed::protocol::{Ending, RoundRecord, Time};
 use truthfed::statistics::Statistics;
 
@@ -21,6 +23,8 @@ pub struct Run {
     pub clients: Vec<ClientTotals>,
     /// Every round that ended, with the step at which it did.
     pub rounds: Vec<(u64, RoundRecord)>,
+    /// The true cost of every offer of each of these rounds, in the order of its offers; none where it was not settled.
+    pub true_costs: Vec<Vec<f64>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -51,6 +55,7 @@ pub struct Simulation<'c> {
     seed: u64,
     roles: Vec<Role>,
     enrolment: Enrolment,
+    mechanism: Box<dyn Mechanism>,
     cost: Box<dyn Cost + 'c>,
     world: Box<dyn World>,
 }
@@ -64,14 +69,22 @@ impl<'c> Simulation<'c> {
     /// The simulation of a configuration under a seed, its files read beforehand: once for many seeds.
     pub fn from_source(config: &'c Config, source: &Source, seed: u64) -> Simulation<'c> {
         let raw = config.raw();
+        let papers = || Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed));
         Simulation {
             config,
             seed,
             roles: roles(config, behaviours(config, seed)),
             enrolment: Enrolment::Each,
-            cost: Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed)),
+            mechanism: config.mechanism(),
+            cost: config.parts().cost(config, seed).unwrap_or_else(|| papers()),
             world: source.world(config, seed),
         }
+    }
+
+    #[must_use]
+    pub fn with_mechanism(mut self, mechanism: impl Mechanism + 'static) -> Simulation<'c> {
+        self.mechanism = Box::new(mechanism);
+        self
     }
 
     #[must_use]
@@ -145,7 +158,7 @@ impl<'c> Simulation<'c> {
         let cost = IdentityCost { cost: self.cost.as_ref(), identities, nothing };
         let roles: Vec<Role> = (0..identities.members()).map(|member| self.roles[identities.owner(member)]).collect();
         let terms = identities.terms(self.config.terms(), |member| client_id(member, roles.len()));
-        let mut federation = Federation::under(&terms, self.config, &cost, &roles, self.seed);
+        let mut federation = Federation::under(&terms, self.config, self.mechanism, (&cost, &roles), self.seed);
         watch(&mut federation);
         let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
         let arrivals = arrivals(self.config.arrivals, world.clients, stream(self.seed, Purpose::Arrivals, 0));
@@ -214,7 +227,7 @@ struct Ledger {
 impl Ledger {
     fn new(identities: Identities, clients: usize, dimension: usize, seed: u64) -> Ledger {
         let clients = vec![ClientTotals::default(); clients];
-        let run = Run { seed, curve: Vec::new(), clients, rounds: Vec::new() };
+        let run = Run { seed, curve: Vec::new(), clients, rounds: Vec::new(), true_costs: Vec::new() };
         Ledger { run, totals: Totals::default(), identities, dimension: dimension as u64 }
     }
 
@@ -232,10 +245,14 @@ impl Ledger {
             totals.incentive += payment.to_f64();
             self.totals.incentive += payment.to_f64();
         }
-        let (outcome, delivered) = match &record.ending {
-            Ending::Settled { outcome, paid, waiting, .. } => (Some(outcome), paid.iter().chain(waiting).collect()),
-            _ => (None, Vec::new()),
+        let (outcome, delivered, offers) = match &record.ending {
+            Ending::Settled { outcome, paid, waiting, spec, .. } => {
+                (Some(outcome), paid.iter().chain(waiting).collect(), spec.offers.as_slice())
+            }
+            _ => (None, Vec::new(), [].as_slice()),
         };
+        let true_costs = offers.iter().map(|offer| federation.true_cost(client_number(&offer.client))).collect();
+        self.run.true_costs.push(true_costs);
         for (client, _) in delivered {
             let member = client_number(client);
             let cost = federation.true_cost(member);
@@ -245,7 +262,8 @@ impl Ledger {
             self.totals.social_cost += cost;
             self.totals.participations += 1;
             let winner = outcome.and_then(|outcome| outcome.winner(client));
-            self.totals.essential += u64::from(winner.is_some_and(|winner| winner.essential));
+            let is_paid = winner.is_some_and(|winner| winner.essential && winner.payment > Amount::ZERO);
+            self.totals.essential += u64::from(is_paid);
         }
         self.totals.rounds += 1;
         self.count_scalars(outcome.map_or(0, |outcome| outcome.winners().len() as u64));

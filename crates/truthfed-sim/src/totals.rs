@@ -82,7 +82,7 @@ figures! {
     rounds: u64, "rounds";
     /// Clients that took part, over all rounds.
     participations: u64, "participations";
-    /// Payments to essential clients.
+    /// Payments to winners without which the target could not be met.
     essential: u64, "essential payments";
 }
 

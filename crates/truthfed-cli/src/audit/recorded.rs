@@ -19,15 +19,21 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Round>> {
 fn read_folder(folder: &Path) -> anyhow::Result<Vec<Round>> {
     let mut rounds = Vec::new();
     for path in names(folder).with_context(|| format!("cannot read the folder {}", folder.display()))? {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        match ending {
+        match ending(&path) {
             _ if path.is_dir() => rounds.extend(read_folder(&path)?),
-            Some("jsonl") => rounds.extend(read_file(&path)?),
-            Some("json") => rounds.extend(read_if_round(&path)?),
+            "jsonl" => rounds.extend(read_file(&path)?),
+            "json" => rounds.extend(read_if_round(&path)?),
             _ => {}
         }
     }
     Ok(rounds)
+}
+
+/// What the name of a file ends with, whether it is packed or not.
+fn ending(path: &Path) -> &str {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
 /// What is in a folder, sorted; links to folders are not followed.
@@ -47,8 +53,8 @@ fn names(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 fn read_file(path: &Path) -> anyhow::Result<Vec<Round>> {
     let text = source::read(path, source::MAX_ROUND)?;
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let is_lines = path.extension().is_some_and(|ending| ending == "jsonl")
-        || serde_json::from_str::<IgnoredAny>(first).is_ok() && text.trim() != first.trim();
+    let is_lines =
+        ending(path) == "jsonl" || serde_json::from_str::<IgnoredAny>(first).is_ok() && text.trim() != first.trim();
     if !is_lines {
         let round = RoundDocument::read_round(&text).with_context(|| source::name(path))?;
         return Ok(vec![round]);

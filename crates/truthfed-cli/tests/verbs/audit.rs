@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::folders::{Run, check_same, tree, truthfed};
+use crate::folders::{Run, check_same, tree, truthfed, unpacked};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -121,20 +121,23 @@ fn recorded_rounds_are_found_in_files_folders_and_on_standard_input() {
     record(folder.path());
     std::fs::write(folder.path().join("run/other.json"), "{\"schema\": \"other\"}").unwrap();
     std::fs::write(folder.path().join("run/list.json"), "[1, 2]").unwrap();
-    let lines = std::fs::read_to_string(folder.path().join("run/rounds/seed-1.jsonl")).unwrap();
-    let rounds = |args: &[&str], input: &str| {
+    let packed = std::fs::read(folder.path().join("run/rounds/seed-1.jsonl.gz")).unwrap();
+    let lines = unpacked(&packed);
+    let rounds = |args: &[&str], input: &[u8]| {
         let args = [&["audit", "-m", "clock", "--check", "coverage,truthful", "--json"], args].concat();
         let object: Value = truthfed(folder.path(), &args, input).object();
         verdict(&object, "clock", "coverage")["cases"].as_u64().unwrap()
     };
     let count = lines.lines().count() as u64;
     assert!(count > 1);
-    assert_eq!(rounds(&["--rounds", "run/rounds/seed-1.jsonl"], ""), count);
-    assert_eq!(rounds(&["--rounds", "-"], &lines), count);
-    assert_eq!(rounds(&["--rounds", "-"], lines.lines().next().unwrap()), 1);
+    assert_eq!(rounds(&["--rounds", "run/rounds/seed-1.jsonl.gz"], b""), count);
+    assert_eq!(rounds(&["--rounds", "-"], &packed), count);
+    assert_eq!(rounds(&["--rounds", "-"], lines.as_bytes()), count);
+    assert_eq!(rounds(&["--rounds", "-"], lines.lines().next().unwrap().as_bytes()), 1);
     std::fs::write(folder.path().join("run/one.json"), lines.lines().next().unwrap()).unwrap();
-    assert_eq!(rounds(&["--rounds", "run"], ""), count + 1);
-    assert_eq!(rounds(&["--rounds", "run", "--random", "3"], ""), count + 4);
+    assert_eq!(rounds(&["--rounds", "run"], b""), count + 1);
+    std::fs::write(folder.path().join("run/lines.jsonl"), &lines).unwrap();
+    assert_eq!(rounds(&["--rounds", "run", "--random", "3"], b""), 2 * count + 4);
 }
 
 #[test]

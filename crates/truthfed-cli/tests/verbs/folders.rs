@@ -1,6 +1,7 @@
 //! Running the binary, and comparing the folders that it writes.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -65,6 +66,13 @@ pub(crate) fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         }
     }
     files
+}
+
+/// The text in a packed file.
+pub(crate) fn unpacked(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    truthfed_sim::gzip::unpacked(bytes).unwrap().read_to_string(&mut text).unwrap();
+    text
 }
 
 /// Both folders hold the same files with the same bytes.

@@ -9,6 +9,8 @@ mod bundle;
 mod federation;
 mod folders;
 mod help;
+mod own_experiment;
+mod plot;
 mod reproduce;
 mod simulate;
 mod sweep;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::folders::{Run, check_manifest, check_same, records, tree, truthfed};
+use crate::folders::{Run, check_manifest, check_same, records, tree, truthfed, unpacked};
 
 /// A world that is quick and in which everything happens.
 const SMALL: &str = "\
@@ -43,10 +43,14 @@ fn every_number_of_threads_writes_the_same_bytes() {
     }
     let manifest = check_manifest(&one);
     assert_eq!((&manifest["seeds"], &manifest["config"]["world"]["clients"]), (&3.into(), &6.into()));
-    assert_eq!(manifest["schema"], "truthfed.simulation/1");
-    let expected = ["clients.csv", "config.toml", "curves.csv", "manifest.json", "rounds/seed-1.csv"];
-    assert_eq!(tree(&one).keys().take(5).collect::<Vec<_>>(), expected);
-    assert_eq!(tree(&one).len(), 4 + 2 * 3);
+    assert_eq!(manifest["schema"], "truthfed.simulation/2");
+    let tables = ["clients.csv", "config.toml", "curves.csv", "manifest.json", "offers.csv.gz", "rounds.csv"];
+    let rounds = ["rounds/seed-1.jsonl.gz", "rounds/seed-2.jsonl.gz", "rounds/seed-3.jsonl.gz"];
+    assert!(tree(&one).keys().eq(tables.iter().chain(&rounds)), "{:?}", tree(&one).keys());
+    let short = simulate(folder.path(), &["--out", "1", "--no-rounds"]).done();
+    assert!(short.ends_with("Wrote 6 files to 1.\n") && tree(&one).keys().eq(&tables), "{:?}", tree(&one).keys());
+    check_manifest(&one);
+    simulate(folder.path(), &["--no-rounds"]).refused("--out <DIR>");
 }
 
 /// Runs every recorded round again: the same clients win and are paid the same.
@@ -55,24 +59,30 @@ fn check_replays(settings: &[&str]) {
     let set: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     simulate(folder.path(), &[&["--out", "run"], set.as_slice()].concat()).done();
     let files = tree(&folder.path().join("run"));
-    let documents: Vec<&str> = std::str::from_utf8(&files["rounds/seed-1.jsonl"]).unwrap().lines().collect();
-    let settled = records(&files["rounds/seed-1.csv"]).into_iter().filter(|record| record["ending"] == "settled");
+    let documents = unpacked(&files["rounds/seed-1.jsonl.gz"]);
+    let documents: Vec<&str> = documents.lines().collect();
+    let of_one = |record: &BTreeMap<String, String>| record["seed"] == "1";
+    let settled = records(&files["rounds.csv"]).into_iter().filter(|record| record["ending"] == "settled");
+    let offers: Vec<_> = records(unpacked(&files["offers.csv.gz"]).as_bytes()).into_iter().filter(of_one).collect();
     let mechanism = settings[0].strip_prefix("rounds.mechanism=").unwrap();
     let mut lines = Vec::new();
-    for record in settled {
+    for record in settled.filter(of_one) {
         let line: usize = record["line"].parse().unwrap();
         lines.push(line);
         let args = ["auction", "-", "--json", "-m", mechanism];
-        check_replay(&truthfed(folder.path(), &args, documents[line - 1]).object(), &record);
+        let own: Vec<_> = offers.iter().filter(|offer| offer["round"] == record["round"]).collect();
+        check_replay(&truthfed(folder.path(), &args, documents[line - 1]).object(), &record, &own);
     }
     assert!(lines.len() > 2 && lines.iter().copied().eq(1..=documents.len()), "{settings:?}: {lines:?}");
 }
 
-fn check_replay(outcome: &Value, record: &BTreeMap<String, String>) {
+fn check_replay(outcome: &Value, record: &BTreeMap<String, String>, offers: &[&BTreeMap<String, String>]) {
     let winners = outcome["winners"].as_array().unwrap();
-    let award = |winner: &Value| format!("{}:{}", winner["client"].as_str().unwrap(), number(&winner["payment"]));
-    let awards: Vec<String> = winners.iter().map(award).collect();
-    assert_eq!(awards.join(" "), record["awards"]);
+    let award = |winner: &Value| (winner["client"].as_str().unwrap().to_owned(), number(&winner["payment"]));
+    let won = offers.iter().filter(|offer| offer["won"] == "1");
+    let won: BTreeMap<String, String> = won.map(|offer| (offer["client"].clone(), offer["payment"].clone())).collect();
+    assert_eq!(winners.iter().map(award).collect::<BTreeMap<_, _>>(), won);
+    assert_eq!(offers.len().to_string(), record["offers"]);
     assert_eq!(winners.len().to_string(), record["winners"]);
     for (key, column) in [("payments", "payments"), ("social_cost", "social_cost_by_asks")] {
         assert_eq!(number(&outcome[key]), record[column], "{key}");
@@ -102,6 +112,7 @@ fn the_object_and_the_tables_agree() {
     let object: Value = simulate(folder.path(), &["--json", "--out", "run"]).object();
     let files = tree(&folder.path().join("run"));
     let (curves, clients) = (records(&files["curves.csv"]), records(&files["clients.csv"]));
+    let offers = records(unpacked(&files["offers.csv.gz"]).as_bytes());
     for run in object["seeds"].as_array().unwrap() {
         let seed = run["seed"].to_string();
         let last = curves.iter().rfind(|record| record["seed"] == seed).unwrap();
@@ -116,14 +127,56 @@ fn the_object_and_the_tables_agree() {
             let sum: f64 = own.iter().map(|record| record[column].parse::<f64>().unwrap()).sum();
             assert!((sum - run[key].as_f64().unwrap()).abs() < 1e-6, "{key}");
         }
-        let rounds = records(&files[&format!("rounds/seed-{seed}.csv")]);
-        assert_eq!(rounds.len() as u64, run["rounds"].as_u64().unwrap());
+        let rounds = records(&files["rounds.csv"]);
+        let rounds = rounds.iter().filter(|record| record["seed"] == seed).count();
+        assert_eq!(rounds as u64, run["rounds"].as_u64().unwrap());
+        let sum = |column: &str, of: &dyn Fn(&BTreeMap<String, String>) -> bool| -> f64 {
+            let own = offers.iter().filter(|offer| offer["seed"] == seed && of(offer));
+            own.map(|offer| offer[column].parse::<f64>().unwrap()).sum()
+        };
+        let delivered = |offer: &BTreeMap<String, String>| offer["delivered"] == "1";
+        assert!((sum("paid", &|_| true) - run["incentive"].as_f64().unwrap()).abs() < 1e-6);
+        assert!((sum("true_cost", &delivered) - run["social_cost"].as_f64().unwrap()).abs() < 1e-6);
+        let utilities: f64 = own.iter().map(|record| record["utility"].parse::<f64>().unwrap()).sum();
+        assert!((sum("utility", &|_| true) - utilities).abs() < 1e-6);
+        assert_eq!(sum("delivered", &|_| true), run["participations"].as_f64().unwrap());
+        assert!(sum("won", &|_| true) > sum("delivered", &|_| true), "some winners vanish");
     }
     let regrets: Vec<f64> = (0..3).map(|seed| object["seeds"][seed]["regret"].as_f64().unwrap()).collect();
     let mean = regrets.iter().sum::<f64>() / 3.0;
     let sd = (regrets.iter().map(|regret| (regret - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
     assert!((object["mean"]["regret"].as_f64().unwrap() - mean).abs() < 1e-9);
     assert!((object["sd"]["regret"].as_f64().unwrap() - sd).abs() < 1e-9);
+}
+
+#[test]
+fn every_offer_says_who_lied_and_how_and_what_came_of_it() {
+    let folder = folder();
+    let set = ["behaviour.kind=over", "behaviour.factor=1.5", "behaviour.share=0.5", "rounds.hold=4"];
+    let set: Vec<&str> = set.iter().flat_map(|change| ["--set", change]).collect();
+    simulate(folder.path(), &[&["--out", "run"], set.as_slice()].concat()).done();
+    let files = tree(&folder.path().join("run"));
+    let (offers, clients) = (records(unpacked(&files["offers.csv.gz"]).as_bytes()), records(&files["clients.csv"]));
+    let number = |offer: &BTreeMap<String, String>, column: &str| offer[column].parse::<f64>().unwrap();
+    for offer in &offers {
+        let factor = if offer["behaviour"] == "over" { 1.5 } else { 1.0 };
+        assert!((number(offer, "ask") - factor * number(offer, "true_cost")).abs() < 1e-6, "{offer:?}");
+        assert!(
+            number(offer, "gain") >= 0.0 && number(offer, "payment") * number(offer, "won") == number(offer, "payment")
+        );
+        assert!(number(offer, "paid") == 0.0 || offer["paid"] == offer["payment"], "{offer:?}");
+    }
+    let liars = |seed: &str| {
+        let of_seed = offers.iter().filter(|offer| offer["seed"] == seed && offer["behaviour"] == "over");
+        of_seed.map(|offer| offer["client"].clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(liars("1").len() == 3 && liars("1") != liars("2"), "{:?} {:?}", liars("1"), liars("2"));
+    // What waited and was paid later counts for the round in which it was earned.
+    for client in &clients {
+        let own = offers.iter().filter(|offer| ["seed", "client"].iter().all(|key| offer[*key] == client[*key]));
+        let paid: f64 = own.map(|offer| number(offer, "paid")).sum();
+        assert!((paid - number(client, "incentive")).abs() < 1e-6, "{client:?}");
+    }
 }
 
 #[test]

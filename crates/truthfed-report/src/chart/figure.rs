@@ -10,14 +10,12 @@ use crate::markup::{Markup, px};
 use crate::text::FAMILIES;
 use crate::theme::Role;
 
-/// All figures are equally wide, so that their text is equally large side by side in a paper or a page.
-const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 8.0;
 const COLUMN_GAP: f64 = 22.0;
 const ROW_GAP: f64 = 24.0;
 const LEGEND_GAP: f64 = 16.0;
-/// A fifth chart in a row would leave less than 150 pixels for each, too little for an axis and its labels.
-const MOST_COLUMNS: usize = 4;
+/// Least width of a chart: less is too little for an axis and its labels. Of the usual width, four fit side by side.
+const LEAST_PANEL: f64 = 150.0;
 
 impl Figure {
     /// The figure as SVG: a document of its own, or an element for a page.
@@ -30,8 +28,10 @@ impl Figure {
 
 /// Draws all panels; the result is the height of the figure.
 fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
-    let columns = figure.columns.clamp(1, MOST_COLUMNS).min(figure.charts.len().max(1));
-    let size = panel_size(columns);
+    let inner = figure.width - 2.0 * MARGIN;
+    let most = ((inner + COLUMN_GAP) / (LEAST_PANEL + COLUMN_GAP)) as usize;
+    let columns = figure.columns.clamp(1, most.max(1)).min(figure.charts.len().max(1));
+    let size = panel_size(columns, inner);
     let shared = shared_legend(figure, looks);
     let panels = panels(figure, looks, shared.is_some(), size);
     let mut top = MARGIN;
@@ -56,12 +56,12 @@ fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
     top - if panels.is_empty() { 0.0 } else { ROW_GAP } + MARGIN
 }
 
-fn panel_size(columns: usize) -> Size {
-    let width = (WIDTH - 2.0 * MARGIN - (columns - 1) as f64 * COLUMN_GAP) / columns as f64;
+fn panel_size(columns: usize, inner: f64) -> Size {
+    let width = (inner - (columns - 1) as f64 * COLUMN_GAP) / columns as f64;
     // Narrow panels are lower, so that several rows of them fit a page.
-    let plot_height = match columns {
-        1 => 340.0,
-        2 => 225.0,
+    let plot_height = match width {
+        600.0.. => 340.0,
+        380.0.. => 225.0,
         _ => 180.0,
     };
     Size { width, plot_height }
@@ -72,7 +72,7 @@ fn shared_legend<'a>(figure: &'a Figure, looks: &Looks<'a>) -> Option<Legend> {
     let charts: Vec<&Chart> = figure.charts.iter().collect();
     let complete = charts.iter().any(|chart| chart.names().len() == looks.names().len());
     let named = charts.iter().all(|chart| !chart.names().is_empty());
-    (charts.len() > 1 && complete && named).then(|| Legend::new(&charts, looks, WIDTH - 2.0 * MARGIN))
+    (charts.len() > 1 && complete && named).then(|| Legend::new(&charts, looks, figure.width - 2.0 * MARGIN))
 }
 
 fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -> Vec<Panel<'a>> {
@@ -86,7 +86,7 @@ fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -
 
 /// Puts the drawing into its root element.
 fn document(figure: &Figure, theme: Theme, height: f64, drawing: &str) -> String {
-    let (width, height) = (px(WIDTH), px(height.ceil()));
+    let (width, height) = (px(figure.width), px(height.ceil()));
     let view = format!("0 0 {width} {height}");
     let mut markup = Markup::default();
     let size = [("width", width.as_str()), ("height", height.as_str())];

@@ -100,9 +100,16 @@ pub struct Figure {
     pub caption: String,
     /// The charts, row by row.
     pub charts: Vec<Chart>,
-    /// How many charts stand side by side; 1 to 4.
+    /// How many charts stand side by side, if they have room.
     pub columns: usize,
+    /// In pixels, of which an inch of a page has 96. Text is equally large at every width.
+    pub width: f64,
 }
+
+/// The width of figures unless they say otherwise: their text is equally large side by side in a paper or a page.
+const WIDTH: f64 = 840.0;
+/// The least and the greatest width of a figure: a narrow column, and more than any page.
+const WIDTHS: (f64, f64) = (160.0, 4000.0);
 
 impl Axis {
     pub fn linear(label: &str) -> Axis {
@@ -153,12 +160,18 @@ impl Figure {
     /// A figure of charts one below the other; see [`Figure::in_columns`].
     pub fn new(id: &str, title: &str, caption: &str, charts: impl IntoIterator<Item = Chart>) -> Figure {
         let [id, title, caption] = [id, title, caption].map(str::to_owned);
-        Figure { id, title, caption, charts: charts.into_iter().collect(), columns: 1 }
+        Figure { id, title, caption, charts: charts.into_iter().collect(), columns: 1, width: WIDTH }
     }
 
     #[must_use]
     pub fn in_columns(self, columns: usize) -> Figure {
         Figure { columns, ..self }
+    }
+
+    /// Another width in whole pixels, 160 to 4000. A column of a paper that is 3.3 inches wide has 317.
+    #[must_use]
+    pub fn with_width(self, width: f64) -> Figure {
+        Figure { width: width.clamp(WIDTHS.0, WIDTHS.1).round(), ..self }
     }
 
     /// The figure as an SVG document of its own, on white.

@@ -211,3 +211,28 @@ fn csv_quotes_what_would_break_it() {
     let chart = line(Scale::Linear, vec![("a, \"b\"\nc", points(&[(1.0, 2.0)]))]);
     assert_eq!(figure(vec![chart]).to_csv(), "chart,series,x,mean,sd\nlines,\"a, \"\"b\"\"\nc\",1,2,0\n");
 }
+
+#[test]
+fn a_figure_as_wide_as_a_column_stacks_its_charts_and_keeps_its_type() {
+    let charts = || {
+        vec![line(Scale::Linear, vec![("a", points(&[(0.0, 1.0), (5.0, 2.0)]))]), bars(Scale::Linear, &[&[("a", 1.0)]])]
+    };
+    let size = |svg: &str| {
+        let document = Document::parse(svg).unwrap();
+        ["width", "height"].map(|name| document.root_element().attribute(name).unwrap().parse::<f64>().unwrap())
+    };
+    let (wide, narrow) = (figure(charts()).to_svg(), figure(charts()).with_width(3.3 * 96.0).to_svg());
+    let ([wide_width, wide_height], [width, height]) = (size(&wide), size(&narrow));
+    assert_eq!((wide_width, width), (840.0, 317.0));
+    assert!(height > 1.5 * wide_height, "two rows instead of one: {height} {wide_height}");
+    let sizes = |svg: &str| {
+        let document = Document::parse(svg).unwrap();
+        let sizes = document.descendants().filter_map(|node| node.attribute("font-size").map(str::to_owned));
+        sizes.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(sizes(&narrow), sizes(&wide));
+    let right = |x: f64| x <= 317.0;
+    let document = Document::parse(&narrow).unwrap();
+    assert!(document.descendants().filter_map(|node| node.attribute("x")).all(|x| right(x.parse().unwrap())));
+    assert_eq!(size(&figure(charts()).with_width(1.0).to_svg())[0], 160.0);
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use truthfed::Amount;
 use truthfed::auction::catalog;
-use truthfed::auction::{Kind, MechanismSetting, Value};
+use truthfed::auction::{Kind, Mechanism, MechanismSetting, Value};
 use truthfed::bandit;
 use truthfed::protocol::{
     CoverageRule, CoverageSetting, Quality, QualityRule, Quota, RawTerms, SamplesSetting, Since, Strikes, Terms,
@@ -15,7 +15,8 @@ use truthfed::protocol::{
 use truthfed::statistics::MAX_OBSERVATION;
 
 use super::raw::{Behaviour, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};
-use crate::world::{ArmLaw, Arrivals, Liked};
+use super::{ALONE, Parts};
+use crate::world::{ArmLaw, Arrivals, Features, Liked};
 
 /// How long a step takes.
 pub(crate) const STEP_MS: u64 = 1000;
@@ -27,7 +28,9 @@ pub struct Config {
     pub(crate) arms: Arms,
     /// From which value on an item is liked, where the arms are the items of a log of ratings.
     pub(crate) liked: Option<Liked>,
+    pub(crate) features: Features,
     pub(crate) arrivals: Arrivals,
+    parts: Parts,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -68,27 +71,53 @@ impl Config {
     /// Reads TOML, changes the given `section.key=value` pairs, and checks the result. The error names the key, what is
     /// allowed, and the line.
     pub fn read(text: &str, overrides: &[String]) -> Result<Config, ConfigError> {
+        Config::read_with(text, overrides, &Parts::default())
+    }
+
+    /// The same with mechanisms, a cost or a world of the caller's own.
+    pub fn read_with(text: &str, overrides: &[String], parts: &Parts) -> Result<Config, ConfigError> {
         // The text itself first: its errors carry the place.
         toml::from_str::<RawConfig>(text)?;
         let mut table: toml::Table = toml::from_str(text)?;
         overrides.iter().try_for_each(|change| set(&mut table, change))?;
         let raw = from_table(table).map_err(ConfigError::Toml)?;
-        Config::try_from(raw).map_err(|error| locate(text, error))
+        Config::check(raw, parts).map_err(|error| locate(text, error))
     }
 
     pub fn raw(&self) -> &RawConfig {
         &self.raw
     }
 
+    /// What the members agreed on. Under a mechanism of the caller's own, or none, it names the default one.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
-}
 
-impl TryFrom<RawConfig> for Config {
-    type Error = ConfigError;
+    /// The mechanism that decides rounds: one of the catalog, or the caller's own.
+    pub fn mechanism(&self) -> Box<dyn Mechanism> {
+        match self.parts.mechanism(&self.raw.rounds.mechanism) {
+            Some(own) => Box::new(own),
+            None => self.terms.mechanism(),
+        }
+    }
 
-    fn try_from(raw: RawConfig) -> Result<Config, ConfigError> {
+    /// Whether there are rounds at all.
+    pub fn communicates(&self) -> bool {
+        self.raw.rounds.mechanism != ALONE
+    }
+
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Whether anything that decides a run is the caller's own.
+    pub(crate) fn has_own_parts(&self) -> bool {
+        let parts = &self.parts;
+        parts.has_cost() || parts.has_world() || parts.mechanism(&self.raw.rounds.mechanism).is_some()
+    }
+
+    /// Checks what is written down. Mechanisms, a cost and a world of the caller's own are among the parts.
+    pub fn check(raw: RawConfig, parts: &Parts) -> Result<Config, ConfigError> {
         let RawConfig { world, learning, rounds, costs, faults, behaviour } = &raw;
         within("world.clients", world.clients, 1, 100_000)?;
         within("world.dimension", world.dimension, 1, 512)?;
@@ -96,6 +125,11 @@ impl TryFrom<RawConfig> for Config {
         within("world.arm_count", world.arm_count, 1, 10_000_000)?;
         within("world.arms_per_step", world.arms_per_step, 1, 100_000)?;
         within("world.noise", world.noise, 0.0, 1e3)?;
+        within("world.heterogeneity", world.heterogeneity, 0.0, 100.0)?;
+        within("world.drift", world.drift, 0.0, 100.0)?;
+        if !(world.catalogue > 0.0 && world.catalogue <= 1.0) {
+            return Err(wrong("world.catalogue", format!("is {}: it must be above 0 and at most 1", world.catalogue)));
+        }
         within("learning.lambda", learning.lambda, 1e-9, 1e9)?;
         within("learning.sigma", learning.sigma, 0.0, 1e9)?;
         within("learning.delta", learning.delta, 1e-12, 1.0 - 1e-12)?;
@@ -144,7 +178,7 @@ impl TryFrom<RawConfig> for Config {
             // A run may take its time.
             work: Terms::MAX_WORK,
             strikes: Strikes { rounds: 0, ..Strikes::default() },
-            mechanism: mechanism(rounds)?.into(),
+            mechanism: mechanism(rounds, parts)?.into(),
         };
         let terms: Terms = terms.try_into().map_err(|error: TermsError| wrong("rounds", error.to_string()))?;
         if world.steps > terms.capacity() {
@@ -159,10 +193,20 @@ impl TryFrom<RawConfig> for Config {
         Ok(Config {
             arms: arms(world),
             liked: Some(liked(&world.liked)?).filter(|_| !world.ratings.is_empty()),
+            features: features(&world.features)?,
             arrivals: arrivals(&world.arrivals)?,
             terms,
             raw,
+            parts: parts.clone(),
         })
+    }
+}
+
+impl TryFrom<RawConfig> for Config {
+    type Error = ConfigError;
+
+    fn try_from(raw: RawConfig) -> Result<Config, ConfigError> {
+        Config::check(raw, &Parts::default())
     }
 }
 
@@ -180,6 +224,14 @@ fn liked(setting: &LikedSetting) -> Result<Liked, ConfigError> {
         LikedSetting::Value(value) => within("world.liked", *value, -1e15, 1e15).map(|()| Liked::AtLeast(*value)),
         LikedSetting::Rule(rule) if rule == "median" => Ok(Liked::Median),
         LikedSetting::Rule(other) => Err(one_of("world.liked", other, &["median", "a number"])),
+    }
+}
+
+fn features(features: &str) -> Result<Features, ConfigError> {
+    match features {
+        "likes" => Ok(Features::Likes),
+        "held-out" => Ok(Features::HeldOut),
+        other => Err(one_of("world.features", other, &["likes", "held-out"])),
     }
 }
 
@@ -230,10 +282,18 @@ fn trigger(raw: &RawConfig) -> Result<Trigger, ConfigError> {
     Ok(Trigger { since, threshold, checked: raw.rounds.quota > 0.0 || raw.rounds.least_samples > 1 })
 }
 
-/// The mechanism with its own parameters; those of the others are checked too.
-fn mechanism(rounds: &Rounds) -> Result<MechanismSetting, ConfigError> {
-    let setting = MechanismSetting::named(&rounds.mechanism);
-    let mut setting = setting.map_err(|error| wrong("rounds.mechanism", error.problem()))?;
+/// The mechanism with its own parameters; those of the others are checked too. The default one, if it is the caller's own or none.
+fn mechanism(rounds: &Rounds, parts: &Parts) -> Result<MechanismSetting, ConfigError> {
+    let name = rounds.mechanism.as_str();
+    let names: Vec<&str> = catalog::names().into_iter().chain([ALONE]).chain(parts.mechanisms()).collect();
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return Err(wrong("rounds.mechanism", format!("can name two of `{}`: give yours another name", twice.1)));
+    }
+    let mut setting = match MechanismSetting::named(name) {
+        Ok(setting) => setting,
+        Err(_) if names.contains(&name) => MechanismSetting::default(),
+        Err(_) => return Err(one_of("rounds.mechanism", name, &names)),
+    };
     let known = catalog::parameters();
     for (name, value) in &rounds.parameters.0 {
         let key = format!("rounds.{name}");
@@ -358,11 +418,19 @@ mod tests {
     fn wrong_values_are_named_with_their_line_and_what_is_allowed() {
         check_refused("[world]\n\nclients = 0", "line 3: world.clients is 0: it must lie between 1 and 100000");
         check_refused("[world]\narrivals = \"x\"", "line 2: world.arrivals is `x`: it must be one of in-turn, uniform");
-        check_refused("[rounds]\nmechanism = \"x\"", "it must be one of everyone, inc-feducb");
+        check_refused(
+            "[rounds]\nmechanism = \"x\"",
+            "line 2: rounds.mechanism is `x`: it must be one of everyone, inc-feducb",
+        );
         check_refused("[rounds]\ncoverage = 2", "rounds.coverage is 2: it must be above 0 and at most 1");
         check_refused("[rounds]\ncoverage = \"x\"", "it must be one of monopoly-free, a number");
         check_refused("[world]\nliked = \"x\"", "line 2: world.liked is `x`: it must be one of median, a number");
         check_refused("[world]\nliked = nan", "world.liked is NaN: it must lie between");
+        check_refused("[world]\nfeatures = \"x\"", "world.features is `x`: it must be one of likes, held-out");
+        check_refused("[world]\ncatalogue = 0", "line 2: world.catalogue is 0: it must be above 0 and at most 1");
+        check_refused("[world]\ncatalogue = nan", "world.catalogue is NaN: it must be above 0");
+        check_refused("[world]\nheterogeneity = -1", "world.heterogeneity is -1: it must lie between 0 and 100");
+        check_refused("[world]\ndrift = 101", "world.drift is 101: it must lie between 0 and 100");
         check_refused("[rounds]\nreserve = -1.0", "rounds.reserve is -1");
         check_refused("[rounds]\nthreshold = -1", "rounds.threshold is -1: it must lie between 0");
         check_refused("[rounds]\nepsilon = 0.0", "rounds.epsilon is 0");

@@ -5,13 +5,18 @@
 
 mod check;
 mod parameters;
+mod parts;
 mod raw;
 
 pub(crate) use check::STEP_MS;
 pub(crate) use check::{Arms, from_table, line_at, put};
 pub use check::{Config, ConfigError};
 pub use parameters::Parameters;
+pub use parts::Parts;
 pub use raw::{Behaviour, Behaviours, Costs, Faults, Learning, LikedSetting, RawConfig, Rounds, Threshold, World};
+
+/// The mechanism of no mechanism: no round ever opens, and everyone learns from its own data alone.
+pub const ALONE: &str = "alone";
 
 /// A complete configuration with comments: the defaults.
 pub fn default_toml() -> String {

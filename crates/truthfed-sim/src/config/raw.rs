@@ -49,6 +49,14 @@ pub struct World {
     pub ratings: String,
     /// The least value of a liked item, or `median`.
     pub liked: LikedSetting,
+    /// `likes`, or `held-out`: what the features of items are made of.
+    pub features: String,
+    /// Share of the items that each client has, above 0 and at most 1.
+    pub catalogue: f64,
+    /// How far the parameter of each client lies from the common one.
+    pub heterogeneity: f64,
+    /// How far the common parameter moves in 1000 steps.
+    pub drift: f64,
 }
 
 /// A value, or a rule.
@@ -77,7 +85,7 @@ pub struct Learning {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Rounds {
-    /// Name of the mechanism.
+    /// Name of the mechanism, or `alone`.
     pub mechanism: String,
     /// Required determinant ratio, or `monopoly-free`.
     pub coverage: CoverageSetting,
@@ -188,6 +196,10 @@ impl Default for World {
             arrivals: "in-turn".to_owned(),
             ratings: String::new(),
             liked: LikedSetting::Rule("median".to_owned()),
+            features: "likes".to_owned(),
+            catalogue: 1.0,
+            heterogeneity: 0.0,
+            drift: 0.0,
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// All strategies of every client in turn, for all mechanisms that pay. Gains are measured under seeds 1 to 10, and
+    /// All strategies of every client in turn, for all mechanisms that pay and those of the caller's own. Gains are measured under seeds 1 to 10, and
     /// parameters chosen under the next five. The plan ignores the configuration's mechanism and `behaviour`.
     pub fn new(config: Config) -> Plan {
         let manipulators = config.raw().world.clients;
@@ -55,18 +55,19 @@ impl Plan {
         let mut strategies = Strategy::under(&config.raw().rounds);
         strategies.retain(|strategy| manipulators > 1 || *strategy != Strategy::Merge);
         let plan = Plan { config, settings, strategies, manipulators, seeds: 10, choosing_seeds: 5, searches: false };
-        let paying: Vec<&str> =
-            catalog::entries().iter().filter(|entry| entry.claims().pays()).map(|entry| entry.name).collect();
-        plan.with_mechanisms(&paying).expect("the catalog has its own mechanisms")
+        let paying = catalog::entries().iter().filter(|entry| entry.claims().pays()).map(|entry| entry.name);
+        let parts = plan.config.parts().clone();
+        let names: Vec<&str> = paying.chain(parts.mechanisms()).collect();
+        plan.with_mechanisms(&names).expect("the catalog and the parts have their own mechanisms")
     }
 
-    /// Restricts the plan to these mechanisms. Fails when the catalog does not have one of them.
+    /// Restricts the plan to these mechanisms. Fails when neither the catalog nor the parts of the configuration have one.
     pub fn with_mechanisms(self, names: &[&str]) -> Result<Plan, ConfigError> {
         let setting = |name: &&str| {
             let mut raw = self.config.raw().clone();
             raw.rounds.mechanism = (*name).to_owned();
             raw.behaviour = Behaviours::default();
-            Config::try_from(raw)
+            Config::check(raw, self.config.parts())
         };
         Ok(Plan { settings: names.iter().map(setting).collect::<Result<_, _>>()?, ..self })
     }

@@ -22,10 +22,10 @@ pub struct Kind {
 pub type Inner = (&'static str, fn(&str) -> bool);
 
 pub const SIMULATION: Kind = Kind {
-    schema: "truthfed.simulation/1",
+    schema: "truthfed.simulation/2",
     command: "truthfed simulate",
-    files: &["config.toml", "curves.csv", "clients.csv"],
-    inner: &[("rounds", |name| name.starts_with("seed-") && (name.ends_with(".csv") || name.ends_with(".jsonl")))],
+    files: &["config.toml", "curves.csv", "clients.csv", "rounds.csv", "offers.csv.gz"],
+    inner: &[("rounds", |name| name.starts_with("seed-") && name.ends_with(".jsonl.gz"))],
 };
 
 pub const SWEEP: Kind = Kind {

@@ -5,12 +5,16 @@
 //!
 //! - `config.toml`: the configuration as run,
 //! - `curves.csv`, `clients.csv`: the totals of each seed over time, and of each client,
-//! - `rounds/seed-N.jsonl`: every settled round as a line that `truthfed auction -` reads,
-//! - `rounds/seed-N.csv`: every round that ended, and how.
+//! - `rounds.csv`: every round that ended, and how,
+//! - `offers.csv.gz`: every offer of every settled round: one row per seed, round and client,
+//! - `rounds/seed-N.jsonl.gz`: every settled round as a line that `truthfed auction -` reads, if the caller wants them.
+//!
+//! The tables are tidy: a row is one observation, a column one variable, and all seeds stand in one file.
 
 mod digest;
 mod folder;
 mod kind;
+mod offers;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -19,6 +23,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::config::{Arms, Config, RawConfig};
+use crate::gzip::pack;
 use crate::simulation::Run;
 
 pub(crate) use digest::{hash_file, hex_digest};
@@ -26,9 +31,21 @@ pub use folder::{OutputError, OutputFolder, Writer};
 pub use kind::{Inner, Kind, SIMULATION, SWEEP};
 pub(crate) use tables::{csv_field, figure_names, figure_values};
 
+/// Whether the rounds are written as documents too: they take far more room than all tables together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Documents {
+    Written,
+    LeftOut,
+}
+
 /// Writes the runs of a configuration, and the manifest. Fails when a file cannot be written. The folder is marked as
 /// unfinished then, and can be written to again.
-pub fn write_simulation(folder: OutputFolder, config: &Config, runs: &[Run]) -> Result<usize, OutputError> {
+pub fn write_simulation(
+    folder: OutputFolder,
+    config: &Config,
+    runs: &[Run],
+    documents: Documents,
+) -> Result<usize, OutputError> {
     #[derive(Serialize)]
     struct Details<'a> {
         config: &'a RawConfig,
@@ -41,9 +58,11 @@ pub fn write_simulation(folder: OutputFolder, config: &Config, runs: &[Run]) -> 
     folder.write("config.toml", |out| out.write_all(text.as_bytes()))?;
     folder.write("curves.csv", |out| tables::curves(out, runs))?;
     folder.write("clients.csv", |out| tables::clients(out, runs))?;
-    for run in runs {
-        folder.write(&format!("rounds/seed-{}.jsonl", run.seed), |out| tables::round_documents(out, run))?;
-        folder.write(&format!("rounds/seed-{}.csv", run.seed), |out| tables::rounds(out, run))?;
+    folder.write("rounds.csv", |out| tables::rounds(out, runs))?;
+    folder.write("offers.csv.gz", |out| pack(out, |out| offers::offers(out, config, runs)))?;
+    for run in runs.iter().filter(|_| documents == Documents::Written) {
+        let name = format!("rounds/seed-{}.jsonl.gz", run.seed);
+        folder.write(&name, |out| pack(out, |out| tables::round_documents(out, run)))?;
     }
     folder.finish(Details { config: config.raw(), seeds: runs.len(), inputs })
 }

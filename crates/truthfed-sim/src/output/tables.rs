@@ -56,28 +56,31 @@ pub(super) fn round_documents(out: &mut Writer<'_>, run: &Run) -> io::Result<()>
     Ok(())
 }
 
-/// Every round that ended. `line` is where its document stands, `awards` lists winners and what each was promised.
-pub(super) fn rounds(out: &mut Writer<'_>, run: &Run) -> io::Result<()> {
+/// Every round that ended. `line` is where its document stands among those of its seed.
+pub(super) fn rounds(out: &mut Writer<'_>, runs: &[Run]) -> io::Result<()> {
     writeln!(
         out,
-        "step,round,ending,line,asked_by,offers,winners,coverage,target,social_cost_by_asks,payments,defaulted,paid,\
-         awards"
+        "seed,step,round,ending,line,asked_by,offers,winners,coverage,target,social_cost_by_asks,payments,defaulted,paid"
     )?;
+    runs.iter().try_for_each(|run| rounds_of(out, run))
+}
+
+fn rounds_of(out: &mut Writer<'_>, run: &Run) -> io::Result<()> {
+    let seed = run.seed;
     let mut line = 0;
     for (step, record) in &run.rounds {
         let RoundRecord { round, asked_by, ending, .. } = record;
         let Ending::Settled { spec, outcome, defaulted, .. } = ending else {
-            writeln!(out, "{step},{round},{},,{asked_by},,,,,,,,,", ending_name(ending))?;
+            writeln!(out, "{seed},{step},{round},{},,{asked_by},,,,,,,,", ending_name(ending))?;
             continue;
         };
         line += 1;
-        write!(out, "{step},{round},{},{line},{asked_by}", ending_name(ending))?;
+        write!(out, "{seed},{step},{round},{},{line},{asked_by}", ending_name(ending))?;
         write!(out, ",{},{}", spec.offers.len(), outcome.winners().len())?;
         write!(out, ",{},{}", outcome.coverage(), outcome.target())?;
         write!(out, ",{},{},{}", outcome.social_cost(), outcome.payments(), defaulted.len())?;
         let total: Total = paid(record).into_iter().map(|(_, payment)| payment).sum();
-        let awards = outcome.winners().iter().map(|winner| format!("{}:{}", winner.client, winner.payment));
-        writeln!(out, ",{total},{}", awards.collect::<Vec<_>>().join(" "))?;
+        writeln!(out, ",{total}")?;
     }
     Ok(())
 }

@@ -50,8 +50,8 @@ fn what_is_not_written_again_is_removed_in_the_end() {
         files.iter().for_each(|name| output.write(name, |out| out.write_all(b"x")).unwrap());
         output.finish(()).unwrap()
     };
-    assert_eq!(write(&["clients.csv", "rounds/seed-1.csv", "rounds/seed-2.csv"]), 4);
-    assert_eq!(write(&["curves.csv", "rounds/seed-1.csv"]), 3);
+    assert_eq!(write(&["clients.csv", "rounds/seed-1.jsonl.gz", "rounds/seed-2.jsonl.gz"]), 4);
+    assert_eq!(write(&["curves.csv", "rounds/seed-1.jsonl.gz"]), 3);
     assert_eq!(names(folder.path()), ["curves.csv", "manifest.json", "rounds"]);
-    assert_eq!(names(&folder.path().join("rounds")), ["seed-1.csv"]);
+    assert_eq!(names(&folder.path().join("rounds")), ["seed-1.jsonl.gz"]);
 }

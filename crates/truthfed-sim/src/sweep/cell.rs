@@ -39,6 +39,9 @@ pub enum Unfit {
     /// Of another configuration, or another version of truthfed.
     #[error("it belongs to another configuration")]
     OtherConfiguration,
+    /// Of a mechanism, a cost or a world of the caller's own, whose code no hash knows.
+    #[error("it was computed with parts of your own, which may have changed")]
+    OwnParts,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,6 +84,9 @@ impl Cell<'_> {
 
     /// The totals in the text of a file.
     pub(super) fn read(&self, text: &str) -> Result<SeedTotals, Unfit> {
+        if self.point.config.has_own_parts() {
+            return Err(Unfit::OwnParts);
+        }
         let document: Document = serde_json::from_str(text).map_err(|_| Unfit::Unreadable)?;
         if hex_digest(document.cell.get().as_bytes()) != document.sha256 {
             return Err(Unfit::Damaged);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::SweepError;
-use crate::config::{Config, ConfigError, RawConfig, from_table, line_at, put};
+use crate::config::{Config, ConfigError, Parts, RawConfig, from_table, line_at, put};
 
 /// Most cells of a sweep: each is a file, and names have five digits.
 const MAX_CELLS: u64 = 100_000;
@@ -57,15 +57,20 @@ fn five() -> u64 {
 impl Sweep {
     /// Reads a sweep and checks every point of it. The error names the key or the point, what is allowed, and the line.
     pub fn read(text: &str) -> Result<Sweep, SweepError> {
+        Sweep::read_with(text, &Parts::default())
+    }
+
+    /// The same with mechanisms, a cost or a world of the caller's own.
+    pub fn read_with(text: &str, parts: &Parts) -> Result<Sweep, SweepError> {
         let file: File = toml::from_str(text).map_err(ConfigError::from)?;
         let raw = file.sweep.filter(|sweep| !sweep.grid.is_empty()).ok_or(SweepError::NoGrid)?;
         let plain = without_sweep(text)?;
-        let base = Config::read(&plain, &[])?;
+        let base = Config::read_with(&plain, &[], parts)?;
         let table: Table = toml::from_str(&plain).map_err(ConfigError::from)?;
         let axes = axes(text, raw.grid)?;
         check_size(&axes, raw.seeds)?;
         axes.iter().try_for_each(|axis| axis.check(&table))?;
-        let points = points(&table, &axes)?;
+        let points = points(&table, &axes, parts)?;
         Ok(Sweep { text: text.to_owned(), base, seeds: raw.seeds, axes, points })
     }
 
@@ -161,13 +166,13 @@ fn check_size(axes: &[Axis], seeds: u64) -> Result<(), SweepError> {
 }
 
 /// Every point of the grid, checked.
-fn points(table: &Table, axes: &[Axis]) -> Result<Vec<Point>, SweepError> {
+fn points(table: &Table, axes: &[Axis], parts: &Parts) -> Result<Vec<Point>, SweepError> {
     let count: usize = axes.iter().map(|axis| axis.values.len()).product();
-    let points: Vec<_> = (0..count).into_par_iter().map(|index| point(table, axes, index)).collect();
+    let points: Vec<_> = (0..count).into_par_iter().map(|index| point(table, axes, index, parts)).collect();
     points.into_iter().collect()
 }
 
-fn point(table: &Table, axes: &[Axis], index: usize) -> Result<Point, SweepError> {
+fn point(table: &Table, axes: &[Axis], index: usize, parts: &Parts) -> Result<Point, SweepError> {
     let mut rest = index;
     let mut values = Vec::with_capacity(axes.len());
     for axis in axes.iter().rev() {
@@ -176,7 +181,7 @@ fn point(table: &Table, axes: &[Axis], index: usize) -> Result<Point, SweepError
     }
     values.reverse();
     let settings = || axes.iter().map(|axis| axis.key.as_str()).zip(&values);
-    let config = changed(table, settings()).map_err(ConfigError::Toml).and_then(Config::try_from);
+    let config = changed(table, settings()).map_err(ConfigError::Toml).and_then(|raw| Config::check(raw, parts));
     let config = config.map_err(|error| {
         let point: Vec<String> = settings().map(|(key, value)| format!("{key} = {value}")).collect();
         SweepError::Point { point: point.join(", "), error }

@@ -59,9 +59,11 @@ pub enum LineProblem {
     Coordinates { got: usize, expected: usize },
     #[error("{field} is empty")]
     EmptyField { field: &'static str },
-    /// A quoted field contains the separator, so the line cannot be split into fields.
+    /// A quote that no other one ends before the line does.
     #[error("{field} `{text}` has an open quote")]
     OpenQuote { field: &'static str, text: String },
+    #[error("{field} `{text}` goes on after its quote: a quote within is doubled")]
+    AfterQuote { field: &'static str, text: String },
     #[error("{field} `{text}` is not a number")]
     NotANumber { field: &'static str, text: String },
     #[error("{field} `{text}` is not finite")]

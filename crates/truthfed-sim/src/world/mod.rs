@@ -15,7 +15,7 @@ pub use arms::{ArmLaw, draw_arms, read_arms};
 pub use arrivals::{Arrivals, arrivals};
 pub use costs::{Cost, PaperCost};
 pub use error::{LineProblem, WorldError};
-pub use ratings::{Audience, Liked, Log, Ratings};
+pub use ratings::{Audience, Crowd, Features, Liked, Log, Ratings, sample_ratings};
 pub use source::Source;
 pub use synthetic::Synthetic;
 
@@ -58,6 +58,12 @@ pub enum Purpose {
     Behaviour,
     /// What liars make up.
     Forgery,
+    /// How the parameter of a client differs from the common one.
+    Taste,
+    /// How the common parameter wanders.
+    Drift,
+    /// Which items a client has.
+    Catalogue,
 }
 
 /// The stream of a purpose and a client; `client` is 0 for purposes that all clients share.

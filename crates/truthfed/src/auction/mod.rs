@@ -10,6 +10,7 @@
 //! Not here: collecting data ([`crate::bandit`]), moving funds.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 mod bound;
 mod budget;
@@ -91,6 +92,25 @@ pub trait Mechanism: Send + Sync {
     /// choosing is cheaper than choosing and pricing, as certifying calls it twice for every winner.
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
         Ok(self.run(round)?.winners().iter().map(|winner| winner.seat).collect())
+    }
+}
+
+/// A mechanism that several own runs as itself.
+impl<M: Mechanism + ?Sized> Mechanism for Arc<M> {
+    fn name(&self) -> &str {
+        self.as_ref().name()
+    }
+
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        self.as_ref().parameters()
+    }
+
+    fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
+        self.as_ref().run(round)
+    }
+
+    fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
+        self.as_ref().select(round)
     }
 }
 

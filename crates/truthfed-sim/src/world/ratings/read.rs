@@ -3,17 +3,20 @@
 //! A line is a rating: user, item, value; further fields are ignored. Users and items are names, values numbers.
 //! What separates fields is seen from the first line: a tab (MovieLens `u.data`, LastFM `user_artists.dat`), `::`
 //! (MovieLens `ratings.dat`) or else a comma (MovieLens `ratings.csv`). The first line is a header when none of its
-//! fields is a number. Of several ratings of an item by one user the last counts.
+//! fields is a number. A field may stand in quotes, with quotes in it doubled, and then hold the separator; it may not hold
+//! a line end. Of several ratings of an item by one user the last counts. The file may be packed by gzip.
 //!
 //! Promises: users and items are numbered in the order in which they appear; memory is linear in the number of
 //! ratings, and no line is held that is not one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::super::error::{LineProblem, WorldError, number};
+use crate::gzip::unpacked;
 
 /// Lines that a log may have.
 const MOST_LINES: usize = 50_000_000;
@@ -55,7 +58,7 @@ impl Log {
     pub fn read(path: &Path, liked: Liked) -> Result<Log, WorldError> {
         let name = || path.display().to_string();
         let io = |error| WorldError::Io { path: name(), error };
-        let mut reader = BufReader::new(File::open(path).map_err(io)?);
+        let mut reader = BufReader::new(unpacked(File::open(path).map_err(io)?).map_err(io)?);
         let mut table = Table::default();
         let mut bytes = Vec::new();
         for line in 1.. {
@@ -112,12 +115,14 @@ impl Table {
         }
         let first = self.separator.is_none();
         let separator = *self.separator.get_or_insert_with(|| separator(text));
-        let [user, item, value] = fields(text, separator)?;
-        if first && text.split(separator).all(|field| field.trim().parse::<f64>().is_err()) {
+        let (fields, rest) = fields(text, separator)?;
+        let mut all = fields.iter().map(AsRef::as_ref).chain(rest.split(separator).map(str::trim));
+        if first && all.all(|field| field.parse::<f64>().is_err()) {
             return Ok(());
         }
-        let value = number("value", value)?;
-        let (user, item) = (number_of(user, &mut self.users), number_of(item, &mut self.items));
+        let [user, item, value] = fields;
+        let value = number("value", &value)?;
+        let (user, item) = (number_of(&user, &mut self.users), number_of(&item, &mut self.items));
         self.ratings.push(Rating { user, item, value });
         Ok(())
     }
@@ -164,22 +169,52 @@ fn separator(text: &str) -> &'static str {
     ["\t", "::"].into_iter().find(|separator| text.contains(separator)).unwrap_or(",")
 }
 
-/// The first three fields.
-fn fields<'t>(text: &'t str, separator: &str) -> Result<[&'t str; 3], LineProblem> {
-    let mut parts = text.split(separator).map(str::trim);
-    let found: [Option<&str>; 3] = std::array::from_fn(|_| parts.next());
-    let [Some(user), Some(item), Some(value)] = found else {
-        return Err(LineProblem::FewFields { got: found.iter().flatten().count() });
+/// The first three fields, and the rest of the line.
+fn fields<'t>(text: &'t str, separator: &str) -> Result<([Cow<'t, str>; 3], &'t str), LineProblem> {
+    let mut rest = Some(text);
+    let mut next = |field: &'static str, got: usize| {
+        let text = rest.ok_or(LineProblem::FewFields { got })?;
+        let (value, after) = match text.trim_start().strip_prefix('"') {
+            Some(quoted) => unquoted(field, quoted, separator)?,
+            None => {
+                let (value, after) =
+                    text.split_once(separator).map_or((text, None), |(value, rest)| (value, Some(rest)));
+                (Cow::Borrowed(value.trim()), after)
+            }
+        };
+        rest = after;
+        Ok((field, value))
     };
-    for (field, text) in [("user", user), ("item", item), ("value", value)] {
-        if text.is_empty() {
-            return Err(LineProblem::EmptyField { field });
-        }
-        if text.starts_with('"') && (text.len() == 1 || !text.ends_with('"')) {
-            return Err(LineProblem::OpenQuote { field, text: text.to_owned() });
-        }
+    let found = [next("user", 0)?, next("item", 1)?, next("value", 2)?];
+    if let Some((field, _)) = found.iter().find(|(_, value)| value.is_empty()) {
+        return Err(LineProblem::EmptyField { field });
     }
-    Ok([user, item, value])
+    Ok((found.map(|(_, value)| value), rest.unwrap_or_default()))
+}
+
+/// What stands in quotes, after the first of them, and the rest of the line, if there is one.
+fn unquoted<'t>(
+    field: &'static str,
+    text: &'t str,
+    separator: &str,
+) -> Result<(Cow<'t, str>, Option<&'t str>), LineProblem> {
+    let open = || LineProblem::OpenQuote { field, text: format!("\"{text}") };
+    let mut from = 0;
+    let end = loop {
+        let quote = from + text[from..].find('"').ok_or_else(open)?;
+        if !text[quote + 1..].starts_with('"') {
+            break quote;
+        }
+        from = quote + 2;
+    };
+    let value = &text[..end];
+    let value = if value.contains('"') { Cow::Owned(value.replace("\"\"", "\"")) } else { Cow::Borrowed(value) };
+    let after = text[end + 1..].trim_start_matches(' ');
+    match after.strip_prefix(separator) {
+        Some(rest) => Ok((value, Some(rest))),
+        None if after.trim().is_empty() => Ok((value, None)),
+        None => Err(LineProblem::AfterQuote { field, text: format!("\"{text}") }),
+    }
 }
 
 /// The upper one of the two in the middle: the values at or above it are those at or above their mean.

@@ -64,10 +64,16 @@ fn every_format_is_recognised_from_its_content() {
     let lines = ratings(1.0);
     let expected = read(u_data(&lines), Liked::Median).unwrap();
     assert_eq!((expected.users(), expected.items()), (USERS, ITEMS));
+    let packed = |text: &String| {
+        let mut bytes = Vec::new();
+        crate::gzip::pack(&mut bytes, |out| out.write_all(text.as_bytes())).unwrap();
+        bytes
+    };
     let check = |text: String| {
-        let log = read(&text, Liked::Median).unwrap();
-        assert_eq!((log.users(), log.items()), (USERS, ITEMS), "{}", &text[..80]);
-        assert_eq!(all_likes(&log), all_likes(&expected), "{}", &text[..80]);
+        for log in [read(&text, Liked::Median).unwrap(), read(packed(&text), Liked::Median).unwrap()] {
+            assert_eq!((log.users(), log.items()), (USERS, ITEMS), "{}", &text[..80]);
+            assert_eq!(all_likes(&log), all_likes(&expected), "{}", &text[..80]);
+        }
     };
     let csv = |(user, item, value): &Line| format!("{user},{item},{value:.1}");
     check(write(&lines, "userId,movieId,rating,timestamp\n", |line| csv(line) + ",964982703"));
@@ -78,6 +84,8 @@ fn every_format_is_recognised_from_its_content() {
     check(write(&lines, "\u{feff}", csv));
     check(write(&lines, "\r\n", |line| csv(line) + "\r\n\r"));
     check(write(&lines, "", |(user, item, value)| format!("user {user}, \"item {item}\", {value}e0")));
+    let quoted = |(user, item, value): &Line| format!("\"{user}, \"\"Jo\"\"\",\"{item}\" ,\"{value}\",\"x, y\"");
+    check(write(&lines, "\"userId\",\"title\",\"rating\",\"note\"\n", quoted));
 }
 
 #[test]
@@ -110,11 +118,23 @@ fn a_faulty_line_is_named_with_file_and_field() {
     check_refused("1,2,3\n1,3,-inf\n", ", line 2: value `-inf` is not finite");
     check_refused("1,2,3\n1,,4\n", ", line 2: item is empty");
     check_refused(",user,item,value\n0,1,2,3\n", ", line 1: user is empty");
-    check_refused("\"Wong, F\",2,3\n", ", line 1: user `\"Wong` has an open quote");
+    check_refused("\"Wong, F,2,3\n", ", line 1: user `\"Wong, F,2,3` has an open quote");
+    check_refused("1,2,3\n1,\"2\"\"\n", ", line 2: item `\"2\"\"` has an open quote");
+    check_refused("1,\"2\" b,3\n", ", line 1: item `\"2\" b,3` goes on after its quote: a quote within is doubled");
+    check_refused("1,\"\",3\n", ", line 1: item is empty");
+    check_refused("1,\"2\"\n", ", line 1: 2 fields, at least 3 are needed: user, item, value");
     check_refused(b"1,2,3\n\xff,2,3\n", ", line 2: not UTF-8");
     check_refused(format!("1,2,3\n{}", " ".repeat(5000)), ", line 2: longer than 4096 bytes");
     check_refused("user,item,value\n", " has no ratings");
     check_refused("", " has no ratings");
+}
+
+#[test]
+fn a_packed_file_that_is_cut_off_cannot_be_read() {
+    let mut bytes = Vec::new();
+    crate::gzip::pack(&mut bytes, |out| out.write_all(b"1,2,3\n1,3,4\n")).unwrap();
+    let error = read(&bytes[..bytes.len() - 6], Liked::Median).unwrap_err();
+    assert!(matches!(error, WorldError::Io { .. }), "{error}");
 }
 
 #[test]
@@ -156,12 +176,16 @@ fn run(log: &NamedTempFile, mechanism: &str, seed: u64) -> Run {
     Simulation::new(&config, seed).unwrap().run()
 }
 
+fn crowd(clients: usize, per_step: usize, dimension: usize) -> Crowd {
+    Crowd { clients, per_step, dimension, features: Features::Likes, catalogue: 1.0 }
+}
+
 /// What choosing the item that most users like would earn over blind choice, at the steps of [`run`].
 fn most_liked(log: &NamedTempFile, seed: u64) -> f64 {
     let log = Log::read(log.path(), Liked::Median).unwrap();
     let mut count = vec![0; log.items()];
     (0..log.users()).flat_map(|user| log.likes(user)).for_each(|&item| count[item as usize] += 1);
-    let mut world = Ratings::new(Arc::new(Audience::new(log, 10, 10, 5).unwrap()), seed);
+    let mut world = Ratings::new(Arc::new(Audience::new(log, crowd(10, 10, 5)).unwrap()), seed);
     let play = |step: usize| {
         let best = world.present(step % 10).iter().copied().max_by_key(|&item| count[item]).unwrap();
         world.play(step % 10, best)
@@ -196,7 +220,7 @@ fn the_same_seed_gives_the_same_run_at_any_number_of_threads() {
 
 fn audience(per_step: usize) -> Arc<Audience> {
     let log = read(u_data(&ratings(1.0)), Liked::Median).unwrap();
-    Arc::new(Audience::new(log, 4, per_step, 3).unwrap())
+    Arc::new(Audience::new(log, crowd(4, per_step, 3)).unwrap())
 }
 
 #[test]
@@ -278,7 +302,7 @@ fn two_mechanisms_see_the_same_arms_and_users_whatever_they_choose() {
         let config = config(&log, &["world.clients=4", "world.arms_per_step=10", "world.steps=2000", &mechanism]);
         let steps = Rc::default();
         let log = Log::read(log.path(), Liked::Median).unwrap();
-        let world = Ratings::new(Arc::new(Audience::new(log, 4, 10, 5).unwrap()), 1);
+        let world = Ratings::new(Arc::new(Audience::new(log, crowd(4, 10, 5)).unwrap()), 1);
         let recorder = Recorder { world, steps: Rc::clone(&steps) };
         Simulation::new(&config, 1).unwrap().with_world(recorder).run();
         steps.take().into_iter().unzip::<_, _, Vec<Step>, Vec<usize>>()
@@ -295,4 +319,61 @@ fn the_items_that_are_not_liked_are_counted_in_order() {
     let others: Vec<usize> = (0..6).map(|rank| unliked(&likes, rank)).collect();
     assert_eq!(others, [0, 3, 4, 6, 7, 8]);
     assert_eq!((unliked(&[], 4), unliked(&[0, 1], 0)), (4, 2));
+}
+
+#[test]
+fn clients_have_items_of_their_own_and_users_that_made_no_features() {
+    let log = read(u_data(&ratings(1.0)), Liked::Median).unwrap();
+    let crowd = Crowd { features: Features::HeldOut, catalogue: 0.3, ..crowd(4, 10, 3) };
+    let audience = Arc::new(Audience::new(log, crowd).unwrap());
+    let mut world = Ratings::new(Arc::clone(&audience), 1);
+    let mut seen = vec![BTreeSet::new(); 4];
+    for step in 0..2000 {
+        let client = step % 4;
+        let shown = world.present(client).to_vec();
+        assert_eq!(BTreeSet::from_iter(&shown).len(), 10);
+        assert!(shown.contains(&world.liked));
+        let fits = |user: &usize| {
+            let likes = |item: &&usize| audience.log.likes(*user).contains(&(**item as u32));
+            let liked: Vec<&usize> = shown.iter().filter(likes).collect();
+            liked == [&world.liked]
+        };
+        let mut left = (0..USERS).filter(|user| user % 2 == 1).skip(client).step_by(4);
+        assert!(left.any(|user| fits(&user)), "no user of client {client} fits {shown:?}");
+        seen[client].extend(shown);
+    }
+    let items = (0.3 * ITEMS as f64).ceil() as usize;
+    assert!(seen.iter().all(|seen| seen.len() == items), "{:?}", seen.iter().map(BTreeSet::len).collect::<Vec<_>>());
+    assert!(seen.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+/// What is earned over blind choice, together and alone.
+fn together_and_alone(log: &NamedTempFile, changes: &[&str], seed: u64) -> [f64; 2] {
+    ["everyone", "alone"].map(|mechanism| {
+        let mechanism = format!("rounds.mechanism={mechanism}");
+        let config = config(log, &[changes, &[&mechanism]].concat());
+        let totals = Simulation::new(&config, seed).unwrap().run().totals();
+        totals.reward / totals.blind_reward
+    })
+}
+
+#[test]
+fn with_held_out_features_learning_together_beats_learning_alone() {
+    let log = file(sample_ratings(1));
+    let size =
+        ["world.clients=60", "world.steps=6000", "world.arms_per_step=10", "world.liked=4", "world.dimension=10"];
+    for seed in [1, 2] {
+        let advantage = |changes: &[&str]| {
+            let [together, alone] = together_and_alone(&log, &[&size[..], changes].concat(), seed);
+            together / alone
+        };
+        let popularity = advantage(&[]);
+        assert!(
+            (0.95..1.05).contains(&popularity),
+            "seed {seed}: {popularity} where popularity is all there is to know"
+        );
+        let (all, own) =
+            (advantage(&["world.features=held-out"]), advantage(&["world.features=held-out", "world.catalogue=0.5"]));
+        assert!(all > 1.15 && own > 1.15, "seed {seed}: {all}, with items of one's own {own}");
+    }
 }

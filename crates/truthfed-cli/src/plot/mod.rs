@@ -1,0 +1,110 @@
+//! `truthfed plot`: draws columns of the tables that `simulate` and `sweep` wrote.
+//!
+//! A value of a figure is a mean over seeds with its standard deviation; rows of one seed at the same place are averaged
+//! first. The seeds behind every value are written beside the figure.
+//!
+//! Not here: which tables a folder has ([`tables`]), which rows belong together ([`groups`]).
+
+mod groups;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Point, Series};
+use truthfed_report::export::figure_files;
+use truthfed_sim::totals::FIGURES;
+
+use crate::args::PlotArgs;
+use crate::report::{Report, counted};
+use crate::source;
+use groups::{Groups, Place};
+use tables::Chosen;
+
+pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Report> {
+    let chosen = tables::choose(&args.folders, &args.x, &args.y, &args.by)?;
+    let groups = args.y.iter().map(|y| Groups::of(&chosen, &args.x, y)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (folder, id) = destination(&args.out)?;
+    let seeds = groups.iter().map(Groups::seeds).max().unwrap_or(0);
+    let of_seeds = format!("mean and standard deviation of {}", counted(seeds, "seed"));
+    let ys: Vec<&str> = args.y.iter().map(|y| title(y)).collect();
+    let what = format!("{} by {}", ys.join(", "), title(&args.x));
+    let charts = args.y.iter().zip(&groups).map(|(y, groups)| chart(args, y, groups));
+    let figure =
+        Figure::new(&id, &what, &format!("{what}: {of_seeds}."), charts).with_width(args.width.0).in_columns(2);
+    let mut files = figure_files(&figure)?.to_vec();
+    files.push((format!("{id}-seeds.csv"), per_seed(args, &groups).into_bytes()));
+    for (name, bytes) in &files {
+        let path = folder.join(name);
+        source::write_whole(&path, |out| out.write_all(bytes))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let names: Vec<String> = files.iter().map(|(name, _)| folder.join(name).display().to_string()).collect();
+    Ok(Report::done(format!("{what}, from {}: {of_seeds}.\nWrote {}.\n", chosen.name(), names.join(", "))))
+}
+
+/// Where the files go, and what their names begin with.
+fn destination(out: &Path) -> anyhow::Result<(PathBuf, String)> {
+    let id = out.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let can_name = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    anyhow::ensure!(
+        !id.is_empty() && id.chars().all(can_name),
+        "--out {}: it must end in a name of letters, digits, - and _, without an ending: all kinds of files are written",
+        out.display()
+    );
+    Ok((out.parent().unwrap_or(Path::new("")).to_owned(), id.to_owned()))
+}
+
+/// What people call a column: the title of a figure, or the column's own name.
+fn title(column: &str) -> &str {
+    FIGURES.iter().find(|figure| figure.name == column).map_or(column, |figure| figure.title)
+}
+
+fn axis(column: &str, is_log: bool) -> Axis {
+    if is_log { Axis::log(title(column)) } else { Axis::linear(title(column)) }
+}
+
+/// Lines over numbers, bars over names.
+fn chart(args: &PlotArgs, y: &str, groups: &Groups) -> Chart {
+    let heading = if args.y.len() > 1 { title(y) } else { "" };
+    let series = || groups.series().iter().enumerate();
+    let places = || groups.places().iter().enumerate();
+    if groups.is_numeric() {
+        let point = |line, (at, place): (usize, &Place)| {
+            let (spread, x) = (groups.spread(line, at)?, place.number?);
+            Some(Point { x, mean: spread.mean, sd: spread.sd })
+        };
+        let line = |(line, name): (usize, &String)| Series::new(name, places().filter_map(|place| point(line, place)));
+        return Chart::lines(heading, axis(&args.x, args.log_x), axis(y, args.log_y), series().map(line));
+    }
+    let bar = |at, (line, name): (usize, &String)| {
+        let spread = groups.spread(line, at)?;
+        Some(Bar { name: name.clone(), height: spread.mean, sd: spread.sd, label: None })
+    };
+    let group =
+        |(at, place): (usize, &Place)| BarGroup::new(&place.name, series().filter_map(|series| bar(at, series)));
+    Chart::bars(heading, axis(y, args.log_y), places().map(group))
+}
+
+/// The values behind the figure: a row for each series, place and seed.
+fn per_seed(args: &PlotArgs, groups: &[Groups]) -> String {
+    let field = |text: &str| match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    };
+    let mut text = format!("series,{},seed,figure,value\n", field(&args.x));
+    for (y, groups) in args.y.iter().zip(groups) {
+        for (series, place, seed, value) in groups.values() {
+            text += &format!("{},{},{},{},{value}\n", field(series), field(&place.name), field(seed), field(y));
+        }
+    }
+    text
+}
+
+/// The chosen table in words.
+impl Chosen {
+    fn name(&self) -> String {
+        let names: Vec<String> = self.tables.iter().map(|(_, table)| table.path.display().to_string()).collect();
+        names.join(" and ")
+    }
+}
