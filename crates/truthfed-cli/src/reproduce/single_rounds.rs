@@ -179,7 +179,7 @@ fn v2_claim(lab: &Lab) -> Verdict {
         .par_iter()
         .filter(|round| {
             let greedy = Greedy.select(&round.with_coverage(strict(round))).expect("it never refuses");
-            greedy == printed_v2(round) && GreedyV2.select(round).is_ok_and(|winners| winners == greedy)
+            greedy == printed_v2(round) && GreedyV2::default().select(round).is_ok_and(|winners| winners == greedy)
         })
         .count();
     let claim = "Greedy V2 (Algorithms 4 and 5) at coverage c decides like plain greedy at c^(1-1/e).";
