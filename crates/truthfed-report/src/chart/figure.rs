@@ -10,8 +10,6 @@ use crate::markup::{Markup, px};
 use crate::text::FAMILIES;
 use crate::theme::Role;
 
-/// All figures are equally wide, so that their text is equally large side by side in a paper or a page.
-const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 8.0;
 const COLUMN_GAP: f64 = 22.0;
 const ROW_GAP: f64 = 24.0;
@@ -31,7 +29,7 @@ impl Figure {
 /// Draws all panels; the result is the height of the figure.
 fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
     let columns = figure.columns.clamp(1, MOST_COLUMNS).min(figure.charts.len().max(1));
-    let size = panel_size(columns);
+    let size = panel_size(figure.width, columns);
     let shared = shared_legend(figure, looks);
     let panels = panels(figure, looks, shared.is_some(), size);
     let mut top = MARGIN;
@@ -56,12 +54,12 @@ fn draw<'a>(figure: &'a Figure, looks: &Looks<'a>, canvas: &mut Canvas) -> f64 {
     top - if panels.is_empty() { 0.0 } else { ROW_GAP } + MARGIN
 }
 
-fn panel_size(columns: usize) -> Size {
-    let width = (WIDTH - 2.0 * MARGIN - (columns - 1) as f64 * COLUMN_GAP) / columns as f64;
+fn panel_size(width: f64, columns: usize) -> Size {
+    let width = (width - 2.0 * MARGIN - (columns - 1) as f64 * COLUMN_GAP) / columns as f64;
     // Narrow panels are lower, so that several rows of them fit a page.
-    let plot_height = match columns {
-        1 => 340.0,
-        2 => 225.0,
+    let plot_height = match width {
+        600.0.. => 340.0,
+        350.0.. => 225.0,
         _ => 180.0,
     };
     Size { width, plot_height }
@@ -72,7 +70,7 @@ fn shared_legend<'a>(figure: &'a Figure, looks: &Looks<'a>) -> Option<Legend> {
     let charts: Vec<&Chart> = figure.charts.iter().collect();
     let complete = charts.iter().any(|chart| chart.names().len() == looks.names().len());
     let named = charts.iter().all(|chart| !chart.names().is_empty());
-    (charts.len() > 1 && complete && named).then(|| Legend::new(&charts, looks, WIDTH - 2.0 * MARGIN))
+    (charts.len() > 1 && complete && named).then(|| Legend::new(&charts, looks, figure.width - 2.0 * MARGIN))
 }
 
 fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -> Vec<Panel<'a>> {
@@ -86,7 +84,7 @@ fn panels<'a>(figure: &'a Figure, looks: &Looks<'a>, shared: bool, size: Size) -
 
 /// Puts the drawing into its root element.
 fn document(figure: &Figure, theme: Theme, height: f64, drawing: &str) -> String {
-    let (width, height) = (px(WIDTH), px(height.ceil()));
+    let (width, height) = (px(figure.width), px(height.ceil()));
     let view = format!("0 0 {width} {height}");
     let mut markup = Markup::default();
     let size = [("width", width.as_str()), ("height", height.as_str())];
