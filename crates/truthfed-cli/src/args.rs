@@ -227,7 +227,8 @@ fn range(text: &str, most: usize) -> Result<(usize, usize), String> {
 Examples:
   truthfed reproduce                       everything, into out/reproduce
   truthfed reproduce --quick               a first look, in seconds
-  truthfed reproduce --seeds 20 --out r20  more seeds, another folder
+  truthfed reproduce --thorough            longer horizons and searches, for an hour
+  truthfed reproduce --seeds 99 --out r99  more seeds, another folder
 
 Open index.html of the folder. The same seeds give the same bytes.")]
 pub(crate) struct ReproduceArgs {
@@ -235,13 +236,17 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
     pub(crate) out: PathBuf,
 
-    /// Run every experiment under seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=MAX_SEEDS))]
+    /// Judge the paper's experiments under seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = value_parser!(u64).range(1..=MAX_SEEDS))]
     pub(crate) seeds: u64,
 
     /// Fewer steps and rounds, and two seeds at most
     #[arg(long)]
     pub(crate) quick: bool,
+
+    /// Longer horizons, and ten times as many random rounds
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) thorough: bool,
 
     /// Print the claims as one JSON object
     #[arg(long)]

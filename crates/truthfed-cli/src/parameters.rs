@@ -14,7 +14,7 @@ impl ParameterArgs {
     pub(crate) fn setting(&self, mechanism: &str) -> anyhow::Result<MechanismSetting> {
         let with = |setting: MechanismSetting, (parameter, value): &(&Parameter, Value)| {
             let refused = |error: SettingError| anyhow!("--{} {}", flag(error.key()), error.problem());
-            setting.with(parameter.name, *value).map_err(refused)
+            setting.with(parameter.name, value.clone()).map_err(refused)
         };
         self.0.iter().try_fold(MechanismSetting::named(mechanism)?, with)
     }
@@ -23,7 +23,7 @@ impl ParameterArgs {
     pub(crate) fn all_settings(&self) -> anyhow::Result<Vec<MechanismSetting>> {
         let with = |entry: &'static catalog::Entry| {
             let own = self.0.iter().filter(|(parameter, _)| entry.parameter(parameter.name).is_some());
-            ParameterArgs(own.copied().collect()).setting(entry.name)
+            ParameterArgs(own.cloned().collect()).setting(entry.name)
         };
         catalog::entries().iter().map(with).collect()
     }
@@ -61,6 +61,7 @@ fn arg(parameter: &'static Parameter, mechanisms: &[&str]) -> Arg {
         Kind::Real { .. } => "X",
         Kind::Amount { .. } => "AMOUNT",
         Kind::Count { .. } => "N",
+        Kind::Choice(_) => "WORD",
     };
     arg.help(format!("{help} [default: {}]", parameter.default()))
         .value_name(value_name)
@@ -72,7 +73,7 @@ impl FromArgMatches for ParameterArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<ParameterArgs, clap::Error> {
         let given = |parameter: &Parameter| match parameter.kind {
             Kind::Switch => matches.get_flag(parameter.name).then_some(Value::Switch(true)),
-            _ => matches.get_one(parameter.name).copied(),
+            _ => matches.get_one(parameter.name).cloned(),
         };
         let known = catalog::parameters().into_iter();
         Ok(ParameterArgs(known.filter_map(|(parameter, _)| Some((parameter, given(parameter)?))).collect()))

@@ -42,13 +42,13 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
             .to_owned(),
     ];
     let section = Section::new("across-rounds", "Across rounds", text, items);
-    Ok(Part { section, claims: vec![best_response_claim(&found[0])] })
+    Ok(Part { section, claims: Vec::new(), ours: vec![best_response_claim(&found[0])] })
 }
 
 fn plan(lab: &Lab, changes: &[&str]) -> Plan {
     let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).collect();
     let config = Config::read(SETTING, &changes).expect("the setting is valid");
-    let plan = Plan::new(config).with_seeds(lab.seeds).with_choosing_seeds(CHOOSING_SEEDS);
+    let plan = Plan::new(config).with_seeds(lab.few()).with_choosing_seeds(CHOOSING_SEEDS);
     if lab.quick { plan.with_manipulators(QUICK_MANIPULATORS).with_choosing_seeds(1) } else { plan }
 }
 
@@ -129,8 +129,7 @@ fn best_response_claim(found: &Findings) -> Verdict {
         held.map_or(0.0, |held| held.gain.mean)
     };
     let most_by_holding_out = best.iter().map(holding_out).fold(f64::NEG_INFINITY, f64::max);
-    let claim =
-        "Beyond the paper: if the truth is the best ask in every single round, it is also the best over a whole run.";
+    let claim = "If the truth is the best ask in every single round, it is also the best over a whole run.";
     let measured = format!(
         "the best strategy and its gain, {} clients, dimension 3: {}; asking the reserve until essential changes the \
          utility by {most_by_holding_out:.1} at best",

@@ -5,14 +5,14 @@ use truthfed::Amount;
 use truthfed::auction::{Clock, Greedy, Mechanism, Outcome, Round, RoundSpec, Seat};
 use truthfed::generate::{Stream, federation};
 use truthfed::protocol::Ending;
-use truthfed_report::chart::{Axis, Chart, Figure, Series};
+use truthfed_report::chart::{Axis, Chart, Figure};
 use truthfed_report::page::{Section, Verdict};
 use truthfed_sim::experiment::Spread;
 use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{INCENTIVE, Lab, SOCIAL_COST, refuted_if, series};
+use super::lab::{INCENTIVE, Lab, SOCIAL_COST, palette, refuted_if, series};
 
 pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
@@ -20,7 +20,7 @@ pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldErr
     let text = "This section shows what a group can gain together, and the effect of the parameters.";
     let items = [groups.into(), parameters(lab)?.into(), scaling(lab).into()];
     let section = Section::new("beyond", "Beyond the paper", [text], items);
-    Ok(Part { section, claims: vec![claim] })
+    Ok(Part { section, claims: Vec::new(), ours: vec![claim] })
 }
 
 /// Groups that double their asks together under a mechanism. By size: mean total gain over the members' costs, and share
@@ -85,18 +85,15 @@ fn group_gain(mechanism: &dyn Mechanism, round: &Round, size: usize, seed: u64) 
 
 fn group_figure(groups: &[Groups]) -> Figure {
     let gains = groups.iter().map(|(name, points)| series(*name, points.iter().map(|&(size, gain, _)| (size, gain))));
-    let percent = |&(size, _, share): &(f64, Spread, f64)| (size, Spread { mean: 100.0 * share, sd: 0.0 });
-    let shares = groups.iter().map(|(name, points)| series(*name, points.iter().map(percent)));
-    let chart = |title: &str, y: &str, series: Vec<Series>| {
-        Chart::lines(title, Axis::linear("members of the group"), Axis::linear(y), series)
-    };
+    let gains = Chart::lines(
+        "Total gain of the group",
+        Axis::linear("members of the group"),
+        Axis::linear("gain over the group's costs"),
+        gains,
+    );
     let caption = "Random groups in the rounds that clock ran in the comparison. Under both mechanisms a group can \
-                   gain in total; under clock it is impossible that each of its members gains.";
-    let charts = [
-        chart("Total gain of the group", "gain over the group's costs", gains.collect()),
-        chart("Every member gains", "groups, %", shares.collect()),
-    ];
-    Figure::new("collusion", "Groups that double their asks together", caption, charts).in_columns(2)
+                   gain in total; that each of its members gains is impossible under clock.";
+    Figure::new("collusion", "Groups that double their asks together", caption, [gains]).with_palette(palette())
 }
 
 fn collusion_claim(groups: &[Groups]) -> Verdict {
@@ -104,7 +101,7 @@ fn collusion_claim(groups: &[Groups]) -> Verdict {
         let (_, points) = groups.iter().find(|(mechanism, _)| *mechanism == name).expect("a mechanism tried");
         points.iter().map(|(_, _, all)| *all).fold(0.0, f64::max)
     };
-    let claim = "Beyond the paper: under clock no group can lie so that each of its members gains.";
+    let claim = "Under clock no group can lie so that each of its members gains.";
     let measured = format!(
         "of random groups of 2 to 25 clients that double their asks, every member gains in at most {:.1} % under clock \
          and {:.1} % under greedy",
@@ -135,7 +132,9 @@ fn parameters(lab: &Lab) -> Result<Figure, WorldError> {
         chart("Epsilon", epsilon, printed, "rounds.epsilon", &[0.1, 0.25, 0.5, 1.0, 2.0])?,
         chart("Reserve", reserve, clock, "rounds.reserve", &[100.0, 300.0, 1000.0, 10_000.0])?,
     ];
-    Ok(Figure::new("parameters", "Effect of coverage, epsilon and reserve", caption, charts).in_columns(3))
+    Ok(Figure::new("parameters", "Effect of coverage, epsilon and reserve", caption, charts)
+        .in_columns(3)
+        .with_palette(palette()))
 }
 
 /// Log determinants of clock with all payments.

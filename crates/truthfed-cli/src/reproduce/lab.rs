@@ -1,25 +1,32 @@
 //! Runs the experiments: configurations, seeds, progress.
 
 use rayon::prelude::*;
+use truthfed::auction::catalog;
 use truthfed_report::chart::{Point, Series};
 use truthfed_report::page::VerdictKind;
 use truthfed_sim::config::Config;
 use truthfed_sim::experiment::{Spread, run_seeds};
-use truthfed_sim::simulation::Run;
+use truthfed_sim::simulation::{ClientTotals, Run, Simulation};
 use truthfed_sim::totals::Totals;
-use truthfed_sim::world::WorldError;
+use truthfed_sim::world::{Source, WorldError};
 
+use super::interval::Interval;
+use super::readings::Reading;
 use crate::progress::Progress;
 
 /// The steps of the paper's experiments.
 const STEPS: u64 = 6250;
 const QUICK_STEPS: u64 = 1500;
+/// Runs of each experiment of the paper, and of those here whose figures are not judged.
+const FEW: u64 = 5;
 
 /// How much to run.
 pub(super) struct Lab {
     pub(super) seeds: u64,
     /// Fewer steps and rounds, for `--quick`.
     pub(super) quick: bool,
+    /// Longer horizons and searches, for `--thorough`.
+    pub(super) thorough: bool,
     pub(super) progress: Progress,
 }
 
@@ -28,9 +35,18 @@ impl Lab {
         self.progress.note(name);
     }
 
-    /// `count`, or a tenth of it with `--quick`.
+    /// `count`, a tenth of it with `--quick`, ten times as many with `--thorough`.
     pub(super) fn many(&self, count: u64) -> u64 {
-        if self.quick { count.div_ceil(10) } else { count }
+        match (self.quick, self.thorough) {
+            (true, _) => count.div_ceil(10),
+            (_, true) => 10 * count,
+            _ => count,
+        }
+    }
+
+    /// As many seeds as the paper had runs, or fewer.
+    pub(super) fn few(&self) -> u64 {
+        self.seeds.min(FEW)
     }
 
     /// Steps of an experiment in the paper's setting.
@@ -45,9 +61,9 @@ impl Lab {
         Config::read("", &all).expect("the experiments are configured correctly")
     }
 
-    /// Runs the paper's setting with these changes under all seeds.
+    /// Runs the paper's setting with these changes under few seeds.
     pub(super) fn runs(&self, changes: &[(&str, &str)]) -> Result<Vec<Run>, WorldError> {
-        run_seeds(&self.config(changes), self.seeds, || {})
+        run_seeds(&self.config(changes), self.few(), || {})
     }
 
     /// [`Lab::runs`] with each value of one key in turn, in parallel.
@@ -59,6 +75,59 @@ impl Lab {
     ) -> Result<Vec<Vec<Run>>, WorldError> {
         values.par_iter().map(|value| self.runs(&[changes, &[(key, &value.to_string())]].concat())).collect()
     }
+
+    /// What the paper's setting with these changes adds up to, under seeds from 1.
+    pub(super) fn briefs(&self, changes: &[(&str, &str)], seeds: u64) -> Result<Vec<Brief>, WorldError> {
+        let config = self.config(changes);
+        let source = Source::read(&config)?;
+        let run = |seed: u64| Brief::of(Simulation::from_source(&config, &source, seed).run());
+        Ok((1..=seeds).into_par_iter().map(run).collect())
+    }
+}
+
+/// A run without its rounds: thousands of them fit into memory.
+#[derive(Debug, Clone)]
+pub(super) struct Brief {
+    pub(super) curve: Vec<Totals>,
+    pub(super) clients: Vec<ClientTotals>,
+}
+
+impl Brief {
+    fn of(run: Run) -> Brief {
+        Brief { curve: run.curve, clients: run.clients }
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.curve.last().copied().unwrap_or_default()
+    }
+}
+
+/// A figure of each run, in the order of the seeds.
+pub(super) fn each(briefs: &[Brief], figure: impl Fn(&Totals) -> f64) -> Vec<f64> {
+    briefs.iter().map(|brief| figure(&brief.totals())).collect()
+}
+
+/// The mean of a figure.
+pub(super) fn mean(briefs: &[Brief], figure: impl Fn(&Totals) -> f64) -> Interval {
+    Interval::of(each(briefs, figure))
+}
+
+/// The difference of a figure between two groups of runs, seed by seed.
+pub(super) fn difference(ours: &[Brief], theirs: &[Brief], figure: impl Fn(&Totals) -> f64) -> Interval {
+    Interval::paired(&each(ours, &figure), &each(theirs, &figure))
+}
+
+/// Truth-FedBan in a reading, with more changes.
+pub(super) fn reading_changes<'a>(reading: &Reading, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let own =
+        [("rounds.mechanism", "truth-fedban"), ("rounds.target", reading.target), ("rounds.trigger", reading.trigger)];
+    own.into_iter().chain(more.iter().copied()).collect()
+}
+
+/// The command that runs these changes.
+pub(super) fn simulate(changes: &[(&str, &str)], seeds: u64) -> String {
+    let sets: Vec<String> = changes.iter().map(|(key, value)| format!("--set {key}={value}")).collect();
+    format!("truthfed simulate {} --seeds {seeds}", sets.join(" "))
 }
 
 /// The name of a mechanism as figures show it.
@@ -66,9 +135,13 @@ pub(super) fn label(mechanism: &str) -> String {
     match mechanism {
         "everyone" => "everyone (DisLinUCB)".to_owned(),
         "inc-feducb" => "inc-feducb (reconstructed)".to_owned(),
-        "truth-fedban" => "truth-fedban (as printed)".to_owned(),
         other => other.to_owned(),
     }
+}
+
+/// One colour for each mechanism, in all figures.
+pub(super) fn palette() -> Vec<String> {
+    catalog::names().into_iter().map(label).collect()
 }
 
 pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Spread)>) -> Series {

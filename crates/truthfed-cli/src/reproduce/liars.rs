@@ -63,7 +63,7 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     let blocks = [figure(&trials, &truthful).into(), table(&trials, &truthful).into()];
     let section = Section::new("false-data", "False data", [text], blocks);
     let claims = vec![held_claim(&trials), honest_claim(&trials, &truthful, (tried, flagged))];
-    Ok(Part { section, claims })
+    Ok(Part { section, claims: Vec::new(), ours: claims })
 }
 
 fn trial(lab: &Lab, liar: &str, hold: &str, seeds: u64) -> Result<Trial, WorldError> {
@@ -173,7 +173,7 @@ fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
     let until = Spread::of(lying.iter().flat_map(|it| it.until_held.iter().copied())).mean;
     let later: u64 = lying.iter().map(|it| it.paid_later).sum();
     let all: usize = all;
-    let claim = "Beyond the paper: false data is held, and who delivered it is paid for none of it from then on.";
+    let claim = "False data is held, and who delivered it is paid for none of it from then on.";
     let measured = format!(
         "inverter, random and turncoat were held in {runs} of {all} runs, after {until:.1} deliveries on average; {later} payments \
          were made to them afterwards"
@@ -185,7 +185,7 @@ fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
 fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): (u64, usize)) -> Verdict {
     let (delivered, held) = truthful[1].honest;
     let beside: u64 = trials.iter().map(|[_, held]| held.honest.1).sum();
-    let claim = "Beyond the paper: honest data is held less than once in a million.";
+    let claim = "Honest data is held less than once in a million.";
     let measured = format!(
         "{flagged} of {tried} honest deliveries of 1 to 10^6 samples in 1 to 50 dimensions would be held, and {held} of {delivered} \
          in runs without a liar; beside a liar, where the two contradict each other, {beside}"

@@ -1,141 +1,238 @@
 //! Figure 2: the effect of many clients misreporting on the whole federation.
 
-use truthfed_report::chart::{Axis, Chart, Figure};
-use truthfed_report::page::{Section, Verdict};
-use truthfed_sim::experiment::Spread;
-use truthfed_sim::simulation::Run;
+use truthfed_report::chart::{Axis, Chart, Figure, Point, Series};
+use truthfed_report::page::Section;
 use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, label, plus_minus, reproduced_if, series};
+use super::claim::{Cell, Claim, Number, Sample};
+use super::interval::Interval;
+use super::lab::{
+    Brief, INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, difference, mean, palette, reading_changes, reproduced_if,
+};
+use super::methods::Methods;
+use super::readings::{READINGS, Reading};
 
-const METHODS: [&str; 2] = ["truth-fedban", "clock"];
 const REPORTS: [(&str, &str, &str); 2] = [("over ×2", "over", "2"), ("under ×0.5", "under", "0.5")];
+/// Shares of misreporting clients, in percent.
+const PERCENTS: [f64; 7] = [0.0, 20.0, 40.0, 50.0, 60.0, 80.0, 100.0];
+/// Regret that changes by less counts as virtually identical, social cost as back at its start.
+const SAME: f64 = 0.05;
 
-/// All shares of misreporting clients, for one mechanism and one kind of report.
-struct Line {
-    method: &'static str,
-    report: &'static str,
-    /// Percentage of misreporting clients, and the runs.
-    points: Vec<(f64, Vec<Run>)>,
+/// One reading: its runs by report and share.
+struct Outcome {
+    reports: Vec<Vec<Vec<Brief>>>,
 }
 
-impl Line {
-    fn spreads(&self, figure: impl Fn(&Totals) -> f64) -> Vec<(f64, Spread)> {
-        self.points.iter().map(|(percent, runs)| (*percent, Spread::over(runs, &figure))).collect()
+impl Outcome {
+    fn runs(&self, report: usize, percent: f64) -> &[Brief] {
+        let place = PERCENTS.iter().position(|tried| *tried == percent).expect("a share that was tried");
+        &self.reports[report][place]
     }
 
-    fn at(&self, percent: f64, figure: impl Fn(&Totals) -> f64) -> Spread {
-        let found = self.spreads(figure).into_iter().find(|(x, _)| *x == percent);
-        found.expect("a share that was tried").1
+    /// What so many misreporting clients change, seed by seed.
+    fn change(&self, report: usize, percent: f64, figure: fn(&Totals) -> f64) -> Interval {
+        difference(self.runs(report, percent), self.runs(report, 0.0), figure)
+    }
+
+    fn start(&self, figure: fn(&Totals) -> f64) -> Interval {
+        mean(self.runs(0, 0.0), figure)
+    }
+
+    /// The share with the highest mean.
+    fn peak(&self, report: usize, figure: fn(&Totals) -> f64) -> f64 {
+        let at = |percent: &f64| mean(self.runs(report, *percent), figure).mean;
+        PERCENTS.into_iter().max_by(|a, b| at(a).total_cmp(&at(b))).expect("shares were tried")
     }
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
+pub(super) fn run(lab: &Lab, methods: &Methods) -> Result<Part, WorldError> {
     lab.stage("misreporting of many");
-    let percents: Vec<f64> = (0..=10).map(|tenth| 10.0 * f64::from(tenth)).collect();
-    let shares: Vec<f64> = percents.iter().map(|percent| percent / 100.0).collect();
-    let mut lines = Vec::new();
-    for method in METHODS {
-        for (report, kind, factor) in REPORTS {
-            let changes = [("rounds.mechanism", method), ("behaviour.kind", kind), ("behaviour.factor", factor)];
-            let runs = lab.runs_with(&changes, "behaviour.share", &shares)?;
-            lines.push(Line { method, report, points: percents.iter().copied().zip(runs).collect() });
-        }
-    }
-    let text = "From 0 to 100 % of the clients, drawn by the seed, report twice or half their true cost in every \
-                round. Social cost counts true costs.";
-    let section = Section::new("macro", "Many clients misreport", [text], [figure(&lines).into()]);
-    Ok(Part { section, claims: claims(&lines) })
-}
-
-fn figure(lines: &[Line]) -> Figure {
-    let chart = |title: &str, y: &str, figure: fn(&Totals) -> f64| {
-        let series =
-            lines.iter().map(|line| series(format!("{}, {}", label(line.method), line.report), line.spreads(figure)));
-        Chart::lines(title, Axis::linear("misreporting clients, %"), Axis::linear(y), series)
+    let outcome = |(reading, truthful): (&Reading, &Vec<Brief>)| -> Result<Outcome, WorldError> {
+        let report = |(_, kind, factor): &(&str, &str, &str)| {
+            let at = |percent: &f64| {
+                if *percent == 0.0 {
+                    return Ok(truthful.clone());
+                }
+                let share = (percent / 100.0).to_string();
+                let more = [("behaviour.kind", *kind), ("behaviour.factor", *factor), ("behaviour.share", &share)];
+                lab.briefs(&reading_changes(reading, &more), lab.seeds)
+            };
+            PERCENTS.iter().map(at).collect::<Result<_, _>>()
+        };
+        Ok(Outcome { reports: REPORTS.iter().map(report).collect::<Result<_, _>>()? })
     };
-    let caption = "Figures 2a to 2d of the paper, and the same for clock. Factors 2 and 0.5.";
-    let charts = [
-        chart("Regret", "cumulative regret", REGRET),
-        chart("Communication", "scalars sent", SCALARS),
-        chart("Incentive", "units of money", INCENTIVE),
-        chart("Social cost", "units of money", SOCIAL_COST),
-    ];
-    Figure::new("figure-2", "Overall impact of misreporting", caption, charts).in_columns(2)
+    let outcomes: Vec<Outcome> = READINGS.iter().zip(&methods.readings).map(outcome).collect::<Result<_, _>>()?;
+    let text = "From 0 to 100 % of the clients, drawn by the seed, report twice or half their true cost in every round. \
+                Social cost counts true costs. If all misreport by one factor, all asks scale alike, and so do budgets and \
+                payments.";
+    let figures =
+        [figure(&outcomes[0], &READINGS[0], "figure-2"), figure(&outcomes[3], &READINGS[3], "figure-2-printed")];
+    let section = Section::new("macro", "Many clients misreport", [text], figures.map(Into::into));
+    Ok(Part { section, claims: claims(lab, &outcomes), ours: Vec::new() })
 }
 
-/// Runs all shares at once, from a file beside the page.
+fn figure(outcome: &Outcome, reading: &Reading, id: &str) -> Figure {
+    let chart = |title: &str, figure: fn(&Totals) -> f64| {
+        let scale = 100.0 / outcome.start(figure).mean;
+        let line = |(report, (name, ..)): (usize, &(&str, &str, &str))| {
+            let point = |percent: f64| {
+                let Interval { mean, half } = outcome.change(report, percent, figure);
+                Point { x: percent, mean: scale * mean, sd: scale * half }
+            };
+            Series::new(format!("truth-fedban, {name}"), PERCENTS.map(point))
+        };
+        let lines = REPORTS.iter().enumerate().map(line);
+        Chart::lines(title, Axis::linear("misreporting clients, %"), Axis::linear("change, %"), lines)
+    };
+    let caption = format!(
+        "Figures 2a to 2d of the paper in reading {}, as changes from nobody misreporting, seed by seed, with 95 % intervals.",
+        reading.name
+    );
+    let charts = [
+        chart("Regret", REGRET),
+        chart("Communication", SCALARS),
+        chart("Incentive", INCENTIVE),
+        chart("Social cost", SOCIAL_COST),
+    ];
+    let title = format!("Overall impact of misreporting, reading {}", reading.name);
+    Figure::new(id, &title, &caption, charts).in_columns(2).with_palette(palette())
+}
+
+/// Runs all shares in all readings, from a file beside the page.
 const COMMAND: &str = "truthfed sweep misreport.toml";
 /// The content of that file.
 pub(super) const SWEEP: &str = include_str!("misreport.toml");
 
-fn claims(lines: &[Line]) -> Vec<Verdict> {
-    let printed = |report: &str| {
-        lines.iter().find(|line| line.method == "truth-fedban" && line.report == report).expect("a line tried")
+fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
+    let cells = |judge: &dyn Fn(&Outcome) -> (bool, String, Vec<Number>)| -> Vec<Cell> {
+        let cell = |(reading, outcome): (&Reading, &Outcome)| {
+            let (holds, measured, numbers) = judge(outcome);
+            let (verdict, sample) = (reproduced_if(holds), Sample::runs(lab.seeds));
+            Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command: COMMAND.to_owned() }
+        };
+        READINGS.iter().zip(outcomes).map(cell).collect()
     };
-    let (over, under) = (printed("over ×2"), printed("under ×0.5"));
-    let clock = lines.iter().find(|line| line.method == "clock").expect("a line tried");
-    vec![flat_regret(over, under), communication(over, under), collusion(over), division(over, under, clock)]
+    vec![
+        Claim::new(
+            "flat-regret",
+            "Figure 2a",
+            "However many clients misreport, the regret stays virtually the same (within 5 %).",
+            "",
+            cells(&flat_regret),
+        ),
+        Claim::new(
+            "communication-under",
+            "Figure 2b",
+            "Communication rises when clients under-report.",
+            "Since-round, a round costs N matrices whoever wins; since-delivery, mixed asks make more clients lose and ask \
+             again.",
+            cells(&|outcome| moved(outcome, 1, |change| change.is_above(0.0))),
+        ),
+        Claim::new(
+            "communication-over",
+            "Figure 2b",
+            "Communication falls when clients over-report.",
+            "What matters is that asks are mixed, not whether they are high or low.",
+            cells(&|outcome| moved(outcome, 0, |change| change.is_below(0.0))),
+        ),
+        Claim::new(
+            "collusion",
+            "Figure 2c",
+            "The more clients over-report, the more the coordinator pays.",
+            "If all do, all payments scale with them.",
+            cells(&collusion),
+        ),
+        Claim::new(
+            "division",
+            "Figure 2d",
+            "Social cost is highest when about half of the clients misreport.",
+            "Mixed asks hide who is cheap.",
+            cells(&division),
+        ),
+        Claim::new(
+            "reset",
+            "Figure 2d",
+            "If all clients misreport, social cost is back where it was (within 5 %).",
+            "All asks scale alike.",
+            cells(&reset),
+        ),
+    ]
 }
 
-fn flat_regret(over: &Line, under: &Line) -> Verdict {
-    let start = over.at(0.0, REGRET);
-    let points = over.spreads(REGRET).into_iter().chain(under.spreads(REGRET));
-    let farthest = points.map(|(_, spread)| (spread.mean - start.mean).abs()).fold(0.0, f64::max);
-    let regret = plus_minus(start);
-    let claim = "However many clients misreport, the regret stays the same.";
-    let measured =
-        format!("regret {regret} without misreports; with misreports the mean differs by at most {farthest:.2}");
-    Verdict::new("flat-regret", claim, measured, reproduced_if(farthest <= start.sd), COMMAND)
-}
-
-fn communication(over: &Line, under: &Line) -> Verdict {
-    let start = over.at(0.0, SCALARS);
-    let [half_over, all_over] = [50.0, 100.0].map(|percent| over.at(percent, SCALARS));
-    let [half_under, all_under] = [50.0, 100.0].map(|percent| under.at(percent, SCALARS));
-    let rises = half_under.mean > start.mean && all_under.mean > start.mean;
-    let falls = half_over.mean < start.mean && all_over.mean < start.mean;
-    let [start, half_over, all_over, half_under, all_under] =
-        [start, half_over, all_over, half_under, all_under].map(plus_minus);
-    let claim = "Communication rises when clients under-report and falls when they over-report.";
-    let measured = format!(
-        "scalars {start} when all are truthful; under-reporting by half {half_under} and all {all_under}; \
-         over-reporting by half {half_over} and all {all_over}"
+fn flat_regret(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+    let start = outcome.start(REGRET);
+    let changes = [0, 1].into_iter().flat_map(|report| PERCENTS.map(|percent| outcome.change(report, percent, REGRET)));
+    let farthest = changes.map(|change| change.mean.abs()).fold(0.0, f64::max);
+    let share = farthest / start.mean;
+    let words = format!(
+        "regret {} without misreports; with them the mean differs by at most {farthest:.2}, {:.1} %",
+        start.words(),
+        100.0 * share
     );
-    Verdict::new("communication", claim, measured, reproduced_if(rises && falls), COMMAND)
+    (share <= SAME, words, vec![Number::exact("largest relative change of the mean", share)])
 }
 
-fn collusion(over: &Line) -> Verdict {
-    let (start, end) = (over.at(0.0, INCENTIVE), over.at(100.0, INCENTIVE));
-    let (truthful, doubled) = (plus_minus(start), plus_minus(end));
-    let claim = "If all clients over-report together, the coordinator pays more.";
-    let measured = format!("incentive {truthful} when all are truthful, {doubled} when all ask twice their cost");
-    Verdict::new("collusion", claim, measured, reproduced_if(end.mean > start.mean), COMMAND)
-}
-
-fn division(over: &Line, under: &Line, clock: &Line) -> Verdict {
-    let peak = |line: &Line| {
-        let spreads = line.spreads(SOCIAL_COST);
-        spreads.into_iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).expect("shares were tried").0
-    };
-    let back = |line: &Line| {
-        let (start, end) = (line.at(0.0, SOCIAL_COST), line.at(100.0, SOCIAL_COST));
-        (end.mean - start.mean).abs() <= start.sd.max(end.sd)
-    };
-    let near_half = |percent: f64| (30.0..=70.0).contains(&percent);
-    let words = |line: &Line| {
-        let [start, end] = [0.0, 100.0].map(|percent| plus_minus(line.at(percent, SOCIAL_COST)));
-        (peak(line), start, end)
-    };
-    let ((over_peak, over_start, over_end), (under_peak, under_start, under_end)) = (words(over), words(under));
-    let claim = "Social cost is highest when about half of the clients misreport, and back at its start when all do.";
-    let measured = format!(
-        "over-reporting: highest at {over_peak} %, {over_start} at 0 % and {over_end} at 100 %; under-reporting: \
-         highest at {under_peak} %, {under_start} and {under_end}; under clock over-reporting is highest at {} %",
-        peak(clock),
+fn moved(outcome: &Outcome, report: usize, holds: fn(Interval) -> bool) -> (bool, String, Vec<Number>) {
+    let start = outcome.start(SCALARS);
+    let change = outcome.change(report, 50.0, SCALARS);
+    let percent = 100.0 * change.mean / start.mean;
+    let words = format!(
+        "{} scalars without misreports; if half misreport, seed by seed {} ({percent:+.1} %)",
+        start.words(),
+        change.signed()
     );
-    let holds = near_half(over_peak) && near_half(under_peak) && back(over) && back(under);
-    Verdict::new("division", claim, measured, reproduced_if(holds), COMMAND)
+    (holds(change), words, vec![Number::with_interval("change of scalars if half misreport", change)])
+}
+
+fn collusion(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+    let [half, all] = [50.0, 100.0].map(|percent| outcome.change(0, percent, INCENTIVE));
+    let further = difference(outcome.runs(0, 100.0), outcome.runs(0, 50.0), INCENTIVE);
+    let words = format!(
+        "incentive {} when all are truthful; seed by seed {} if half ask twice their cost, {} if all do",
+        outcome.start(INCENTIVE).words(),
+        half.signed(),
+        all.signed()
+    );
+    let numbers =
+        vec![Number::with_interval("change if half over-report", half), Number::with_interval("change if all do", all)];
+    (half.is_above(0.0) && further.is_above(0.0), words, numbers)
+}
+
+fn division(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+    let of = |report: usize| {
+        let up = outcome.change(report, 50.0, SOCIAL_COST);
+        let down = difference(outcome.runs(report, 100.0), outcome.runs(report, 50.0), SOCIAL_COST);
+        let peak = outcome.peak(report, SOCIAL_COST);
+        (up, peak, up.is_above(0.0) && down.is_below(0.0) && (40.0..=60.0).contains(&peak))
+    };
+    let ((over, over_peak, over_holds), (under, under_peak, under_holds)) = (of(0), of(1));
+    let words = format!(
+        "social cost {} when all are truthful; if half over-report {} (highest at {over_peak} %), if half under-report {} \
+         (highest at {under_peak} %)",
+        outcome.start(SOCIAL_COST).words(),
+        over.signed(),
+        under.signed()
+    );
+    let numbers = vec![
+        Number::with_interval("change if half over-report", over),
+        Number::with_interval("change if half under-report", under),
+        Number::exact("share with the highest mean, over-reporting", over_peak),
+        Number::exact("share with the highest mean, under-reporting", under_peak),
+    ];
+    (over_holds && under_holds, words, numbers)
+}
+
+fn reset(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+    let start = outcome.start(SOCIAL_COST);
+    let changes = [0, 1].map(|report| outcome.change(report, 100.0, SOCIAL_COST));
+    let share = changes.map(|change| change.mean.abs() / start.mean).into_iter().fold(0.0, f64::max);
+    let words = format!(
+        "social cost {} when all are truthful; seed by seed {} if all over-report, {} if all under-report",
+        start.words(),
+        changes[0].signed(),
+        changes[1].signed()
+    );
+    (share <= SAME, words, vec![Number::exact("largest relative change of the mean", share)])
 }

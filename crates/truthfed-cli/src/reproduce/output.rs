@@ -1,6 +1,5 @@
 //! The report on disk: page, figures, data, claims, rounds and a manifest.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -8,16 +7,20 @@ use truthfed::auction::RoundDocument;
 use truthfed::protocol::Ending;
 use truthfed_report::chart::Figure;
 use truthfed_report::export::figure_files;
-use truthfed_report::page::{Item, Page, Section, Verdict, VerdictKind};
+use truthfed_report::page::{Item, Page, Section, Verdict};
 use truthfed_sim::config::default_toml;
 use truthfed_sim::manipulation::SETTING;
 use truthfed_sim::output::{Kind, OutputFolder};
 use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
+use super::claim::{Claim, matrix};
+use super::growth::MONOPOLY;
 use super::macro_level::SWEEP;
-use super::micro_level::COUNTEREXAMPLE;
-use super::single_rounds::FIXED_GRID;
+use super::optimum::{BLOCKED, OVERSHOOT};
+use super::readings::{READINGS, Reading};
+use super::single_rounds::{FIXED_GRID, PRINTED_GRID};
+use super::summary;
 use crate::report::json;
 
 /// What [`write`] leaves in its folder.
@@ -34,31 +37,32 @@ pub(super) const REPRODUCTION: Kind = Kind {
 
 /// The page: claims on top, then the sections, settings at the end.
 fn page(reproduction: &Reproduction) -> Page {
-    let Reproduction { sections, claims, .. } = reproduction;
-    let lead = format!(
+    let Reproduction { sections, claims, ours, .. } = reproduction;
+    let lead =
         "A reproduction of Incentivized Truthful Communication for Federated Bandits (Wei, Li, Ren, Xu and Wang, ICLR \
-         2024). {}",
-        verdicts(claims)
-    );
-    let text = "Each row states a claim in our words, the measurement, and a command that repeats it. Run the commands \
-                in the folder of this page: it holds the files they read.";
-    let claims = Section::new("claims", "Claims", [text], [Item::Verdicts(claims.clone())]);
-    let sections = std::iter::once(claims).chain(sections.iter().cloned()).collect();
+                2024): what was found, under four readings of the paper."
+            .to_owned();
+    let found = Section::new("found", "What was found", [""; 0], [Item::List(summary::lines(reproduction))]);
+    let text = "Every checkable statement of the paper in our words, with its number there, and a mark for each of four readings. \
+                Behind each line are the measurements and a command that repeats them, or one case of them; run it in the folder of \
+                this page, which holds the files it reads. Differences between runs are taken seed by seed, ± is half of a 95 % \
+                interval. Reproduced: it holds in the measurement. Not reproduced: it does not show, and another setting might show \
+                it. Refuted: a counterexample, it is false as stated.";
+    let paper = Section::new("claims", "The paper, statement by statement", [text], [Item::Matrix(matrix(claims))]);
+    let text = "Claims about the mechanisms and rules of this program, which the paper does not make.";
+    let beyond = Section::new("ours", "Claims beyond the paper", [text], [Item::Verdicts(ours.clone())]);
+    let sections = [found, paper].into_iter().chain(sections.iter().cloned()).chain([beyond]).collect();
     Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(reproduction) }
 }
 
-pub(super) fn verdicts(claims: &[Verdict]) -> String {
-    let count = |kind: VerdictKind| claims.iter().filter(|claim| claim.verdict == kind).count();
-    let [held, failed, refuted] =
-        [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted].map(count);
-    let all = claims.len();
-    format!("{all} claims: {held} reproduced, {failed} not reproduced, {refuted} refuted by a counterexample.")
-}
-
 fn footer(reproduction: &Reproduction) -> String {
-    let look = if reproduction.quick { " Run with --quick: fewer steps and rounds than the paper." } else { "" };
+    let look = match (reproduction.quick, reproduction.thorough) {
+        (true, _) => " Run with --quick: fewer steps and rounds than the paper.",
+        (_, true) => " Run with --thorough: longer horizons and searches.",
+        _ => "",
+    };
     format!(
-        "truthfed {}. Seeds 1 to {}.{look} All figures are mean and standard deviation over the seeds. inc-feducb is \
+        "truthfed {}. Seeds 1 to {}.{look} inc-feducb is \
          reconstructed from its outline. `config.toml` beside this page has the configuration, `rounds/` the rounds of \
          the comparison.",
         env!("CARGO_PKG_VERSION"),
@@ -74,14 +78,20 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
     let text = |name: &str, text: &str| folder.write(name, |out| out.write_all(text.as_bytes()));
     folder.begin()?;
     text("index.html", &page.to_html())?;
-    text("claims.json", &claims_json(&reproduction.claims))?;
+    text("claims.json", &claims_json(reproduction))?;
     text("config.toml", &default_toml())?;
     text("misreport.toml", SWEEP)?;
     text("across-rounds.toml", SETTING)?;
-    text("counterexamples/printed-grid.json", COUNTEREXAMPLE)?;
-    text("counterexamples/printed-grid-lie.json", &COUNTEREXAMPLE.replace("\"ask\": 5.8", "\"ask\": 6.4"))?;
+    text("counterexamples/printed-grid.json", PRINTED_GRID)?;
+    text("counterexamples/printed-grid-lie.json", &PRINTED_GRID.replace("\"ask\": 5.8", "\"ask\": 6.4"))?;
     text("counterexamples/fixed-grid.json", FIXED_GRID)?;
-    for (mechanism, runs) in &reproduction.runs {
+    text("counterexamples/blocked.json", BLOCKED)?;
+    text("counterexamples/overshoot.json", OVERSHOOT)?;
+    text("counterexamples/monopoly.json", MONOPOLY)?;
+    for (name, document) in &reproduction.counterexamples {
+        text(&format!("counterexamples/{name}"), document)?;
+    }
+    for (mechanism, runs) in &reproduction.methods.recorded {
         for run in runs {
             text(&format!("rounds/{mechanism}-seed-{}.jsonl", run.seed), &rounds_of(run))?;
         }
@@ -91,8 +101,8 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
             folder.write(&format!("figures/{name}"), |out| out.write_all(&bytes))?;
         }
     }
-    let Reproduction { seeds, quick, .. } = *reproduction;
-    folder.finish(Details { config: default_toml(), seeds, quick })?;
+    let Reproduction { seeds, quick, thorough, .. } = *reproduction;
+    folder.finish(Details { config: default_toml(), seeds, quick, thorough })?;
     Ok(index)
 }
 
@@ -102,6 +112,7 @@ struct Details {
     config: String,
     seeds: u64,
     quick: bool,
+    thorough: bool,
 }
 
 fn figures(page: &Page) -> impl Iterator<Item = &Figure> {
@@ -120,6 +131,14 @@ fn rounds_of(run: &Run) -> String {
     documents.collect()
 }
 
-pub(super) fn claims_json(claims: &[Verdict]) -> String {
-    json(&BTreeMap::from([("claims", claims)]))
+/// What `claims.json` holds: statements of the paper with a cell for each reading, and our own claims.
+#[derive(Serialize)]
+struct Claims<'a> {
+    readings: &'static [Reading],
+    paper: &'a [Claim],
+    ours: &'a [Verdict],
+}
+
+pub(super) fn claims_json(reproduction: &Reproduction) -> String {
+    json(&Claims { readings: &READINGS, paper: &reproduction.claims, ours: &reproduction.ours })
 }

@@ -9,7 +9,7 @@ use truthfed_report::page::{Section, Table, Verdict};
 use truthfed_sim::experiment::Spread;
 
 use super::Part;
-use super::lab::{Lab, refuted_if, series};
+use super::lab::{Lab, palette, refuted_if, series};
 
 /// Purses, as shares of what a round costs without one.
 const SHARES: [f64; 6] = [1.0, 0.7, 0.5, 0.2, 0.1, 0.01];
@@ -34,7 +34,7 @@ pub(super) fn run(lab: &Lab) -> Part {
          is the one with the most information whose true costs the purse could pay, found by trying all."
     );
     let section = Section::new("purse", "Within a purse", [text], [table(&audited).into(), figure(&audited).into()]);
-    Part { section, claims: vec![claim(&audited)] }
+    Part { section, claims: Vec::new(), ours: vec![claim(&audited)] }
 }
 
 fn audit(seeds: u64, share: f64) -> Findings {
@@ -84,7 +84,7 @@ fn figure(audited: &[(f64, Findings)]) -> Figure {
     );
     let caption = "The proportional-share greedy is the truthful rule of the literature for a budget and a submodular value: best \
                    value first, while an ask is at most half the purse times its gain over all gains so far.";
-    Figure::new("purse", "What a purse buys", caption, [chart])
+    Figure::new("purse", "What a purse buys", caption, [chart]).with_palette(palette())
 }
 
 fn claim(audited: &[(f64, Findings)]) -> Verdict {
@@ -92,8 +92,7 @@ fn claim(audited: &[(f64, Findings)]) -> Verdict {
         let (more, broken) = broken(findings);
         (cases + more, all + broken)
     });
-    let claim =
-        "Beyond the paper: within a purse, clock never exceeds it, payments are critical, and nobody gains by a lie.";
+    let claim = "Within a purse, clock never exceeds it, payments are critical, and nobody gains by a lie.";
     let measured = format!("{cases} cases with purses of 1 to 100 % of the cost: {broken} broken");
     Verdict::new("purse", claim, measured, refuted_if(broken > 0), "truthfed audit -m clock --purse 50%")
 }

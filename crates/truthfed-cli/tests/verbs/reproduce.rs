@@ -12,11 +12,13 @@ fn reproduce(folder: &Path, more: &[&str]) -> Run {
     truthfed(folder, &[&["reproduce", "--quick", "--seeds", "2"], more].concat(), "")
 }
 
-const FIGURES: [&str; 12] = [
+const FIGURES: [&str; 14] = [
+    "against-greedy",
     "figure-1a",
     "figure-1b",
     "figure-1cd",
     "figure-2",
+    "figure-2-printed",
     "selection-work",
     "optimum",
     "growth",
@@ -42,13 +44,14 @@ fn the_report_is_whole_and_the_same_at_any_number_of_threads() {
         assert!(bytes == &four[name], "{name}");
     }
     for figure in FIGURES {
-        for kind in ["svg", "pdf", "png", "csv"] {
-            assert!(one.contains_key(&format!("figures/{figure}.{kind}")), "{figure}.{kind}");
+        for ending in [".svg", ".pdf", "-column.pdf", ".png", ".csv"] {
+            assert!(one.contains_key(&format!("figures/{figure}{ending}")), "{figure}{ending}");
         }
     }
     check_page(&String::from_utf8(one["index.html"].clone()).unwrap());
     check_claims(&serde_json::from_slice(&one["claims.json"]).unwrap());
     check_rounds(&one);
+    check_counterexamples(&out, &one);
 }
 
 fn check_page(page: &str) {
@@ -60,19 +63,48 @@ fn check_page(page: &str) {
 }
 
 fn check_claims(claims: &Value) {
-    let claims = claims["claims"].as_array().unwrap();
-    assert!(claims.len() >= 18, "{}", claims.len());
-    for claim in claims {
-        let verdict = claim["verdict"].as_str().unwrap();
+    let (paper, ours) = (claims["paper"].as_array().unwrap(), claims["ours"].as_array().unwrap());
+    assert!(paper.len() >= 40 && ours.len() >= 6, "{} and {}", paper.len(), ours.len());
+    let is_told = |measured: &Value, keys: &[&str]| {
+        let verdict = measured["verdict"].as_str().unwrap();
         assert!(["reproduced", "not-reproduced", "refuted"].contains(&verdict), "{verdict}");
-        for key in ["id", "claim", "measured", "command"] {
+        keys.iter().for_each(|key| assert!(!measured[*key].as_str().unwrap().is_empty(), "{key}"));
+        assert!(measured["command"].as_str().unwrap().starts_with("truthfed "), "{measured}");
+    };
+    ours.iter().for_each(|claim| is_told(claim, &["id", "claim", "measured"]));
+    for claim in paper {
+        for key in ["id", "source", "claim", "synthesis"] {
             assert!(!claim[key].as_str().unwrap().is_empty(), "{key}");
         }
-        assert!(claim["command"].as_str().unwrap().starts_with("truthfed "), "{claim}");
+        let cells = claim["cells"].as_array().unwrap();
+        let readings = cells.iter().flat_map(|cell| cell["readings"].as_array().unwrap());
+        let mut readings: Vec<&str> = readings.map(|reading| reading.as_str().unwrap()).collect();
+        readings.sort_unstable();
+        assert_eq!(readings, ["A", "B", "C", "D"], "{claim}");
+        for cell in cells {
+            is_told(cell, &["measured"]);
+            assert!(!cell["numbers"].as_array().unwrap().is_empty() && cell["sample"]["to"].is_u64(), "{cell}");
+        }
     }
-    let verdict = |id: &str| claims.iter().find(|claim| claim["id"] == id).unwrap()["verdict"].clone();
-    assert_eq!(verdict("monotone"), "refuted");
-    assert_eq!(verdict("v2-equals-greedy"), "reproduced");
+    let verdicts = |id: &str| {
+        let claim = paper.iter().find(|claim| claim["id"] == id).unwrap();
+        claim["cells"].as_array().unwrap().iter().map(|cell| cell["verdict"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts("monotone"), ["refuted"; 2]);
+    assert_eq!(verdicts("v2-equals-greedy"), ["reproduced"; 2]);
+    assert_eq!(verdicts("social-cost-1"), ["refuted"; 2], "in the constructed round");
+    assert_eq!(verdicts("wolsey"), ["refuted"], "in the constructed round");
+    assert_eq!(verdicts("monopoly-free"), ["reproduced", "refuted", "reproduced", "refuted"]);
+}
+
+/// What the audit found against a reading is found again from its file.
+fn check_counterexamples(out: &Path, files: &BTreeMap<String, Vec<u8>>) {
+    let found: Vec<&String> = files.keys().filter(|name| name.contains("counterexamples/truth-fedban-")).collect();
+    assert!(found.iter().any(|name| name.contains("normalised")), "{found:?}");
+    for name in found {
+        let replayed = truthfed(out, &["audit", "--replay", name], "").done();
+        assert!(replayed.contains("It reproduces: truth-fedban fails "), "{name}: {replayed}");
+    }
 }
 
 /// Recorded rounds replay, and the counterexamples show what they are for.

@@ -219,7 +219,7 @@ fn is_text(text: &str, key: &str) -> Option<bool> {
     let parameters = catalog::parameters().into_iter().map(|(parameter, _)| parameter);
     let mut named = parameters.filter(|parameter| key == format!("terms.mechanism.{}", parameter.name));
     if let Some(parameter) = named.next() {
-        return Some(matches!(parameter.kind, Kind::Amount { .. }));
+        return Some(matches!(parameter.kind, Kind::Amount { .. } | Kind::Choice(_)));
     }
     let table = toml::from_str::<toml::Table>(text).ok()?;
     let table = toml::Value::from(table);

@@ -61,7 +61,7 @@ fn panel_size(columns: usize, inner: f64) -> Size {
     // Narrow panels are lower, so that several rows of them fit a page.
     let plot_height = match width {
         600.0.. => 340.0,
-        380.0.. => 225.0,
+        350.0.. => 225.0,
         _ => 180.0,
     };
     Size { width, plot_height }

@@ -6,10 +6,11 @@ use super::canvas::{Path, Rect, Spot};
 use super::{Chart, Figure, distinct};
 use crate::theme::{Role, SERIES_COLOURS};
 
-/// The names of a figure in order of first appearance; the order decides the looks.
+/// The names of a figure in order of first appearance; the palette and then the order decide the looks.
 #[derive(Debug)]
 pub(super) struct Looks<'a> {
     names: Vec<&'a str>,
+    palette: Vec<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,8 @@ const NEUTRAL: Look = Look { colour: 7, shape: 0 };
 
 impl<'a> Looks<'a> {
     pub(super) fn of(figure: &'a Figure) -> Looks<'a> {
-        Looks { names: distinct(figure.charts.iter().flat_map(Chart::names)) }
+        let names = distinct(figure.charts.iter().flat_map(Chart::names));
+        Looks { names, palette: figure.palette.iter().map(String::as_str).collect() }
     }
 
     pub(super) fn names(&self) -> &[&'a str] {
@@ -36,7 +38,27 @@ impl<'a> Looks<'a> {
     /// The look of a name. What has no name is grey beside others that have, so as not to seem one of them.
     pub(super) fn look(&self, name: &str) -> Look {
         let nameless = if self.names.is_empty() { Look::new(0) } else { NEUTRAL };
-        self.names.iter().position(|known| *known == name).map_or(nameless, Look::new)
+        if !self.names.contains(&name) {
+            return nameless;
+        }
+        if let Some(colour) = self.owner(name) {
+            // Of several with one colour, the first has the shape that goes with it.
+            let kin = self.names.iter().filter(|known| self.owner(known) == Some(colour));
+            let place = kin.take_while(|known| **known != name).count();
+            return Look { colour, shape: (colour + place) % DASHES.len() };
+        }
+        // Names outside the palette have the colours that it leaves, or all if it leaves none.
+        let others = self.names.iter().filter(|known| self.owner(known).is_none());
+        let place = others.take_while(|known| **known != name).count();
+        let used = if self.names.iter().any(|known| self.owner(known).is_some()) { self.palette.len() } else { 0 };
+        Look::new(used % SERIES_COLOURS + place)
+    }
+
+    /// The number of the palette's name that a name is, or begins with before a comma.
+    fn owner(&self, name: &str) -> Option<usize> {
+        let is_owner =
+            |own: &&str| name.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with(", "));
+        self.palette.iter().position(is_owner)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A [`Figure`] holds one or more charts; [`Figure::to_svg`] draws it, [`Figure::to_csv`] lists what is behind it.
 //! Names decide looks: the same series or bar name has the same colour, dash, marker and hatch in all charts of a
-//! figure, in the order in which names first appear. Listing them in one order everywhere keeps a colour for a name
-//! throughout a report. Promises: the same figure gives the same bytes; values that are not finite, or not positive on
+//! figure, in the order in which names first appear. A [palette](Figure::with_palette) that all figures of a report share
+//! keeps a colour for a name throughout; `name, detail` has the colour of `name`, and a dash and marker of its own. Promises: the same figure gives the same bytes; values that are not finite, or not positive on
 //! a logarithmic axis, are left out of the drawing and never fail it.
 //!
 //! Not here: files ([`export`](super::export)), pages ([`page`](super::page)).
@@ -102,12 +102,12 @@ pub struct Figure {
     pub charts: Vec<Chart>,
     /// How many charts stand side by side, if they have room.
     pub columns: usize,
-    /// In pixels, of which an inch of a page has 96. Text is equally large at every width.
+    /// In pixels, 96 of which are an inch. Text has the same size at any width.
     pub width: f64,
+    /// Names whose colours come first, whether or not they are in the figure.
+    pub palette: Vec<String>,
 }
 
-/// The width of figures unless they say otherwise: their text is equally large side by side in a paper or a page.
-const WIDTH: f64 = 840.0;
 /// The least and the greatest width of a figure: a narrow column, and more than any page.
 const WIDTHS: (f64, f64) = (160.0, 4000.0);
 
@@ -160,7 +160,8 @@ impl Figure {
     /// A figure of charts one below the other; see [`Figure::in_columns`].
     pub fn new(id: &str, title: &str, caption: &str, charts: impl IntoIterator<Item = Chart>) -> Figure {
         let [id, title, caption] = [id, title, caption].map(str::to_owned);
-        Figure { id, title, caption, charts: charts.into_iter().collect(), columns: 1, width: WIDTH }
+        let charts = charts.into_iter().collect();
+        Figure { id, title, caption, charts, columns: 1, width: PAGE_WIDTH, palette: Vec::new() }
     }
 
     #[must_use]
@@ -174,11 +175,27 @@ impl Figure {
         Figure { width: width.clamp(WIDTHS.0, WIDTHS.1).round(), ..self }
     }
 
+    #[must_use]
+    pub fn with_palette(self, names: impl IntoIterator<Item = impl Into<String>>) -> Figure {
+        Figure { palette: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same figure for a column of a paper or a narrow screen: charts one below the other.
+    #[must_use]
+    pub fn for_column(&self) -> Figure {
+        Figure { columns: 1, width: COLUMN_WIDTH, ..self.clone() }
+    }
+
     /// The figure as an SVG document of its own, on white.
     pub fn to_svg(&self) -> String {
         self.render(Theme::Paper)
     }
 }
+
+/// As wide as a page, so that text is equally large in all figures side by side.
+pub const PAGE_WIDTH: f64 = 840.0;
+/// 3.3 inches: a column of a paper set in two.
+pub const COLUMN_WIDTH: f64 = 3.3 * 96.0;
 
 /// Each name once, in order of appearance.
 fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

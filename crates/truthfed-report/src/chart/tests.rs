@@ -236,3 +236,29 @@ fn a_figure_as_wide_as_a_column_stacks_its_charts_and_keeps_its_type() {
     assert!(document.descendants().filter_map(|node| node.attribute("x")).all(|x| right(x.parse().unwrap())));
     assert_eq!(size(&figure(charts()).with_width(1.0).to_svg())[0], 160.0);
 }
+
+#[test]
+fn a_palette_keeps_a_colour_for_a_name_and_what_begins_with_it() {
+    let of = |names: &[&str]| line(Scale::Linear, names.iter().map(|name| (*name, points(&[(0.0, 1.0)]))).collect());
+    let strokes = |names: &[&str]| {
+        let svg = figure(vec![of(names)]).with_palette(["a", "b", "c"]).to_svg();
+        let keys = svg.lines().filter(|line| line.contains("stroke=\"#") && line.contains("1.9"));
+        let stroke = |line: &str| line.split("stroke=\"").nth(1).unwrap()[..7].to_owned();
+        keys.map(stroke).take(names.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(strokes(&["b"]), ["#d55e00"]);
+    assert_eq!(strokes(&["c", "a", "b, twice"]), ["#009e73", "#0072b2", "#d55e00"]);
+    assert_eq!(strokes(&["a", "another"]), ["#0072b2", "#cc79a7"]);
+    assert_eq!(strokes(&["nobody", "knows"]), ["#0072b2", "#d55e00"]);
+}
+
+#[test]
+fn for_a_column_charts_stand_one_below_the_other_within_its_width() {
+    let wide = Figure { columns: 3, ..figure(vec![bars(Scale::Linear, &[&[("a", 1.0)]]); 3]) };
+    let svg = wide.for_column().to_svg();
+    let root = Document::parse(&svg).unwrap();
+    let size = |name: &str| root.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
+    assert!((size("width") - COLUMN_WIDTH).abs() < 0.1 && size("height") > 3.0 * 180.0);
+    let places = root.descendants().filter_map(|node| node.attribute("x")?.parse::<f64>().ok());
+    assert!(places.into_iter().all(|x| (0.0..=COLUMN_WIDTH).contains(&x)));
+}

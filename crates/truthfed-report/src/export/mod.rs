@@ -28,8 +28,8 @@ pub enum ExportError {
     Convert { id: String, format: &'static str, reason: String },
 }
 
-/// The files of a figure, `<id>.svg`, `<id>.pdf`, `<id>.png` and `<id>.csv`, by name.
-pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 4], ExportError> {
+/// The files of a figure by name: `<id>.svg`, `<id>.pdf`, `<id>-column.pdf` (3.3 inches wide), `<id>.png` and `<id>.csv`.
+pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 5], ExportError> {
     let can_name = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
     if figure.id.is_empty() || !figure.id.chars().all(can_name) {
         return Err(ExportError::Id { id: figure.id.clone() });
@@ -37,8 +37,10 @@ pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 4], ExportErr
     let svg = figure.to_svg();
     let tree = parse(&figure.id, &svg)?;
     let (pdf, png) = (to_pdf(&figure.id, &tree)?, to_png(&figure.id, &tree)?);
-    let files = [("svg", svg.into_bytes()), ("pdf", pdf), ("png", png), ("csv", figure.to_csv().into_bytes())];
-    Ok(files.map(|(extension, bytes)| (format!("{}.{extension}", figure.id), bytes)))
+    let column = to_pdf(&figure.id, &parse(&figure.id, &figure.for_column().to_svg())?)?;
+    let csv = figure.to_csv().into_bytes();
+    let files = [(".svg", svg.into_bytes()), (".pdf", pdf), ("-column.pdf", column), (".png", png), (".csv", csv)];
+    Ok(files.map(|(ending, bytes)| (format!("{}{ending}", figure.id), bytes)))
 }
 
 /// The embedded font and no other, parsed once.

@@ -37,12 +37,13 @@ fn dark_pixels(pixels: &Pixmap) -> usize {
 }
 
 #[test]
-fn a_figure_becomes_four_files() {
+fn a_figure_becomes_five_files() {
     let files = figure_files(&busy()).unwrap();
     let starts = files.each_ref().map(|(name, bytes)| (name.as_str(), &bytes[..5]));
-    let expected: [(&str, &[u8; 5]); 4] = [
+    let expected: [(&str, &[u8; 5]); 5] = [
         ("a-figure_1.svg", b"<svg "),
         ("a-figure_1.pdf", b"%PDF-"),
+        ("a-figure_1-column.pdf", b"%PDF-"),
         ("a-figure_1.png", b"\x89PNG\r"),
         ("a-figure_1.csv", b"chart"),
     ];

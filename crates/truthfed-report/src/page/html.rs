@@ -2,13 +2,14 @@
 
 use super::inline::{inline, plain, sentence};
 use super::style::{POLICY, sheet};
-use super::{Item, Page, Section, Table, Verdict, VerdictKind};
+use super::{Detail, Item, Matrix, Page, Row, Section, Table, Verdict, VerdictKind};
 use crate::chart::Figure;
 use crate::markup::{Attributes, Markup, escape};
 use crate::theme::Theme;
 
 /// The files of a figure, which [`figure_files`](crate::export::figure_files) makes.
-const FILES: [(&str, &str); 4] = [("SVG", "svg"), ("PDF", "pdf"), ("PNG", "png"), ("CSV", "csv")];
+const FILES: [(&str, &str); 5] =
+    [("SVG", ".svg"), ("PDF", ".pdf"), ("column PDF", "-column.pdf"), ("PNG", ".png"), ("CSV", ".csv")];
 
 const KINDS: [VerdictKind; 3] = [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted];
 
@@ -95,6 +96,8 @@ fn section(html: &mut Markup, section: &Section, numbers: &mut Numbers) {
                 table(html, listed, numbers.tables);
             }
             Item::Verdicts(all) => verdicts(html, all),
+            Item::Matrix(all) => matrix(html, all),
+            Item::List(lines) => list(html, lines),
         }
     }
     html.close("section");
@@ -103,15 +106,18 @@ fn section(html: &mut Markup, section: &Section, numbers: &mut Numbers) {
 /// The drawing, its caption, links to its files.
 fn figure(html: &mut Markup, figure: &Figure, number: usize) {
     html.open("figure", &[("id", &format!("fig-{}", figure.id))]);
-    html.open("div", &[("class", "canvas")]);
-    html.raw(&figure.render(Theme::Page));
-    html.close("div");
+    // Drawn twice: the style sheet shows the one that fits.
+    for (class, drawn) in [("canvas wide", figure), ("canvas narrow", &figure.for_column())] {
+        html.open("div", &[("class", class)]);
+        html.raw(&drawn.render(Theme::Page));
+        html.close("div");
+    }
     html.open("figcaption", &[]);
     let title = inline(&sentence(&format!("Figure {number}. {}", figure.title)));
     html.wrap("p", &[], &format!("<strong>{title}</strong> {}", inline(&figure.caption)));
     html.open("p", &[("class", "files")]);
-    for (name, extension) in FILES {
-        let address = format!("figures/{}.{extension}", figure.id);
+    for (name, ending) in FILES {
+        let address = format!("figures/{}{ending}", figure.id);
         html.leaf("a", &[("href", &address), ("aria-label", &format!("Figure {number} as {name}"))], name);
     }
     html.close("p");
@@ -152,6 +158,78 @@ fn row(html: &mut Markup, table: &Table, tag: &str, cells: &[String]) {
     html.close("tr");
 }
 
+fn list(html: &mut Markup, lines: &[String]) {
+    html.open("ul", &[("class", "summary")]);
+    for line in lines {
+        html.wrap("li", &[], &inline(line));
+    }
+    html.close("ul");
+}
+
+/// What the columns mean, then a row of marks for each claim with its details folded away.
+fn matrix(html: &mut Markup, matrix: &Matrix) {
+    html.open("dl", &[("class", "readings")]);
+    for column in &matrix.columns {
+        html.wrap("dt", &[], &inline(&column.name));
+        html.wrap("dd", &[], &inline(&column.about));
+    }
+    html.close("dl");
+    html.open("ul", &[("class", "tally")]);
+    for kind in KINDS {
+        html.wrap("li", &[], &badge(kind));
+    }
+    html.close("ul");
+    html.open("table", &[("class", "matrix")]);
+    html.open("thead", &[]);
+    html.open("tr", &[]);
+    html.leaf("th", &[("scope", "col")], "Statement");
+    for column in &matrix.columns {
+        html.leaf("th", &[("scope", "col"), ("class", "mark"), ("title", &column.about)], &column.name);
+    }
+    html.close("tr");
+    html.close("thead");
+    html.open("tbody", &[]);
+    matrix.rows.iter().for_each(|row| matrix_row(html, matrix, row));
+    html.close("tbody");
+    html.close("table");
+}
+
+fn matrix_row(html: &mut Markup, matrix: &Matrix, row: &Row) {
+    html.open("tr", &[("id", &format!("claim-{}", row.id))]);
+    html.open("th", &[("scope", "row")]);
+    let name = format!("{} · {}", row.source, row.id);
+    html.leaf("span", &[("class", "claim")], &name);
+    html.wrap("p", &[], &inline(&row.claim));
+    html.open("details", &[]);
+    html.wrap("summary", &[], &inline(&row.synthesis));
+    row.details.iter().for_each(|it| detail(html, it));
+    html.close("details");
+    html.close("th");
+    for (column, kind) in matrix.columns.iter().zip(&row.marks) {
+        let (class, word, _) = look(*kind);
+        let label = format!("{}: {word}", column.name);
+        html.wrap(
+            "td",
+            &[("class", "mark"), ("title", &label)],
+            &format!("<span class=\"dot {class}\">{}{}</span>", sign(*kind), hidden(word)),
+        );
+    }
+    html.close("tr");
+}
+
+fn detail(html: &mut Markup, detail: &Detail) {
+    html.open("div", &[("class", "detail")]);
+    html.wrap("p", &[], &format!("<strong>{}</strong> {}", inline(&detail.columns), badge(detail.verdict)));
+    html.wrap("p", &[], &inline(&detail.measured));
+    html.wrap("p", &[], &command(&detail.command));
+    html.close("div");
+}
+
+/// For those who hear the page.
+fn hidden(word: &str) -> String {
+    format!("<span class=\"heard\">{}</span>", escape(word))
+}
+
 /// A tally, then one row for each claim.
 fn verdicts(html: &mut Markup, verdicts: &[Verdict]) {
     html.open("ul", &[("class", "tally")]);
@@ -190,11 +268,20 @@ fn command(command: &str) -> String {
 
 /// A word and a sign in a colour.
 fn badge(kind: VerdictKind) -> String {
-    let (class, word, sign) = match kind {
+    let (class, word, _) = look(kind);
+    format!("<span class=\"badge {class}\">{}{word}</span>", sign(kind))
+}
+
+fn sign(kind: VerdictKind) -> String {
+    let (.., sign) = look(kind);
+    format!("<svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"{sign}\"/></svg>")
+}
+
+/// Class, word, and the lines of the sign.
+fn look(kind: VerdictKind) -> (&'static str, &'static str, &'static str) {
+    match kind {
         VerdictKind::Reproduced => ("reproduced", "Reproduced", "M3.5 8.5l3 3 6-7"),
         VerdictKind::NotReproduced => ("not-reproduced", "Not reproduced", "M3.5 6h9M3.5 10h9M10.5 3l-5 10"),
         VerdictKind::Refuted => ("refuted", "Refuted", "M4 4l8 8M12 4l-8 8"),
-    };
-    let icon = format!("<svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"{sign}\"/></svg>");
-    format!("<span class=\"badge {class}\">{icon}{word}</span>")
+    }
 }

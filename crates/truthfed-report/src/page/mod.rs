@@ -43,6 +43,48 @@ pub enum Item {
     Figure(Figure),
     Table(Table),
     Verdicts(Vec<Verdict>),
+    Matrix(Matrix),
+    /// Lines that stand out, such as a summary.
+    List(Vec<String>),
+}
+
+/// Claims by conditions: a mark in each cell, and behind each row what was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matrix {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// A letter or a short word.
+    pub name: String,
+    pub about: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Short name of the claim, unique in the page; also its anchor.
+    pub id: String,
+    /// Where it is claimed.
+    pub source: String,
+    pub claim: String,
+    /// What the cells say together.
+    pub synthesis: String,
+    /// One for each column.
+    pub marks: Vec<VerdictKind>,
+    pub details: Vec<Detail>,
+}
+
+/// What was measured under one or more columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detail {
+    /// The columns, in words.
+    pub columns: String,
+    pub verdict: VerdictKind,
+    pub measured: String,
+    /// The command that measures it again.
+    pub command: String,
 }
 
 /// A table of text; cells may hold code between backticks.

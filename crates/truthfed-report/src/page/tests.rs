@@ -20,6 +20,14 @@ fn verdict(text: &str, verdict: VerdictKind) -> Verdict {
     Verdict::new(text, text, text, verdict, text)
 }
 
+fn matrix(text: &str) -> Matrix {
+    let [name, about, columns, measured, command] = std::array::from_fn(|_| text.to_owned());
+    let details = vec![Detail { columns, verdict: VerdictKind::Refuted, measured, command }];
+    let [id, source, claim, synthesis] = std::array::from_fn(|_| text.to_owned());
+    let row = Row { id, source, claim, synthesis, marks: vec![VerdictKind::Reproduced], details };
+    Matrix { columns: vec![Column { name, about }], rows: vec![row] }
+}
+
 fn section(id: &str, text: &str, items: Vec<Item>) -> Section {
     Section::new(id, text, [text], items)
 }
@@ -31,7 +39,8 @@ fn page(text: &str) -> Page {
         title: text.to_owned(),
         lead: text.to_owned(),
         sections: vec![
-            section("claims", text, vec![Item::Verdicts(verdicts)]),
+            section("claims", text, vec![Item::Verdicts(verdicts), Item::List(vec![text.to_owned()])]),
+            section("matrix", text, vec![Item::Matrix(matrix(text))]),
             section("one", text, vec![Item::Figure(figure("first", text)), Item::Table(table(text))]),
             section("two", text, vec![Item::Figure(figure("second", text)), Item::Table(table(text))]),
         ],
@@ -52,9 +61,9 @@ fn every_text_of_a_page_is_escaped() {
     let document = Document::parse(body(&html)).unwrap();
     let whole = |node: &Node<'_, '_>| node.text().is_some_and(|text| text.contains("<b>&\"'"));
     let texts = document.descendants().filter(|node| node.is_text() && whole(node)).count();
-    // Title and lead; 3 contents; 3 headings and 3 paragraphs; 3 verdicts of 4 texts; 2 figures of 4 texts and a
-    // caption of 2; 2 tables of 4; 2 paragraphs of the footer.
-    assert_eq!(texts, 2 + 3 + 6 + 12 + 2 * 6 + 2 * 4 + 2);
+    // Title and lead; 4 contents; 4 headings and 4 paragraphs; 3 verdicts of 4 texts; a line; a matrix of 9; 2 figures, each
+    // drawn twice with 4 texts, and a caption of 2; 2 tables of 4; 2 paragraphs of the footer.
+    assert_eq!(texts, 2 + 4 + 8 + 12 + 1 + 9 + 2 * (8 + 2) + 2 * 4 + 2);
     assert!(html.contains("<title>&lt;b&gt;&amp;&quot;&#39;</title>"));
 }
 
@@ -83,7 +92,8 @@ fn the_contents_lead_to_every_section() {
 fn figures_and_tables_are_numbered_through_the_page_and_link_to_their_files() {
     let texts = ["Figure 1. text.", "Figure 2. text.", "Table 1.", "Table 2.", "id=\"fig-second\""];
     check_contains(&texts.map(str::to_owned));
-    check_contains(&["svg", "pdf", "png", "csv"].map(|extension| format!("href=\"figures/second.{extension}\"")));
+    let endings = [".svg", ".pdf", "-column.pdf", ".png", ".csv"];
+    check_contains(&endings.map(|ending| format!("href=\"figures/second{ending}\"")));
 }
 
 #[test]
@@ -97,9 +107,28 @@ fn figures_have_a_name_and_numbers_are_set_to_the_right() {
 fn verdicts_are_told_by_word_and_counted() {
     let html = page("text").to_html();
     for word in ["Reproduced", "Not reproduced", "Refuted"] {
-        assert_eq!(html.matches(&format!("</svg>{word}</span>")).count(), 2, "{word}");
+        // In the tallies of the verdicts and of the matrix, in a row of verdicts; and one detail of the matrix.
+        let count = 3 + usize::from(word == "Refuted");
+        assert_eq!(html.matches(&format!("</svg>{word}</span>")).count(), count, "{word}");
     }
     assert_eq!(html.matches("<strong>1</strong>").count(), 3);
+}
+
+#[test]
+fn a_matrix_has_a_mark_for_each_column_that_can_be_heard_and_folds_its_details_away() {
+    let html = page("text").to_html();
+    assert!(html.contains("<td class=\"mark\" title=\"text: Reproduced\">"));
+    assert!(html.contains("<span class=\"heard\">Reproduced</span>"));
+    let (before, after) = html.split_once("<details").unwrap();
+    assert!(before.contains("id=\"claim-text\"") && after.contains("class=\"detail\""));
+}
+
+#[test]
+fn a_figure_is_drawn_for_wide_and_for_narrow_screens() {
+    let html = page("text").to_html();
+    for class in ["canvas wide", "canvas narrow"] {
+        assert_eq!(html.matches(&format!("<div class=\"{class}\">")).count(), 2);
+    }
 }
 
 #[test]

@@ -300,7 +300,7 @@ fn mechanism(rounds: &Rounds, parts: &Parts) -> Result<MechanismSetting, ConfigE
         let Some((parameter, _)) = known.iter().find(|(parameter, _)| parameter.name == name) else {
             return Err(wrong(&key, "is an unknown field: neither a setting of rounds nor of a mechanism".to_owned()));
         };
-        let value = match (parameter.kind, *value) {
+        let value = match (parameter.kind, value.clone()) {
             (Kind::Amount { .. }, Value::Real(units)) => Value::Amount(amount(&key, units)?),
             (_, value) => value,
         };
@@ -438,6 +438,10 @@ mod tests {
         check_refused("[rounds]\nfirst_budget = 0.0", "rounds.first_budget is 0: it must be above 0");
         check_refused("[rounds]\nfirst_budget = -1", "rounds.first_budget is -1: `-1` is negative");
         check_refused("[rounds]\n\nnode_limit = -1", "line 3: rounds.node_limit is -1: it must be a whole number");
+        check_refused(
+            "[rounds]\ntarget = \"lax\"",
+            "rounds.target is `lax`: it must be one of printed, normalised, plain",
+        );
         check_refused("[rounds]\ndata_incentive = 1", "rounds.data_incentive is 1: it must be true or false");
         check_refused("[rounds]\nspeed = 1", "line 2: rounds.speed is an unknown field");
         check_refused("[costs]\nbase_low = 5.0\nbase_high = 1.0", "costs.base_high is 1: it must lie between 5");
@@ -461,6 +465,9 @@ mod tests {
         let refused = |change: &str| Config::read("", &[change.to_owned()]).unwrap_err().to_string();
         let limited = Config::read("", &["rounds.mechanism=vcg", "rounds.node_limit=7"].map(str::to_owned)).unwrap();
         assert_eq!(limited.terms().mechanism().parameters(), [("node_limit".to_owned(), Value::Count(7))].into());
+        let read =
+            Config::read("", &["rounds.mechanism=greedy-v2", "rounds.target=normalised"].map(str::to_owned)).unwrap();
+        assert_eq!(read.terms().mechanism().parameters(), [("target".to_owned(), Value::from("normalised"))].into());
         assert!(refused("clients").contains("not of the form"));
         assert!(refused("world.nothing=1").contains("unknown field"));
         assert!(refused("world.clients=0").contains("world.clients is 0"));

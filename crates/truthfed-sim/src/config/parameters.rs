@@ -54,6 +54,7 @@ pub(super) fn commented() -> String {
     let line = |(parameter, mechanisms): (&Parameter, Vec<&str>)| {
         let value = match default(parameter) {
             Value::Real(real) => format!("{real:?}"),
+            Value::Choice(word) => format!("{word:?}"),
             other => other.to_string(),
         };
         let setting = format!("{} = {value}", parameter.name);
@@ -74,6 +75,7 @@ impl JsonSchema for Parameters {
                 Kind::Amount { .. } => json_schema!({"type": "number", "exclusiveMinimum": 0}),
                 Kind::Count { .. } => json_schema!({"type": "integer", "minimum": 0}),
                 Kind::Switch => json_schema!({"type": "boolean"}),
+                Kind::Choice(words) => json_schema!({"enum": words}),
             };
             let help = format!("{}: {}.", mechanisms.join(", "), parameter.help);
             schema.insert("description".to_owned(), help.into());

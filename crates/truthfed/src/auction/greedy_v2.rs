@@ -2,39 +2,56 @@
 //!
 //! Its budgets are the partial sums of the asks in greedy order. With a budget that just pays for the
 //! first k clients of that order, the budgeted greedy buys exactly those: each was the best value
-//! among all, so it is among the affordable. So the whole is the plain greedy at the stricter target
-//! coverage^(1 - 1/e), and that is how it is run; the tests walk through the printed algorithm.
+//! among all, so it is among the affordable. So the whole is the plain greedy at another target,
+//! coverage^(1 - 1/e) unless `target` says otherwise, and that is how it is run; the tests walk through the printed algorithm.
 //!
 //! The one difference: clients that ask 0 cost no budget, so the printed loop takes all of them that add
 //! anything even where some would do. The plain greedy stops at the target here too.
 
+use std::collections::BTreeMap;
+
 use super::catalog::{Claims, Entry};
-use super::{Coverage, Mechanism, Outcome, Refusal, Round, Seat, greedy};
+use super::parameter::Value;
+use super::target::{TARGET, Target};
+use super::{Mechanism, Outcome, Refusal, Round, Seat, greedy};
 
 /// The greedy at the target coverage^(1 - 1/e), critical payments.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct GreedyV2;
+#[derive(Debug, Clone, Copy)]
+pub struct GreedyV2 {
+    target: Target,
+}
 
 pub(super) const ENTRY: Entry = Entry {
     name: "greedy-v2",
     summary: "the paper's Algorithms 4 and 5: the greedy at a stricter target",
     target: "c^(1-1/e)",
-    parameters: &[],
+    parameters: &[TARGET],
     claims: |_| Claims::TRUTHFUL,
-    build: |_| Box::new(GreedyV2),
+    build: |setting| Box::new(GreedyV2 { target: Target::of(setting) }),
 };
+
+/// As printed.
+impl Default for GreedyV2 {
+    fn default() -> GreedyV2 {
+        GreedyV2 { target: Target::Printed }
+    }
+}
 
 impl Mechanism for GreedyV2 {
     fn name(&self) -> &str {
         ENTRY.name
     }
 
+    fn parameters(&self) -> BTreeMap<String, Value> {
+        [self.target.parameter()].into()
+    }
+
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
-        greedy::run(round, self.name(), round.coverage().pow(Coverage::STRICT))
+        greedy::run(round, self.name(), self.target.coverage(round))
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        greedy::select(round, round.coverage().pow(Coverage::STRICT))
+        greedy::select(round, self.target.coverage(round))
     }
 }
 
@@ -43,7 +60,7 @@ mod tests {
     use super::*;
     use crate::Amount;
     use crate::auction::testing::{naive_greedy, random_rounds};
-    use crate::auction::{Greedy, Information};
+    use crate::auction::{Coverage, Greedy, Information};
 
     /// Algorithms 4 and 5 to the letter: order all, then grow the budget along that order.
     fn printed(round: &Round) -> Vec<Seat> {
@@ -67,7 +84,7 @@ mod tests {
             if round.seats().any(|seat| round.ask(seat) == Amount::ZERO) {
                 continue;
             }
-            assert_eq!(GreedyV2.select(&round).unwrap(), printed(&round), "seed {seed}");
+            assert_eq!(GreedyV2::default().select(&round).unwrap(), printed(&round), "seed {seed}");
         }
     }
 
@@ -76,7 +93,7 @@ mod tests {
         for (seed, round) in random_rounds(500) {
             let stricter = libm::pow(round.coverage().to_ratio(), Coverage::STRICT);
             let greedy = Greedy.run(&round.with_coverage(Coverage::ratio(stricter).unwrap())).unwrap();
-            assert_eq!(GreedyV2.run(&round).unwrap().winners(), greedy.winners(), "seed {seed}");
+            assert_eq!(GreedyV2::default().run(&round).unwrap().winners(), greedy.winners(), "seed {seed}");
         }
     }
 }

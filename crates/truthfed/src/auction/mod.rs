@@ -35,6 +35,7 @@ mod ratio;
 mod round;
 mod setting;
 mod sum_tree;
+mod target;
 mod truth_fedban;
 mod vcg;
 mod walk;

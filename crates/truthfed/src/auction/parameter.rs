@@ -3,6 +3,7 @@
 //! A mechanism lists its parameters in its own file: name, default, bound and help. Terms, TOML files, command-line flags,
 //! counterexamples and JSON schemas derive from that list.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, Visitor};
@@ -38,18 +39,21 @@ pub enum Kind {
     },
     /// On or off; off by default.
     Switch,
+    /// One of these words; the first is the default.
+    Choice(&'static [&'static str]),
 }
 
 /// The value of a parameter.
 ///
-/// In JSON and TOML a number, `true`, `false`, or for money a decimal in quotes: no amount passes through a float.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// In JSON and TOML a number, `true`, `false`, a word, or for money a decimal in quotes: no amount passes through a float.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     Real(f64),
     Amount(#[serde(serialize_with = "decimal::serialize")] Amount),
     Count(u64),
     Switch(bool),
+    Choice(Cow<'static, str>),
 }
 
 /// Why a value is refused. The caller must give another one.
@@ -77,6 +81,7 @@ impl Parameter {
             Kind::Amount { default } => Value::Amount(default),
             Kind::Count { default } => Value::Count(default),
             Kind::Switch => Value::Switch(false),
+            Kind::Choice(words) => Value::Choice(Cow::Borrowed(words[0])),
         }
     }
 
@@ -90,13 +95,19 @@ impl Parameter {
                 Ok(amount) => Value::Amount(amount),
                 Err(error) => return refused(Reason::Amount(error)),
             },
+            (Kind::Amount { .. }, Value::Choice(text)) => match text.parse() {
+                Ok(amount) => Value::Amount(amount),
+                Err(error) => return refused(Reason::Amount(error)),
+            },
             (_, value) => value,
         };
-        match (self.kind, value) {
-            (Kind::Real { least, most, .. }, Value::Real(real)) if (least..=most).contains(&real) => Ok(value),
-            (Kind::Amount { .. }, Value::Amount(amount)) if amount > Amount::ZERO => Ok(value),
+        match (self.kind, &value) {
+            (Kind::Real { least, most, .. }, Value::Real(real)) if (least..=most).contains(real) => Ok(value),
+            (Kind::Amount { .. }, Value::Amount(amount)) if *amount > Amount::ZERO => Ok(value),
             (Kind::Count { .. }, Value::Count(_)) | (Kind::Switch, Value::Switch(_)) => Ok(value),
-            (_, value) => refused(Reason::Value(value)),
+            (Kind::Choice(words), Value::Choice(text)) if words.contains(&text.as_ref()) => Ok(value),
+            (_, Value::Choice(text)) => refused(Reason::Text(text.to_string())),
+            _ => refused(Reason::Value(value)),
         }
     }
 
@@ -108,6 +119,7 @@ impl Parameter {
             Kind::Amount { .. } => Some(Value::Amount(text.parse().map_err(|error| refused(Reason::Amount(error)))?)),
             Kind::Count { .. } => text.parse().ok().map(Value::Count),
             Kind::Switch => text.parse().ok().map(Value::Switch),
+            Kind::Choice(_) => Some(Value::from(text)),
         };
         self.check(value.ok_or_else(|| refused(Reason::Text(text.to_owned())))?)
     }
@@ -141,6 +153,7 @@ impl fmt::Display for Kind {
             Kind::Amount { .. } => f.write_str("be above 0"),
             Kind::Count { .. } => f.write_str("be a whole number"),
             Kind::Switch => f.write_str("be true or false"),
+            Kind::Choice(words) => write!(f, "be one of {}", words.join(", ")),
         }
     }
 }
@@ -152,6 +165,7 @@ impl fmt::Display for Value {
             Value::Amount(amount) => amount.fmt(f),
             Value::Count(count) => count.fmt(f),
             Value::Switch(is_on) => is_on.fmt(f),
+            Value::Choice(word) => word.fmt(f),
         }
     }
 }
@@ -180,6 +194,12 @@ impl From<bool> for Value {
     }
 }
 
+impl From<&str> for Value {
+    fn from(word: &str) -> Value {
+        Value::Choice(Cow::Owned(word.to_owned()))
+    }
+}
+
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(ValueVisitor)
@@ -192,7 +212,7 @@ impl Visitor<'_> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, true, false, or an amount in quotes")
+        f.write_str("a number, true, false, a word, or an amount in quotes")
     }
 
     fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Value, E> {
@@ -212,7 +232,7 @@ impl Visitor<'_> for ValueVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
-        text.parse().map(Value::Amount).map_err(E::custom)
+        Ok(text.parse().map_or_else(|_| Value::from(text), Value::Amount))
     }
 }
 
@@ -225,6 +245,7 @@ mod tests {
     const MONEY: Parameter = Parameter { name: "money", kind: Kind::Amount { default: Amount::STEP }, help: "" };
     const COUNT: Parameter = Parameter { name: "count", kind: Kind::Count { default: 3 }, help: "" };
     const SWITCH: Parameter = Parameter { name: "switch", kind: Kind::Switch, help: "" };
+    const CHOICE: Parameter = Parameter { name: "choice", kind: Kind::Choice(&["left", "right"]), help: "" };
 
     fn check_refused(parameter: Parameter, text: &str, expected: &str) {
         assert_eq!(parameter.read(text).unwrap_err().to_string(), expected);
@@ -240,7 +261,8 @@ mod tests {
         check_refused(MONEY, "-1", "money is no amount: `-1` is negative: the least amount is 0");
         check_refused(COUNT, "-1", "count is `-1`: it must be a whole number");
         check_refused(SWITCH, "1", "switch is `1`: it must be true or false");
-        for parameter in [REAL, MONEY, COUNT, SWITCH] {
+        check_refused(CHOICE, "up", "choice is `up`: it must be one of left, right");
+        for parameter in [REAL, MONEY, COUNT, SWITCH, CHOICE] {
             assert_eq!(parameter.check(parameter.default()), Ok(parameter.default()));
         }
     }
@@ -254,14 +276,23 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_a_choice_and_nothing_else() {
+        assert_eq!(CHOICE.check("right"), Ok(Value::from("right")));
+        assert_eq!(CHOICE.check(7).unwrap_err().to_string(), "choice is 7: it must be one of left, right");
+        let error = MONEY.check("x").unwrap_err().to_string();
+        assert_eq!(error, "money is no amount: `x` is not a finite decimal number");
+        assert_eq!(REAL.check("x").unwrap_err().to_string(), "real is `x`: it must lie between 1e-9 and 1e9");
+    }
+
+    #[test]
     fn values_are_read_as_they_are_written() {
-        let values = [Value::Real(0.5), Value::Amount(Amount::STEP), Value::Count(7), Value::Switch(true)];
+        let amount = Value::Amount(Amount::STEP);
+        let values = [Value::Real(0.5), amount, Value::Count(7), Value::Switch(true), Value::from("left")];
         let text = serde_json::to_string(&values).unwrap();
-        assert_eq!(text, r#"[0.5,"0.000001",7,true]"#);
-        assert_eq!(serde_json::from_str::<[Value; 4]>(&text).unwrap(), values);
+        assert_eq!(text, r#"[0.5,"0.000001",7,true,"left"]"#);
+        assert_eq!(serde_json::from_str::<[Value; 5]>(&text).unwrap(), values);
         assert_eq!(serde_json::from_str::<Value>("-7").unwrap(), Value::Real(-7.0));
         let refused = |text: &str| serde_json::from_str::<Value>(text).unwrap_err().to_string();
-        assert!(refused("\"x\"").contains("`x` is not a finite decimal number"));
-        assert!(refused("[1]").contains("expected a number, true, false, or an amount in quotes"));
+        assert!(refused("[1]").contains("expected a number, true, false, a word, or an amount in quotes"));
     }
 }

@@ -4,6 +4,7 @@
 //! the suffix a decimal in quotes (`first_budget = "0.01"`). A parameter that is left out has its default; all are
 //! written.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -108,8 +109,14 @@ impl MechanismSetting {
         self.value(parameter) == Value::Switch(true)
     }
 
+    /// The chosen word.
+    pub(super) fn choice(&self, parameter: &Parameter) -> Cow<'static, str> {
+        let Value::Choice(word) = self.value(parameter) else { panic!("bug: {} is no choice", parameter.name) };
+        word
+    }
+
     fn value(&self, parameter: &Parameter) -> Value {
-        *self.raw.parameters.get(parameter.name).expect("a setting has all parameters of its mechanism")
+        self.raw.parameters.get(parameter.name).cloned().expect("a setting has all parameters of its mechanism")
     }
 }
 
@@ -249,6 +256,7 @@ fn mechanism_schema(entry: &Entry, generator: &mut schemars::SchemaGenerator) ->
             Kind::Amount { .. } => (format!("{}{MICROS}", parameter.name), generator.subschema_for::<Amount>()),
             Kind::Count { .. } => (parameter.name.to_owned(), json_schema!({ "type": "integer", "minimum": 0 })),
             Kind::Switch => (parameter.name.to_owned(), json_schema!({ "type": "boolean" })),
+            Kind::Choice(words) => (parameter.name.to_owned(), json_schema!({ "enum": words })),
         };
         schema.insert("description".to_owned(), format!("{}.", parameter.help).into());
         properties.insert(key, schema.to_value());
@@ -315,6 +323,10 @@ mod tests {
         );
         check(r#"{"name":"ratchet","first_budget_micros":-1}"#, "is negative: the least amount is 0");
         check(r#"{"name":"ratchet","first_budget_micros":0.5}"#, "invalid type: floating point `0.5`");
+        check(
+            r#"{"name":"truth-fedban","target":"lax"}"#,
+            "target is `lax`: it must be one of printed, normalised, plain for truth-fedban",
+        );
         check(r#"{"name":"vcg","node_limit":-1}"#, "node_limit is -1: it must be a whole number for vcg");
         check(r#"["clock"]"#, "expected a mechanism: its name and its parameters");
     }

@@ -1,4 +1,4 @@
-//! `truth-fedban`: the paper's Algorithms 1, 2 and 7 as printed, to be measured and refuted.
+//! `truth-fedban`: the paper's Algorithms 1, 2 and 7, as printed unless parameters choose another reading.
 //!
 //! Budgets grow by (1 + epsilon) from the smallest ask; the first at which Algorithm 2 meets the target
 //! coverage^(1 - 1/e) decides the winners. A winner is paid the last midpoint of a bisection between 0 and
@@ -7,23 +7,27 @@
 //! Neither is truthful: the client with the smallest ask moves the whole grid, and a client that lowers
 //! its ask can change the purchases after it, miss the target and be dropped. The tests show both.
 //!
+//! Readings: `target` says what (1 - 1/e) log c means ([`super::target`]); `bisection_from` where the bisection begins: at 0
+//! (Algorithm 7) or at the winner's ask (the text around it), which pays no winner less than it asks but makes payments
+//! depend on asks; `strict_budget` whether purchases cost less than the budget (Algorithm 2) or at most as much (the proofs).
+//!
 //! Where the print leaves a gap: an ask of 0 would make the first budget 0 for ever, so the grid starts at the
 //! smallest ask above 0 (if there is none, every ask is affordable and any budget will do). A bisection
-//! interval below the tolerance from the start gives its midpoint. No payment exceeds the reserve.
+//! interval below the tolerance from the start gives its midpoint, an empty one its beginning. No payment exceeds the
+//! reserve. Strictly less than a budget is at most a micro-unit less.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 use super::budget::{EPSILON, Grid};
-use super::catalog::{Claims, Entry};
+use super::catalog::{Claim, Claims, Entry};
 use super::meter::{Metered, within_limit};
 use super::outcome::{Priced, tally};
 use super::parameter::{Kind, Parameter, ParameterError, Value};
 use super::path::{Path, turns};
-use super::{
-    Coverage, Evaluations, Information, Mechanism, MechanismSetting, Outcome, PaymentRule, Refusal, Round, Seat,
-};
+use super::target::{TARGET, Target};
+use super::{Evaluations, Information, Mechanism, MechanismSetting, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
 
 /// The printed truthful incentive search with bisected payments.
@@ -31,6 +35,10 @@ use crate::Amount;
 pub struct TruthFedBan {
     epsilon: f64,
     gamma: Amount,
+    target: Target,
+    /// The bisection begins at the winner's ask instead of 0.
+    from_ask: bool,
+    strict_budget: bool,
 }
 
 /// As in the paper's experiments. At 0 the bisection would not end.
@@ -40,25 +48,48 @@ const GAMMA: Parameter = Parameter {
     help: "the bisection of a payment stops within this",
 };
 
+const ZERO: &str = "zero";
+const ASK: &str = "ask";
+const BISECTION_FROM: Parameter = Parameter {
+    name: "bisection_from",
+    kind: Kind::Choice(&[ZERO, ASK]),
+    help: "the bisection of a payment begins at 0, or at the winner's ask",
+};
+
+const STRICT_BUDGET: Parameter = Parameter {
+    name: "strict_budget",
+    kind: Kind::Switch,
+    help: "purchases cost less than the budget, not at most as much",
+};
+
 pub(super) const ENTRY: Entry = Entry {
     name: "truth-fedban",
-    summary: "the paper's Algorithms 1, 2 and 7 as printed, bisected payments",
+    summary: "the paper's Algorithms 1, 2 and 7, bisected payments; parameters choose a reading",
     target: "c^(1-1/e)",
-    parameters: &[EPSILON, GAMMA],
-    claims: |_| Claims::NONE,
+    parameters: &[EPSILON, GAMMA, TARGET, BISECTION_FROM, STRICT_BUDGET],
+    claims: |setting| Claims {
+        individually_rational: if setting.choice(&BISECTION_FROM) == ASK { Claim::Yes } else { Claim::No },
+        ..Claims::NONE
+    },
     build: |setting| Box::new(TruthFedBan::of(setting)),
 };
 
 impl TruthFedBan {
-    /// Budgets grow by `1 + epsilon`, bisection stops within `gamma`.
+    /// As printed: budgets grow by `1 + epsilon`, bisection stops within `gamma`.
     pub fn new(epsilon: f64, gamma: Amount) -> Result<TruthFedBan, ParameterError> {
         EPSILON.check(epsilon)?;
         GAMMA.check(gamma)?;
-        Ok(TruthFedBan { epsilon, gamma })
+        Ok(TruthFedBan { epsilon, gamma, target: Target::Printed, from_ask: false, strict_budget: false })
     }
 
     fn of(setting: &MechanismSetting) -> TruthFedBan {
-        TruthFedBan { epsilon: setting.real(&EPSILON), gamma: setting.amount(&GAMMA) }
+        TruthFedBan {
+            epsilon: setting.real(&EPSILON),
+            gamma: setting.amount(&GAMMA),
+            target: Target::of(setting),
+            from_ask: setting.choice(&BISECTION_FROM) == ASK,
+            strict_budget: setting.is_on(&STRICT_BUDGET),
+        }
     }
 
     /// A winner with its payment by bisection (Algorithm 7), and the log determinants it took.
@@ -72,8 +103,9 @@ impl TruthFedBan {
         }
         let (stop, work) = without.stopping_budget()?;
         evaluations += work;
-        let (mut low, mut high) = (0, stop);
-        let mut middle = high / 2;
+        let from = if self.from_ask { i128::from(round.ask(seat).micros()) } else { 0 };
+        let (mut low, mut high) = (from, stop.max(from));
+        let mut middle = i128::midpoint(low, high);
         while high - low >= 2 * i128::from(self.gamma.micros()) {
             middle = i128::midpoint(low, high);
             let (wins, work) = match middle <= i128::from(round.reserve().micros()) {
@@ -92,7 +124,7 @@ impl TruthFedBan {
         let same = if ask >= search.round.ask(seat) { turn.unwrap_or(search.path.len()) } else { 0 };
         let walk = search.path.resume(&round, same, None);
         let path = search.path.branch(walk, search.required)?;
-        let probe = Search { round: &round, epsilon: self.epsilon, required: search.required, without: None, path };
+        let probe = Search { round: &round, path, ..*search };
         let (winners, work) = probe.winners()?;
         Ok((winners.contains(&seat), work + probe.path.evaluations))
     }
@@ -110,13 +142,21 @@ impl Mechanism for TruthFedBan {
     }
 
     fn parameters(&self) -> BTreeMap<String, Value> {
-        [EPSILON.with(self.epsilon), GAMMA.with(self.gamma)].into()
+        let from = if self.from_ask { ASK } else { ZERO };
+        [
+            EPSILON.with(self.epsilon),
+            GAMMA.with(self.gamma),
+            self.target.parameter(),
+            BISECTION_FROM.with(from),
+            STRICT_BUDGET.with(self.strict_budget),
+        ]
+        .into()
     }
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
         within_limit(round, |round| {
-            let target = round.coverage().pow(Coverage::STRICT);
-            let search = Search::new(round, self.epsilon)?;
+            let target = self.target.coverage(round);
+            let search = Search::new(round, self)?;
             let (winners, work) = search.winners()?;
             let turns = turns(&search.path, round.admitted());
             let priced = winners.par_iter().map(|&seat| self.price(&search, &turns, seat));
@@ -127,7 +167,7 @@ impl Mechanism for TruthFedBan {
     }
 
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
-        Ok(Search::new(round, self.epsilon)?.winners()?.0)
+        Ok(Search::new(round, self)?.winners()?.0)
     }
 }
 
@@ -135,15 +175,22 @@ impl Mechanism for TruthFedBan {
 struct Search<'p> {
     round: &'p Round,
     epsilon: f64,
+    strict_budget: bool,
     required: Information,
     without: Option<Seat>,
     path: Path<'p>,
 }
 
 impl<'p> Search<'p> {
-    fn new(round: &'p Round, epsilon: f64) -> Metered<Search<'p>> {
-        let required = round.required(round.coverage().pow(Coverage::STRICT));
-        Ok(Search { round, epsilon, required, without: None, path: Path::new(round, required)? })
+    fn new(round: &'p Round, mechanism: &TruthFedBan) -> Metered<Search<'p>> {
+        let TruthFedBan { epsilon, strict_budget, .. } = *mechanism;
+        let required = round.required(mechanism.target.coverage(round));
+        Ok(Search { round, epsilon, strict_budget, required, without: None, path: Path::new(round, required)? })
+    }
+
+    /// The most that a budget lets purchases cost.
+    fn spendable(&self, budget: i128) -> i128 {
+        if self.strict_budget { (budget - 1).max(0) } else { budget }
     }
 
     /// The same search if `seat`, whose turn was `turn`, were not there.
@@ -159,6 +206,7 @@ impl<'p> Search<'p> {
             return Ok((Vec::new(), 0));
         }
         let (budget, work) = self.stopping_budget()?;
+        let budget = self.spendable(budget);
         let step = self.path.affordable(budget);
         let walk = self.path.resume(self.round, step, self.without).within(budget);
         let bought = self.path.branch(walk, Information::UNREACHABLE)?;
@@ -176,12 +224,12 @@ impl<'p> Search<'p> {
         let Some(smallest) = positive.min() else { return Ok((0, 0)) };
         let grid = Grid::new(smallest, self.epsilon);
         // The path itself is affordable from here on. The printed loop multiplies before it buys.
-        let (mut low, mut high) = (1, grid.reaching(self.path.spent).max(1));
+        let (mut low, mut high) = (1, grid.reaching(self.path.spent + i128::from(self.strict_budget)).max(1));
         let mut evaluations = 0;
         // Most often the budget before is too small: ask there first.
         let mut probe = high.saturating_sub(1);
         while low < high {
-            let (enough, work) = self.is_enough(grid.budget(probe))?;
+            let (enough, work) = self.is_enough(self.spendable(grid.budget(probe)))?;
             evaluations += work;
             (low, high) = if enough { (low, probe) } else { (probe + 1, high) };
             probe = u64::midpoint(low, high);
@@ -220,18 +268,19 @@ mod tests {
     use crate::auction::{ClientId, RoundDocument};
 
     /// Algorithm 1 to the letter, budget by budget.
-    fn printed(round: &Round, epsilon: f64) -> Vec<Seat> {
+    fn letter_by_letter(round: &Round, mechanism: &TruthFedBan) -> Vec<Seat> {
         let asks = round.seats().map(|seat| round.ask(seat).micros());
-        on_grid(round, Grid::new(asks.filter(|&ask| ask > 0).min().unwrap_or(1), epsilon))
+        on_grid(round, Grid::new(asks.filter(|&ask| ask > 0).min().unwrap_or(1), mechanism.epsilon), mechanism)
     }
 
     /// Algorithm 1 on any grid of budgets.
-    fn on_grid(round: &Round, grid: Grid) -> Vec<Seat> {
-        let required = round.required(round.coverage().pow(Coverage::STRICT));
+    fn on_grid(round: &Round, grid: Grid, mechanism: &TruthFedBan) -> Vec<Seat> {
+        let required = round.required(mechanism.target.coverage(round));
         let (mut level, mut m, mut winners) = (round.base_level(), 0, Vec::new());
         while level < required {
             m += 1;
-            let bought = naive_greedy(round, Information::UNREACHABLE, grid.budget(m));
+            let budget = grid.budget(m) - i128::from(mechanism.strict_budget);
+            let bought = naive_greedy(round, Information::UNREACHABLE, budget.max(0));
             level = bought.iter().fold(round.base_level(), |level, (_, gain)| level + *gain);
             winners = bought.into_iter().map(|(seat, _)| seat).collect();
         }
@@ -240,13 +289,80 @@ mod tests {
     }
 
     #[test]
-    fn the_search_buys_what_the_printed_loop_buys() {
-        for epsilon in [1.0, 0.1] {
-            let mechanism = TruthFedBan::new(epsilon, Amount::from_units(1)).unwrap();
+    fn the_search_buys_what_the_printed_loop_buys_under_every_reading() {
+        for (epsilon, target, strict_budget) in [
+            (1.0, Target::Printed, false),
+            (0.1, Target::Printed, false),
+            (1.0, Target::Normalised, false),
+            (0.1, Target::Normalised, true),
+            (1.0, Target::Plain, true),
+        ] {
+            let mechanism = TruthFedBan { epsilon, target, strict_budget, ..TruthFedBan::default() };
             for (seed, round) in random_rounds(300) {
-                assert_eq!(mechanism.select(&round).unwrap(), printed(&round, epsilon), "seed {seed}");
+                let expected = letter_by_letter(&round, &mechanism);
+                assert_eq!(mechanism.select(&round).unwrap(), expected, "seed {seed}, {mechanism:?}");
             }
         }
+    }
+
+    /// Algorithm 7 to the letter: select anew at each midpoint.
+    #[test]
+    fn a_payment_is_where_a_bisection_by_whole_selections_ends() {
+        for target in [Target::Printed, Target::Normalised] {
+            let mechanism = TruthFedBan { target, ..TruthFedBan::default() };
+            for (seed, round) in random_rounds(300) {
+                for winner in mechanism.run(&round).unwrap().winners() {
+                    let search = Search::new(&round, &mechanism).unwrap();
+                    let turn = turns(&search.path, round.admitted())[winner.seat.0];
+                    let without = Search::without(&search, winner.seat, turn).unwrap();
+                    let mut expected = i128::from(round.reserve().micros());
+                    if without.path.level >= without.required {
+                        let (mut low, mut high) = (0, without.stopping_budget().unwrap().0);
+                        let mut middle = high / 2;
+                        while high - low >= 2_000_000 {
+                            middle = i128::midpoint(low, high);
+                            let wins = middle <= i128::from(round.reserve().micros()) && {
+                                let asked = round.with_seat_ask(winner.seat, Amount::saturating(middle));
+                                mechanism.select(&asked).unwrap().contains(&winner.seat)
+                            };
+                            if wins { low = middle } else { high = middle }
+                        }
+                        expected = middle.min(expected);
+                    }
+                    assert_eq!(i128::from(winner.payment.micros()), expected, "seed {seed}");
+                }
+            }
+        }
+    }
+
+    /// Both are needed and together ask 6, the first budget of the grid.
+    #[test]
+    fn a_strict_budget_cannot_be_spent_whole() {
+        let round = one_dimensional(0.9, &[("a", "3", 1.0), ("b", "3", 1.0)]);
+        let budget = |strict_budget: bool| {
+            let mechanism = TruthFedBan { strict_budget, ..TruthFedBan::default() };
+            Search::new(&round, &mechanism).unwrap().stopping_budget().unwrap().0
+        };
+        assert_eq!((budget(false), budget(true)), (6_000_000, 12_000_000));
+    }
+
+    #[test]
+    fn a_bisection_that_begins_at_the_ask_pays_no_winner_less_than_it_asks() {
+        let mut below = 0;
+        let from_ask = TruthFedBan { from_ask: true, ..TruthFedBan::default() };
+        for (seed, round) in random_rounds(300) {
+            for (winner, printed) in from_ask
+                .run(&round)
+                .unwrap()
+                .winners()
+                .iter()
+                .zip(TruthFedBan::default().run(&round).unwrap().winners())
+            {
+                assert!(winner.payment >= winner.ask, "seed {seed}");
+                below += usize::from(printed.payment < printed.ask);
+            }
+        }
+        assert!(below > 0, "a bisection from 0 pays some winner less than it asks");
     }
 
     #[test]
@@ -266,7 +382,7 @@ mod tests {
         let grid = Grid::new((example.first_budget * 1e6) as i64, example.epsilon);
         assert_eq!(example.wins.len(), 2);
         for (ask, wins) in example.wins {
-            let winners = on_grid(&round.with_seat_ask(seat, ask.parse().unwrap()), grid);
+            let winners = on_grid(&round.with_seat_ask(seat, ask.parse().unwrap()), grid, &TruthFedBan::default());
             assert_eq!(winners.contains(&seat), wins, "at ask {ask}");
         }
     }

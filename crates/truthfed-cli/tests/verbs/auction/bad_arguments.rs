@@ -35,6 +35,7 @@ fn values_lie_within_bounds() {
     check_option("--first-budget", "0", "first_budget is 0: it must be above 0");
     check_option("--first-budget", "-1", "`-1` is negative: the least amount is 0");
     check_option("--node-limit", "many", "node_limit is `many`: it must be a whole number");
+    check_option("--target", "lax", "target is `lax`: it must be one of printed, normalised, plain");
     for threads in ["0", "1025", "100000000"] {
         check_option("--threads", threads, &format!("{threads} is not in 1..=1024"));
     }

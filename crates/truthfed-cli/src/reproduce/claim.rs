@@ -1,0 +1,191 @@
+//! A statement of the paper, and what each reading makes of it.
+
+use serde::Serialize;
+use truthfed_report::page::{Column, Detail, Matrix, Row, VerdictKind};
+
+use super::interval::Interval;
+use super::readings::READINGS;
+
+/// A checkable statement of the paper.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Claim {
+    pub(super) id: &'static str,
+    /// Where the paper states it, as it numbers its theorems, algorithms and figures.
+    pub(super) source: &'static str,
+    /// The statement in our words.
+    pub(super) claim: String,
+    /// What the cells say together.
+    pub(super) synthesis: String,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// What was measured under one or more readings.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Cell {
+    pub(super) readings: Vec<&'static str>,
+    pub(super) verdict: VerdictKind,
+    pub(super) measured: String,
+    pub(super) numbers: Vec<Number>,
+    /// What was tried, such as seeds 1 to 30.
+    pub(super) sample: Sample,
+    /// Repeats the measurement, or one case of it, in the folder of the report.
+    pub(super) command: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Number {
+    name: String,
+    value: f64,
+    /// Of 95 %, over the seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Sample {
+    kind: &'static str,
+    from: u64,
+    to: u64,
+}
+
+impl Sample {
+    /// Runs under seeds 1 to `to`.
+    pub(super) fn runs(to: u64) -> Sample {
+        Sample { kind: "seeds of runs", from: 1, to }
+    }
+
+    /// Rounds of `generate::varied`, from seed 0.
+    pub(super) fn odd_rounds(count: u64) -> Sample {
+        Sample { kind: "seeds of small odd rounds", from: 0, to: count - 1 }
+    }
+
+    /// Rounds of `generate::federation`, from seed 1.
+    pub(super) fn federations(to: u64) -> Sample {
+        Sample { kind: "seeds of rounds of 25 clients", from: 1, to }
+    }
+
+    /// Random inputs, from seed 0.
+    pub(super) fn draws(count: u64) -> Sample {
+        Sample { kind: "seeds of random inputs", from: 0, to: count - 1 }
+    }
+}
+
+impl Number {
+    pub(super) fn exact(name: impl Into<String>, value: f64) -> Number {
+        Number { name: name.into(), value, interval: None }
+    }
+
+    pub(super) fn with_interval(name: impl Into<String>, interval: Interval) -> Number {
+        Number { name: name.into(), value: interval.mean, interval: Some([interval.low(), interval.high()]) }
+    }
+}
+
+impl Claim {
+    /// `why` explains the verdicts and holds whatever they are.
+    pub(super) fn new(
+        id: &'static str,
+        source: &'static str,
+        claim: impl Into<String>,
+        why: &str,
+        cells: Vec<Cell>,
+    ) -> Claim {
+        let found = Claim { id, source, claim: claim.into(), synthesis: String::new(), cells };
+        let synthesis = format!("{} {why}", found.outcome()).trim_end().to_owned();
+        Claim { synthesis, ..found }
+    }
+
+    /// The verdict under a reading.
+    pub(super) fn verdict(&self, reading: &str) -> VerdictKind {
+        let cell = self.cells.iter().find(|cell| cell.readings.contains(&reading));
+        cell.expect("every claim has a cell for each reading").verdict
+    }
+
+    /// Which readings give which verdict, in words.
+    fn outcome(&self) -> String {
+        let kinds = [
+            (VerdictKind::Reproduced, "Holds"),
+            (VerdictKind::NotReproduced, "Not reproduced"),
+            (VerdictKind::Refuted, "Refuted"),
+        ];
+        let part = |(kind, word): (VerdictKind, &str)| {
+            let with: Vec<&str> =
+                READINGS.iter().map(|reading| reading.name).filter(|name| self.verdict(name) == kind).collect();
+            match with.len() {
+                0 => None,
+                all if all == READINGS.len() => Some(format!("{word} under all readings.")),
+                _ => Some(format!("{word} under {}.", and(&with))),
+            }
+        };
+        kinds.into_iter().filter_map(part).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn and(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// All claims as a matrix for the page.
+pub(super) fn matrix(claims: &[Claim]) -> Matrix {
+    let column =
+        |reading: &super::readings::Reading| Column { name: reading.name.to_owned(), about: reading.about.to_owned() };
+    let detail = |cell: &Cell| Detail {
+        columns: and(&cell.readings),
+        verdict: cell.verdict,
+        measured: cell.measured.clone(),
+        command: cell.command.clone(),
+    };
+    let row = |claim: &Claim| Row {
+        id: claim.id.to_owned(),
+        source: claim.source.to_owned(),
+        claim: claim.claim.clone(),
+        synthesis: claim.synthesis.clone(),
+        marks: READINGS.iter().map(|reading| claim.verdict(reading.name)).collect(),
+        details: claim.cells.iter().map(detail).collect(),
+    };
+    Matrix { columns: READINGS.iter().map(column).collect(), rows: claims.iter().map(row).collect() }
+}
+
+/// How many claims have each verdict under a reading.
+pub(super) fn counts(claims: &[Claim], reading: &str) -> [usize; 3] {
+    let count = |kind| claims.iter().filter(|claim| claim.verdict(reading) == kind).count();
+    [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted].map(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use VerdictKind::{NotReproduced, Refuted, Reproduced};
+
+    fn claim(verdicts: [VerdictKind; 4]) -> Claim {
+        let cell = |(reading, verdict): (&super::super::readings::Reading, VerdictKind)| Cell {
+            readings: vec![reading.name],
+            verdict,
+            measured: String::new(),
+            numbers: Vec::new(),
+            sample: Sample::runs(30),
+            command: String::new(),
+        };
+        Claim::new("x", "Lemma 1", "all is well", "So it goes.", READINGS.iter().zip(verdicts).map(cell).collect())
+    }
+
+    #[test]
+    fn the_synthesis_follows_from_the_cells() {
+        let check = |verdicts, expected: &str| assert_eq!(claim(verdicts).synthesis, format!("{expected} So it goes."));
+        check([Refuted; 4], "Refuted under all readings.");
+        check(
+            [Reproduced, NotReproduced, Reproduced, NotReproduced],
+            "Holds under A and C. Not reproduced under B and D.",
+        );
+        check([Reproduced, Reproduced, Reproduced, Refuted], "Holds under A, B and C. Refuted under D.");
+    }
+
+    #[test]
+    fn verdicts_are_counted_by_reading() {
+        let claims = [claim([Refuted; 4]), claim([Reproduced, NotReproduced, Reproduced, NotReproduced])];
+        assert_eq!(["A", "B"].map(|reading| counts(&claims, reading)), [[1, 0, 1], [0, 1, 1]]);
+    }
+}

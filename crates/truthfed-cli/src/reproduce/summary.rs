@@ -1,0 +1,44 @@
+//! What was found, in ten lines.
+
+use truthfed_report::page::VerdictKind;
+
+use super::Reproduction;
+use super::claim::{Claim, counts};
+use super::readings::READINGS;
+
+/// The statements that matter most, with a word for each.
+const TOLD: [(&str, &str); 7] = [
+    ("truthful", "Truthful"),
+    ("social-cost-1", "Near-optimal social cost"),
+    ("cheaper-incentive", "Cheaper than greedy"),
+    ("greedy-over-reporting", "Over-reporting pays under greedy"),
+    ("division", "A divided society costs most"),
+    ("monopoly-free", "No monopolies"),
+    ("rounds", "Few rounds"),
+];
+
+pub(super) fn lines(found: &Reproduction) -> Vec<String> {
+    let all = found.claims.len();
+    let count = |name: &str| {
+        let [held, failed, refuted] = counts(&found.claims, name);
+        format!("{name} {held} hold, {failed} not reproduced, {refuted} refuted")
+    };
+    let by_reading: Vec<String> = READINGS.iter().map(|reading| count(reading.name)).collect();
+    let is_same = |claim: &&Claim| READINGS.iter().all(|reading| claim.verdict(reading.name) == claim.verdict("A"));
+    let robust = found.claims.iter().filter(is_same).count();
+    let mut lines = vec![
+        format!("{all} statements of the paper under four readings: {}.", by_reading.join("; ")),
+        format!(
+            "The verdict on {robust} of them is the same under all readings; on {} it turns with the reading.",
+            all - robust
+        ),
+    ];
+    let told = TOLD.iter().filter_map(|(id, word)| {
+        let claim = found.claims.iter().find(|claim| claim.id == *id)?;
+        Some(format!("{word} ({}). {}", claim.source, claim.synthesis))
+    });
+    lines.extend(told);
+    let held = found.ours.iter().filter(|claim| claim.verdict == VerdictKind::Reproduced).count();
+    lines.push(format!("Beyond the paper, {held} of our own {} claims hold.", found.ours.len()));
+    lines
+}
