@@ -10,6 +10,7 @@
 
 use super::catalog::{Claims, Entry};
 use super::{Coverage, Mechanism, Outcome, Refusal, Round, Seat, greedy};
+use crate::Amount;
 
 /// The greedy at the target coverage^(1 - 1/e), critical payments.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,12 +37,15 @@ impl Mechanism for GreedyV2 {
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
         greedy::select(round, round.coverage().pow(Coverage::STRICT))
     }
+
+    fn wins(&self, round: &Round, asks: &[(Seat, Amount)]) -> Result<Vec<bool>, Refusal> {
+        greedy::wins(round, round.coverage().pow(Coverage::STRICT), asks)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Amount;
     use crate::auction::testing::{naive_greedy, random_rounds};
     use crate::auction::{Greedy, Information};
 
