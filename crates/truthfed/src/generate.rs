@@ -6,10 +6,14 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
+use rayon::prelude::*;
 
 use crate::Amount;
 use crate::auction::{Coverage, Offer, Round, RoundSpec};
 use crate::statistics::{Gram, Statistics};
+
+/// So many clients are drawn on all cores.
+const MANY: usize = 1000;
 
 /// A stream of random numbers. One seed has many independent streams.
 #[derive(Debug)]
@@ -81,6 +85,14 @@ impl Stream {
 /// # Panics
 /// When `clients` is 0 or above ten million, or `dimension` not in `1..=512`.
 pub fn federation(clients: usize, dimension: usize, seed: u64) -> Round {
+    Round::new(federation_spec(clients, dimension, seed)).expect("a generated round is valid")
+}
+
+/// The parts of [`federation`]. Every client draws from a stream of its own, so many are drawn on all cores.
+///
+/// # Panics
+/// As [`federation`].
+pub fn federation_spec(clients: usize, dimension: usize, seed: u64) -> RoundSpec {
     let digits = (clients - 1).to_string().len();
     let offer = |i: usize| {
         let mut stream = Stream::new(seed, 1 + i as u64);
@@ -90,8 +102,11 @@ pub fn federation(clients: usize, dimension: usize, seed: u64) -> Round {
         Offer { client, ask: stream.amount(100), gram }
     };
     let settled = Stream::new(seed, 0).gram(dimension, 25 * clients.min(4000));
-    let spec = RoundSpec::new(settled, (0..clients).map(offer).collect());
-    Round::new(spec).expect("a generated round is valid")
+    let offers = match clients < MANY {
+        true => (0..clients).map(offer).collect(),
+        false => (0..clients).into_par_iter().map(offer).collect(),
+    };
+    RoundSpec::new(settled, offers)
 }
 
 /// A small odd round: 1 to 12 clients, dimension 1 to 5, with equal clients, equal or zero asks, empty data,

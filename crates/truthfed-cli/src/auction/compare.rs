@@ -41,7 +41,7 @@ fn text(round: &Round, rows: &[Row], optimum: Option<Total>) -> String {
             let [coverage, target] = [outcome.coverage(), outcome.target()].map(ratio);
             let over = optimum_ratio(timed, optimum).map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
             let (winners, cost, paid) = (outcome.winners().len(), outcome.social_cost(), outcome.payments());
-            let time = seconds(timed.seconds.select + timed.seconds.price);
+            let time = seconds(timed.seconds);
             cells(&[name, &winners, &coverage, &target, &cost, &over, &paid, &(work.select + work.price), &time])
         }
     };

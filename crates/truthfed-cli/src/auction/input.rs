@@ -18,7 +18,7 @@ pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
     let (mut spec, name) = match (&args.round, args.generate) {
         (Some(path), _) => read(path)?,
         (None, Some((clients, dimension))) => {
-            (generate::federation(clients, dimension, args.seed).spec(), "round".to_owned())
+            (generate::federation_spec(clients, dimension, args.seed), "round".to_owned())
         }
         (None, None) => anyhow::bail!("no round given: name a file, or - for standard input"),
     };
@@ -29,7 +29,10 @@ pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
         spec.reserve = reserve;
     }
     let round = Round::new(spec).context(name)?;
-    Ok(args.purse.map_or_else(|| round.clone(), |purse| purse.in_round(&round)))
+    Ok(match args.purse {
+        Some(purse) => purse.in_round(&round),
+        None => round,
+    })
 }
 
 fn read(path: &Path) -> anyhow::Result<(RoundSpec, String)> {

@@ -73,26 +73,14 @@ fn violations(round: &Round, mechanism: &dyn Mechanism, outcome: &Outcome) -> Re
 struct Timed {
     #[serde(flatten)]
     outcome: Outcome,
-    seconds: Seconds,
-}
-
-#[derive(Serialize)]
-struct Seconds {
-    select: f64,
-    price: f64,
+    /// Choosing and pricing.
+    seconds: f64,
 }
 
 impl Timed {
-    /// Runs the selection alone, then the whole: pricing is the difference. Within a purse, prices say who is selected.
     fn run(mechanism: &dyn Mechanism, round: &Round) -> Result<Timed, Refusal> {
         let start = Instant::now();
-        if round.purse().is_none() {
-            mechanism.select(round)?;
-        }
-        let select = start.elapsed().as_secs_f64();
-        let start = Instant::now();
         let outcome = mechanism.run(round)?;
-        let price = (start.elapsed().as_secs_f64() - select).max(0.0);
-        Ok(Timed { outcome, seconds: Seconds { select, price } })
+        Ok(Timed { outcome, seconds: start.elapsed().as_secs_f64() })
     }
 }

@@ -25,10 +25,11 @@ pub(super) fn text(round: &Round, timed: &Timed, violations: Option<&[Violation]
         text.push_str(&certificate(outcome, violations));
     }
     let log_dets = outcome.evaluations();
-    let [select, price] = [timed.seconds.select, timed.seconds.price].map(seconds);
     text.push_str(&format!(
-        "{} log determinants to select in {select}, {} to price in {price}.\n",
-        log_dets.select, log_dets.price,
+        "{} log determinants to select and {} to price, in {}.\n",
+        log_dets.select,
+        log_dets.price,
+        seconds(timed.seconds),
     ));
     text
 }

@@ -14,6 +14,7 @@ use super::catalog::{Claims, Entry};
 use super::parameter::Value;
 use super::target::{TARGET, Target};
 use super::{Mechanism, Outcome, Refusal, Round, Seat, greedy};
+use crate::Amount;
 
 /// The greedy at the target coverage^(1 - 1/e), critical payments.
 #[derive(Debug, Clone, Copy)]
@@ -53,12 +54,15 @@ impl Mechanism for GreedyV2 {
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
         greedy::select(round, self.target.coverage(round))
     }
+
+    fn wins(&self, round: &Round, asks: &[(Seat, Amount)]) -> Result<Vec<bool>, Refusal> {
+        greedy::wins(round, self.target.coverage(round), asks)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Amount;
     use crate::auction::testing::{naive_greedy, random_rounds};
     use crate::auction::{Coverage, Greedy, Information};
 

@@ -30,7 +30,11 @@ impl Information {
     /// Beyond half a million nats, which no matrix within bounds has; 2^63 units are 524,288 nats.
     pub fn from_nats(nats: f64) -> Information {
         assert!(nats.abs() < 5e5, "bug: {nats} nats are outside of every valid round");
-        Information((nats * UNITS_PER_NAT).round() as i64)
+        // As `round`, which is a call into a library where the processor has no instruction for it: half away from zero.
+        let units = nats * UNITS_PER_NAT;
+        let whole = units as i64;
+        let rest = units - whole as f64;
+        Information(whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5))
     }
 
     pub fn to_nats(self) -> f64 {
@@ -70,6 +74,16 @@ impl Sub for Information {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_are_rounded_away_from_zero() {
+        let mut stream = crate::generate::Stream::new(1, 0);
+        let odd = [0.0, 0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 4_503_599_627_370_495.5, 4.6e18, 2e-300];
+        let random = std::iter::repeat_with(|| stream.normal() * libm::pow(2.0, 60.0 * stream.uniform() - 2.0));
+        for units in odd.into_iter().chain(random.take(100_000)).flat_map(|units| [units, -units]) {
+            assert_eq!(Information::from_nats(units / UNITS_PER_NAT).units(), units.round() as i64, "{units}");
+        }
+    }
 
     #[test]
     fn nats_survive_the_way_through_integers() {

@@ -12,7 +12,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
+use crate::Amount;
+
 mod bound;
+mod branches;
 mod budget;
 pub mod catalog;
 mod certify;
@@ -93,6 +98,13 @@ pub trait Mechanism: Send + Sync {
     /// choosing is cheaper than choosing and pricing, as certifying calls it twice for every winner.
     fn select(&self, round: &Round) -> Result<Vec<Seat>, Refusal> {
         Ok(self.run(round)?.winners().iter().map(|winner| winner.seat).collect())
+    }
+
+    /// Whether each of these clients would win with its ask, if nobody else changed its own: [`Mechanism::select`] for one after
+    /// another. Override it where many can share what they have in common. It must not use what pricing uses: certifying
+    /// calls it to check the prices, and compares some of its answers with [`Mechanism::select`].
+    fn wins(&self, round: &Round, asks: &[(Seat, Amount)]) -> Result<Vec<bool>, Refusal> {
+        asks.par_iter().map(|&(seat, ask)| Ok(self.select(&round.with_seat_ask(seat, ask))?.contains(&seat))).collect()
     }
 }
 

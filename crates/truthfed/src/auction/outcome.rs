@@ -1,11 +1,15 @@
 //! What an auction decided.
 
+use rayon::prelude::*;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::{ClientId, Coverage, Information, Round, Seat};
 use crate::money::raw;
 use crate::{Amount, Total};
+
+/// So many winners are copied on all cores.
+const MANY: usize = 10_000;
 
 /// A client that takes part, and its payment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,12 +84,28 @@ impl Outcome {
         mechanism: &str,
         rule: PaymentRule,
         target: Coverage,
+        paid: Vec<(Seat, Amount)>,
+        evaluations: Evaluations,
+    ) -> Outcome {
+        let mut seats: Vec<Seat> = paid.iter().map(|(seat, _)| *seat).collect();
+        seats.sort();
+        let essential = round.essential(&seats, round.required(target));
+        let price = evaluations.price + seats.len() as u64;
+        Outcome::known(round, mechanism, rule, target, paid, &essential, Evaluations { price, ..evaluations })
+    }
+
+    /// [`Outcome::new`] where it is known which clients are essential, at least of the winners, by seat.
+    pub(super) fn known(
+        round: &Round,
+        mechanism: &str,
+        rule: PaymentRule,
+        target: Coverage,
         mut paid: Vec<(Seat, Amount)>,
+        essential: &[Seat],
         evaluations: Evaluations,
     ) -> Outcome {
         paid.sort_by_key(|(seat, _)| *seat);
         assert!(paid.windows(2).all(|pair| pair[0].0 < pair[1].0), "a client cannot win twice");
-        let required = round.required(target);
         let seats: Vec<Seat> = paid.iter().map(|(seat, _)| *seat).collect();
         #[cfg(feature = "planted-faults")]
         if crate::planted::is(crate::planted::Fault::PaidMidpoint) {
@@ -96,19 +116,23 @@ impl Outcome {
             client: round.client(seat).clone(),
             ask: round.ask(seat),
             payment,
-            essential: round.is_essential(seat, required),
+            essential: essential.binary_search(&seat).is_ok(),
         };
         Outcome {
             mechanism: mechanism.to_owned(),
             rule,
-            winners: paid.into_iter().map(winner).collect(),
+            winners: if paid.len() < MANY {
+                paid.into_iter().map(winner).collect()
+            } else {
+                paid.into_par_iter().map(winner).collect()
+            },
             turned_away: round.turned_away().iter().map(|offer| offer.client.clone()).collect(),
             reached: round.level(&seats),
             total: round.total_level(),
             target,
             purse: round.purse(),
             is_bound: false,
-            evaluations: Evaluations { select: evaluations.select + 1, price: evaluations.price + seats.len() as u64 },
+            evaluations: Evaluations { select: evaluations.select + 1, ..evaluations },
         }
     }
 

@@ -96,8 +96,14 @@ impl<'p> Path<'p> {
         Walk::resume(round, step, self.matrix(step), state, seen.into_iter(), bought.chain(without))
     }
 
+    /// What each client would have added before the first step.
+    pub(super) fn first_gains(&self) -> impl Iterator<Item = (Seat, Information)> {
+        assert!(self.parent.is_none(), "bug: only a walk from the beginning evaluates everyone");
+        self.trace.iter().take_while(|seen| seen.step == 0).map(|seen| (seen.seat, seen.gain))
+    }
+
     /// Information before a step, or at the end.
-    fn level_at(&self, step: usize) -> Information {
+    pub(super) fn level_at(&self, step: usize) -> Information {
         if step < self.len() { self.pick(step).level } else { self.level }
     }
 
@@ -106,7 +112,7 @@ impl<'p> Path<'p> {
         if step < self.len() { self.pick(step).spent } else { self.spent }
     }
 
-    fn matrix(&self, step: usize) -> &[f64] {
+    pub(super) fn matrix(&self, step: usize) -> &[f64] {
         match self.parent {
             Some(parent) if step < self.start => parent.matrix(step),
             _ => &self.matrices[(step - self.start) * self.size..][..self.size],

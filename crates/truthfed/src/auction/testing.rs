@@ -12,6 +12,11 @@ pub(crate) fn random_rounds(count: u64) -> impl Iterator<Item = (u64, Round)> {
     (0..count).map(|seed| (seed, generate::varied(seed)))
 }
 
+/// Odd rounds of 13 to 90 clients, in up to 9 dimensions, with their seeds.
+pub(crate) fn odd_rounds(count: u64) -> impl Iterator<Item = (u64, Round)> {
+    (0..count).map(|seed| (seed, generate::varied_within(seed, (13, 90), (1, 9))))
+}
+
 /// Clients (name, ask, information) in one dimension; lambda 0.1, reserve 100, nothing settled.
 pub(crate) fn one_dimensional(coverage: f64, offers: &[(&str, &str, f64)]) -> Round {
     let offer = |&(client, ask, information): &(&str, &str, f64)| Offer {

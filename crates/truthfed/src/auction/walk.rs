@@ -17,6 +17,7 @@ use super::ratio::Ratio;
 use super::round::add;
 use super::{Information, Round, Seat};
 use crate::Amount;
+use crate::statistics::Pair;
 
 /// One purchase: who, and what stood before.
 #[derive(Debug, Clone, Copy)]
@@ -59,10 +60,10 @@ impl<'r> Walk<'r> {
     /// A walk from nothing bought, which may spend without end.
     pub(super) fn new(round: &'r Round) -> Metered<Walk<'r>> {
         let mut walk = Walk::at(round, 0, round.base_matrix().to_vec(), round.base_level(), 0);
-        for seat in round.seats() {
-            let gain = walk.gain_of(seat)?;
-            walk.note(seat, gain);
-        }
+        let pairs: Vec<Pair<'_>> = round.seats().map(|seat| (round.base_matrix(), round.gram(seat))).collect();
+        let mut levels = Vec::with_capacity(pairs.len());
+        walk.kernel.levels_with(&pairs, &mut levels)?;
+        round.seats().zip(levels).for_each(|(seat, with)| walk.note(seat, with - round.base_level()));
         walk.queue = round.seats().map(|seat| walk.candidate(seat)).collect();
         Ok(walk)
     }
@@ -176,7 +177,7 @@ impl<'r> Walk<'r> {
 }
 
 /// Gain per ask as a float, infinite at ask zero: for bounds only.
-fn value(gain: Information, ask: Amount) -> f64 {
+pub(super) fn value(gain: Information, ask: Amount) -> f64 {
     match (gain.units(), ask.micros()) {
         (..=0, _) => 0.0,
         (_, 0) => f64::INFINITY,

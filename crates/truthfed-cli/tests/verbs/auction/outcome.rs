@@ -19,7 +19,7 @@ fn the_json_object_has_the_documented_keys_and_no_others() {
     let outcome: Value = auction(example(), &["--json"]).object();
     check_keys(&outcome, &KEYS);
     check_keys(&outcome["log_dets"], &["select", "price"]);
-    check_keys(&outcome["seconds"], &["select", "price"]);
+    assert!(outcome["seconds"].as_f64().is_some_and(|seconds| seconds >= 0.0));
     for winner in outcome["winners"].as_array().unwrap() {
         check_keys(winner, &["client", "ask", "payment", "essential"]);
     }

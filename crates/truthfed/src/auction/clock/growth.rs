@@ -11,8 +11,9 @@
 //! With that, one evaluation at the last of many steps usually shows that no step before it has a lower price.
 
 use super::rejection::History;
+use super::shrinkage::Directions;
+use crate::auction::round::Blur;
 use crate::auction::{Information, Round};
-use crate::statistics::{Factor, Gram};
 
 /// Steps before the last that are looked at one by one.
 const SINGLE: usize = 16;
@@ -20,9 +21,13 @@ const SINGLE: usize = 16;
 const SHARE: usize = 16;
 /// With fewer clients for each cell, looking at each client takes less.
 const WORTH_IT: usize = 8;
+/// How much more than the mean over all directions the matrix grows in the worst: what is tried, one after another.
+const WORST_OVER_MEAN: [f64; 8] = [1.05, 1.15, 1.3, 1.6, 2.2, 4.0, 16.0, 256.0];
 
 /// Bounds for all steps from some step to a last one.
 pub(super) struct Growth {
+    blur: Blur,
+    /// The last one first.
     cells: Vec<Cell>,
 }
 
@@ -34,6 +39,8 @@ pub(super) struct Cell {
     times: f64,
     /// No price in it is below this times the loss at the last step, but for the second order.
     price: f64,
+    /// The lowest `price` of this cell and of all before it.
+    lowest_price: f64,
 }
 
 impl Growth {
@@ -53,66 +60,71 @@ impl Growth {
         if ends.len() * WORTH_IT > clients {
             return None;
         }
-        let gram = |step: usize| Gram::from_lower(round.dimension(), history.matrix(step).to_vec()).ok();
-        let after = gram(last)?;
-        let factor = Factor::new(&after).ok()?;
+        let directions = Directions::of(round);
+        let after = (history.matrix(last), history.level(last));
+        // Trying begins where it ended for the cell after: distant cells grow more evenly.
+        let mut tried = WORST_OVER_MEAN.len() - 1;
         let cell = |pair: &[usize]| {
             let (from, to) = (pair[1], pair[0]);
-            let times = 1.0 + excess(&factor, history.matrix(from), after.lower());
-            Cell { from, to, times, price: history.lowest_scores[to - 1] / times }
+            let before = (history.matrix(from), history.level(from));
+            let times = times(directions, before, after, &mut tried);
+            Cell { from, to, times, price: history.lowest_scores[to - 1] / times, lowest_price: 0.0 }
         };
-        Some(Growth { cells: ends.windows(2).map(cell).collect() })
+        let mut cells: Vec<Cell> = ends.windows(2).map(cell).collect();
+        let mut lowest = f64::INFINITY;
+        for cell in cells.iter_mut().rev() {
+            lowest = lowest.min(cell.price);
+            cell.lowest_price = lowest;
+        }
+        Some(Growth { blur: history.blur, cells })
     }
 
-    /// The cells in which a client that loses so much at the last step might have a price below `best`, with what it loses in
-    /// them at least.
-    pub(super) fn open(
-        &self,
-        round: &Round,
-        loss: Information,
-        best: i128,
-    ) -> impl Iterator<Item = (&Cell, Information)> {
-        let noise = round.noise();
-        let surely = (loss - noise - noise).units().max(0) as f64 * (1.0 - loss.to_nats() / 2.0).max(0.0);
-        let is_open = move |cell: &&Cell| cell.price * surely - 2.0 < best as f64;
-        self.cells.iter().filter(is_open).map(move |cell| (cell, Information::from_units((surely / cell.times) as i64)))
+    /// The cells in which a client that loses so much at the last step, or at one of those before, might have a price below `best`
+    /// before that, with what it loses in them at least.
+    pub(super) fn open(&self, loss: Information, best: i128) -> impl Iterator<Item = (&Cell, Information)> {
+        let surely = surely(self.blur, loss);
+        let is_below = move |price: f64| price * surely - 2.0 < best as f64;
+        let open = self.cells.iter().take_while(move |cell| is_below(cell.lowest_price));
+        open.filter(move |cell| is_below(cell.price))
+            .map(move |cell| (cell, Information::from_units((surely / cell.times) as i64)))
+    }
+
+    /// What a client surely loses at `step` and after it, if it loses so much at a later one.
+    pub(super) fn least(&self, step: usize, loss: Information) -> Information {
+        let cell = self.cells.partition_point(|cell| cell.from > step);
+        let least = self.cells.get(cell).map_or(0.0, |cell| surely(self.blur, loss) / cell.times);
+        Information::from_units(least as i64)
     }
 }
 
-/// By how much more than 1 the largest eigenvalue of `M^-1 earlier` is, at most: M is the matrix of the factor, `later`.
-///
-/// The largest of some eigenvalues is at most the 64th root of the sum of their 64th powers, which is a trace.
-fn excess(factor: &Factor, earlier: &[f64], later: &[f64]) -> f64 {
-    let d = factor.dimension();
-    let difference: Vec<f64> = earlier.iter().zip(later).map(|(a, b)| a - b).collect();
-    let entry =
-        |i: usize, j: usize| if i >= j { difference[i * (i + 1) / 2 + j] } else { difference[j * (j + 1) / 2 + i] };
-    // L^-1 D, column by column, then L^-1 of its transpose: D is symmetric.
-    let columns: Vec<Vec<f64>> =
-        (0..d).map(|j| factor.solve_lower(&(0..d).map(|i| entry(i, j)).collect::<Vec<f64>>())).collect();
-    let rows = (0..d).map(|i| factor.solve_lower(&columns.iter().map(|column| column[i]).collect::<Vec<f64>>()));
-    let mut power: Vec<Vec<f64>> = rows.collect();
-    let largest = power.iter().flatten().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
-    if largest == 0.0 {
-        return 0.0;
-    }
-    power.iter_mut().flatten().for_each(|entry| *entry /= largest);
-    let mut scale = largest;
-    let mut root = 1.0;
-    for _ in 0..6 {
-        power = squared(&power);
-        root /= 2.0;
-        let largest = power.iter().flatten().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
-        power.iter_mut().flatten().for_each(|entry| *entry /= largest);
-        scale *= libm::pow(largest, root);
-    }
-    let trace: f64 = (0..d).map(|i| power[i][i]).sum();
-    scale * libm::pow(trace, root) * (1.0 + 1e-9)
+/// A loss at some step, in units, less what the growth to it may have added beyond the growth of the matrices.
+fn surely(blur: Blur, loss: Information) -> f64 {
+    blur.least(loss).units().max(0) as f64 * (1.0 - loss.to_nats() / 2.0).max(0.0)
 }
 
-fn squared(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let entry = |row: &[f64], j: usize| row.iter().zip(matrix).map(|(x, other)| x * other[j]).sum();
-    matrix.iter().map(|row| (0..row.len()).map(|j| entry(row, j)).collect()).collect()
+/// How many times the matrix after the one before is at most, in any direction. `tried` is where to begin, and where it ended.
+fn times(
+    directions: Directions,
+    (before, level_before): (&[f64], Information),
+    (after, level_after): (&[f64], Information),
+    tried: &mut usize,
+) -> f64 {
+    let mean = directions.mean_ratio(level_before, level_after) - 1.0;
+    let at = |tried: usize| 1.0 + mean.max(0.0) * WORST_OVER_MEAN[tried] + directions.least_excess();
+    let suffices = |tried: usize| directions.are_at_most(before, at(tried), after);
+    while *tried > 0 && suffices(*tried - 1) {
+        *tried -= 1;
+    }
+    while *tried < WORST_OVER_MEAN.len() && !suffices(*tried) {
+        *tried += 1;
+    }
+    match *tried < WORST_OVER_MEAN.len() {
+        true => at(*tried),
+        false => {
+            *tried -= 1;
+            f64::INFINITY
+        }
+    }
 }
 
 #[cfg(test)]
@@ -121,12 +133,16 @@ mod tests {
     use crate::generate::federation;
 
     #[test]
-    fn the_largest_eigenvalue_is_bounded_closely() {
-        let factor = Factor::new(&Gram::from_rows(&[[4.0, 0.0], [0.0, 1.0]]).unwrap()).unwrap();
-        // M^-1 (M + D) has the eigenvalues 1.5 and 1.25.
-        let excess = excess(&factor, &[6.0, 0.0, 1.25], &[4.0, 0.0, 1.0]);
-        assert!((0.5..0.5 * 1.012).contains(&excess), "{excess}");
-        assert_eq!(super::excess(&factor, &[4.0, 0.0, 1.0], &[4.0, 0.0, 1.0]), 0.0);
+    fn the_growth_in_the_worst_direction_is_bounded_closely() {
+        let round = federation(3, 2, 1);
+        let level = |matrix: &[f64]| round.kernel().level(matrix).unwrap();
+        // The second matrix is 1.5 and 1.25 times the first.
+        let (before, after) = ([6.0, 0.0, 1.25], [4.0, 0.0, 1.0]);
+        let mut tried = WORST_OVER_MEAN.len() - 1;
+        let ends = ((&before[..], level(&before)), (&after[..], level(&after)));
+        let times = times(Directions::of(&round), ends.0, ends.1, &mut tried);
+        assert!((1.5..1.6).contains(&times), "{times}");
+        assert!(super::times(Directions::of(&round), ends.1, ends.1, &mut tried) < 1.0 + 1e-8);
     }
 
     #[test]
@@ -140,7 +156,7 @@ mod tests {
                 let mut kernel = round.kernel();
                 for seat in round.seats().step_by(97) {
                     let loss = history.loss(&mut kernel, last, round.gram(seat)).unwrap();
-                    for (cell, least) in growth.open(&round, loss, i128::MAX) {
+                    for (cell, least) in growth.open(loss, i128::MAX) {
                         let earlier = history.loss(&mut kernel, cell.from, round.gram(seat)).unwrap();
                         assert!(least <= earlier, "seed {seed}, step {} of {last}", cell.from);
                         checked += 1;

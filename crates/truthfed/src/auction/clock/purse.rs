@@ -15,8 +15,6 @@
 //! step, then prices fit at the next, as the rejection takes them below the shares. So shares are looked at once, at the
 //! step before.
 
-use rayon::prelude::*;
-
 use super::growth::Growth;
 use super::prices::{Left, lower};
 use super::rejection::History;
@@ -133,11 +131,10 @@ impl Search<'_> {
     fn advance(&mut self, step: &Step, to: usize) -> Metered<Step> {
         let (round, history, leaves) = (self.round, self.history, &self.leaves);
         let growth = Growth::new(round, history, (step.at, to - 1), step.left.len());
-        let staying = step.left.par_iter().filter(|left| leaves[left.seat.0] >= to);
-        let lowered = staying.map(|left| lower((round, history), *left, (step.at, to), growth.as_ref()));
-        let lowered: Vec<(Left, u64)> = lowered.collect::<Metered<_>>()?;
-        self.evaluations += lowered.iter().map(|(_, evaluations)| evaluations).sum::<u64>();
-        Ok(Step { at: to, left: lowered.into_iter().map(|(left, _)| left).collect() })
+        let staying = step.left.iter().copied().filter(|left| leaves[left.seat.0] >= to);
+        let (left, evaluations) = lower((round, history), staying, (step.at, to), growth.as_ref())?;
+        self.evaluations += evaluations;
+        Ok(Step { at: to, left })
     }
 
     fn purse_micros(&self) -> i128 {
@@ -147,9 +144,9 @@ impl Search<'_> {
     /// What each is paid, if every ask is at most its share of the purse.
     fn shares(&mut self, step: &Step) -> Metered<Option<Vec<(Seat, Amount)>>> {
         let (round, history) = (self.round, self.history);
-        let loss = |left: &Left| history.loss(&mut round.kernel(), step.at, round.gram(left.seat));
-        let losses: Vec<i128> =
-            step.left.par_iter().map(|left| Ok(i128::from(loss(left)?.units().max(0)))).collect::<Metered<_>>()?;
+        let seats: Vec<Seat> = step.left.iter().map(|left| left.seat).collect();
+        let losses = history.losses(round, step.at, &seats)?;
+        let losses: Vec<i128> = losses.into_iter().map(|loss| i128::from(loss.units().max(0))).collect();
         self.evaluations += losses.len() as u64;
         let (purse, all): (i128, i128) = (self.purse_micros(), losses.iter().sum());
         // Nobody asks more for what it adds than the one to leave next.

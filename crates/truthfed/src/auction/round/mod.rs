@@ -8,14 +8,16 @@ mod spec;
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
+use self::spec::{Negativity, Perturbation, check};
 pub use self::spec::{Offer, RoundError, RoundSpec};
-use self::spec::{Perturbation, check};
 use super::kernel::Kernel;
 use super::meter::Meter;
 use super::sum_tree::SumTree;
 use super::{ClientId, Coverage, Information};
 use crate::Amount;
-use crate::statistics::{Gram, packed_len};
+use crate::statistics::{Gram, Pair, packed_len};
 
 /// A target counts as met if it is missed by less than this, so that the order of summation cannot decide about it:
 /// 2^-30 nats, some 10^-9. That is 16,000 units of [`Information`], far above rounding, and nothing in terms of data.
@@ -26,6 +28,12 @@ const UNIT_NATS: f64 = 6e-14;
 /// How far rounding may move a gain, at least: 2^-34 nats, 1,000 units. What the size of the log determinants and the
 /// condition of the matrices add comes on top. Bounds of the lazy searches are widened by it: too much only costs time.
 const NOISE_NATS: f64 = 1.0 / (1_u64 << 34) as f64;
+/// Clients that one thread evaluates at a time.
+const CHUNK: usize = 1024;
+/// Units of [`Information`] in a nat.
+const TWO_TO_THE_44: f64 = (1_u64 << 44) as f64;
+/// A sum whose determinant is less than 10^-130 times that of all may be anything.
+const LOWEST_NATS: f64 = 300.0;
 /// The lowest logarithm of a coverage. The levels of a round differ by at most 512 ln(1 / (16 * 512 * 2^-52)), some 14,000
 /// nats, as the ridge outweighs the rounding of the sum: a lower coverage requires nothing, as this one does. Added to
 /// a level (above 512 ln(5e-324) = -381,000) it stays within the 524,288 nats that fit into [`Information`].
@@ -55,8 +63,7 @@ pub struct Round {
 struct Field {
     dimension: usize,
     base: Gram,
-    /// How far below zero the eigenvalues of all offers may lie together.
-    negativity: f64,
+    negativity: Negativity,
     clients: Vec<ClientId>,
     grams: Vec<f64>,
     ridge_base: Vec<f64>,
@@ -65,6 +72,11 @@ struct Field {
     total_level: Information,
     met_within: Information,
     noise: Information,
+    /// Of one log determinant, relative to its size.
+    rounding: f64,
+    /// What rounding can move in the sum of any clients, and in that of all.
+    of_base: Perturbation,
+    of_all: Option<Perturbation>,
 }
 
 impl Round {
@@ -73,7 +85,7 @@ impl Round {
         Ok(Round::seat(spec, negativity))
     }
 
-    fn seat(spec: RoundSpec, negativity: f64) -> Round {
+    fn seat(spec: RoundSpec, negativity: Negativity) -> Round {
         let RoundSpec { lambda, coverage, reserve, purse, work, base, mut offers } = spec;
         offers.sort_by(|a, b| a.client.cmp(&b.client));
         let highest = highest(reserve, purse);
@@ -102,7 +114,11 @@ impl Round {
     }
 
     /// [`Round::with_ask`] for an ask that stays admitted.
-    pub(super) fn with_seat_ask(&self, seat: Seat, ask: Amount) -> Round {
+    ///
+    /// # Panics
+    /// When the ask is above the reserve.
+    #[must_use]
+    pub fn with_seat_ask(&self, seat: Seat, ask: Amount) -> Round {
         assert!(ask <= self.reserve(), "an admitted ask is within the reserve");
         let mut round = self.clone();
         round.asks[seat.0] = ask;
@@ -238,6 +254,29 @@ impl Round {
         self.kernel().sure_level_without(&self.field.tree.root, self.gram(seat)) < required
     }
 
+    /// Those of the clients without whom `required` cannot be met: as many log determinants as clients.
+    pub(super) fn essential(&self, seats: &[Seat], required: Information) -> Vec<Seat> {
+        let losses = self.losses(seats);
+        let is_essential = |(_, loss): &(&Seat, Information)| self.field.total_level - *loss < required;
+        seats.iter().zip(losses).filter(is_essential).map(|(seat, _)| *seat).collect()
+    }
+
+    /// What is lost without each of these clients, while all others take part.
+    pub fn losses(&self, seats: &[Seat]) -> Vec<Information> {
+        let root = self.field.tree.root.as_slice();
+        let chunk = |seats: &[Seat]| {
+            let pairs: Vec<Pair<'_>> = seats.iter().map(|&seat| (root, self.gram(seat))).collect();
+            let mut levels = Vec::with_capacity(seats.len());
+            self.kernel().sure_levels_without(&pairs, &mut levels);
+            levels.iter_mut().for_each(|without| *without = self.field.total_level - *without);
+            levels
+        };
+        match seats.len() <= CHUNK {
+            true => chunk(seats),
+            false => seats.par_chunks(CHUNK).flat_map_iter(chunk).collect(),
+        }
+    }
+
     pub(super) fn kernel(&self) -> Kernel {
         Kernel::new(self.field.dimension, self.meter.clone())
     }
@@ -261,14 +300,68 @@ impl Round {
         self.field.noise
     }
 
+    /// The same more closely, for sums that have at least `level`.
+    pub(super) fn blur(&self, level: Information) -> Blur {
+        let Field { of_base, of_all, negativity, total_level, rounding, dimension, noise, .. } = &*self.field;
+        // A sum is at most that of all in every direction, so at least as many times it as its determinant is.
+        let below = total_level.to_nats() - level.to_nats();
+        let above = libm::exp(below.clamp(0.0, LOWEST_NATS));
+        let least = |of_base: f64, of_all: Option<f64>| of_all.map_or(of_base, |of_all| of_base.min(of_all * above));
+        let condition = least(of_base.condition, of_all.as_ref().map(|all| 2.0 * all.condition));
+        let inverse_trace = least(2.0 * of_base.inverse_trace, of_all.as_ref().map(|all| 2.0 * all.inverse_trace));
+        Blur {
+            absolute: UNIT_NATS + 8.0 * *dimension as f64 * rounding + (*dimension as f64 + 2.0) / 4.0 * condition,
+            own: 2.0 * negativity.worst * inverse_trace,
+            relative: negativity.all * inverse_trace + 8.0 * condition,
+            most: *noise + *noise,
+        }
+    }
+
     fn offer(&self, seat: Seat) -> Offer {
         let gram = Gram::from_lower(self.dimension(), self.gram(seat).to_vec()).expect("it was a gram before");
         Offer { client: self.client(seat).clone(), ask: self.ask(seat), gram }
     }
 }
 
+/// How far a loss may be below what it was with more clients, by rounding and by offers that are not quite positive
+/// semi-definite.
+///
+/// A factorization moves entry (i, j) of a matrix M by at most d epsilon sqrt(M_ii M_jj), which moves its log determinant by
+/// some d^2 epsilon times the sum of M_ii (M^-1)_ii. Without a client the inverse is larger by at most exp(loss).
+/// The matrix with fewer clients itself can be larger than that with more, by the rounding of the sums and by the
+/// negative eigenvalues of those that left: relative to the matrix that is next to nothing, and it moves a loss by as little relative to
+/// exp(loss) - 1, which is about the loss.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Blur {
+    absolute: f64,
+    /// For negative eigenvalues of the client itself.
+    own: f64,
+    relative: f64,
+    most: Information,
+}
+
+impl Blur {
+    fn of(&self, loss: Information) -> Information {
+        let above = libm::exp(loss.to_nats().clamp(0.0, 50.0));
+        let nats = (self.absolute + self.own) * (1.0 + above) + self.relative * (above - 1.0);
+        // Two units for the rounding of four levels.
+        let units = nats * TWO_TO_THE_44 + 2.0;
+        if units < self.most.units() as f64 { Information::from_units(units as i64 + 1) } else { self.most }
+    }
+
+    /// What a client surely loses with fewer clients.
+    pub(super) fn least(&self, loss: Information) -> Information {
+        loss - self.of(loss)
+    }
+
+    /// What a client loses with more clients at most.
+    pub(super) fn most(&self, loss: Information) -> Information {
+        loss + self.of(loss)
+    }
+}
+
 impl Field {
-    fn new(base: Gram, lambda: f64, admitted: Vec<Offer>, negativity: f64) -> Field {
+    fn new(base: Gram, lambda: f64, admitted: Vec<Offer>, negativity: Negativity) -> Field {
         let dimension = base.dimension();
         let mut clients = Vec::with_capacity(admitted.len());
         let mut grams = Vec::with_capacity(admitted.len() * packed_len(dimension));
@@ -284,12 +377,14 @@ impl Field {
         let rounding = f64::EPSILON * (1.0 + base_level.to_nats().abs().max(total_level.to_nats().abs()));
         // Two roundings for each of the two levels of a gain.
         let each = UNIT_NATS + 4.0 * rounding;
-        let Perturbation { condition, inverse_trace } = Perturbation::of(&base.ridge(lambda), &tree.root);
+        let of_base = Perturbation::of(&base.ridge(lambda), &tree.root);
+        let Perturbation { condition, inverse_trace } = of_base;
+        let of_all = Gram::from_sums(tree.root.clone()).ok().map(|all| Perturbation::of(&all, &tree.root));
         let met_within = Information::from_nats(MET_WITHIN_NATS + each * clients.len() as f64 + condition);
         // Gains only fall as clients join, but for offers that are not quite positive semi-definite: N of them with
         // eigenvalues down to -n in all raise a gain by at most n tr(M^-1), M being any sum. As n is at most half of what the
         // ridge leaves, M is at least half of the base with its ridge.
-        let skew = 2.0 * negativity * inverse_trace;
+        let skew = 2.0 * negativity.all * inverse_trace;
         // A factorisation adds up to d products into each entry, for both levels; 16 leaves room.
         let noise = Information::from_nats(NOISE_NATS + 16.0 * dimension as f64 * rounding + condition + skew);
         Field {
@@ -304,6 +399,9 @@ impl Field {
             total_level,
             met_within,
             noise,
+            rounding,
+            of_base,
+            of_all,
         }
     }
 }

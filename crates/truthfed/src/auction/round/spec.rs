@@ -1,7 +1,6 @@
 //! The parts of a round, and whether a round can be made of them.
 
-use std::collections::BTreeSet;
-
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Amount;
@@ -10,6 +9,8 @@ use crate::statistics::{Factor, Gram, MAX_ENTRY, packed_len};
 
 /// Most offers in a round: in 5 dimensions their matrices take 1.2 GB.
 const MAX_OFFERS: usize = 10_000_000;
+/// So many offers are checked on all cores.
+const MANY: usize = 1000;
 /// Share of the trace by which an eigenvalue may be negative: rounding of a matrix of unit contexts written
 /// with six decimals.
 const PSD_TOLERANCE: f64 = 1e-5;
@@ -86,8 +87,17 @@ pub enum RoundError {
     LambdaTooSmall { lambda: f64, least: f64 },
 }
 
-/// Checks everything; how far below zero the eigenvalues of all offers may lie together.
-pub(super) fn check(spec: &RoundSpec) -> Result<f64, RoundError> {
+/// How far below zero the eigenvalues of offers may lie.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Negativity {
+    /// Of all together.
+    pub(super) all: f64,
+    /// Of the worst.
+    pub(super) worst: f64,
+}
+
+/// Checks everything.
+pub(super) fn check(spec: &RoundSpec) -> Result<Negativity, RoundError> {
     if !(spec.lambda > 0.0 && spec.lambda <= MAX_ENTRY) {
         return Err(RoundError::Lambda(spec.lambda));
     }
@@ -96,12 +106,13 @@ pub(super) fn check(spec: &RoundSpec) -> Result<f64, RoundError> {
         1..=MAX_OFFERS => {}
         more => return Err(RoundError::TooManyOffers(more)),
     }
-    let mut seen = BTreeSet::new();
+    let mut clients: Vec<&ClientId> = spec.offers.iter().map(|offer| &offer.client).collect();
+    clients.sort_unstable();
+    if let Some(pair) = clients.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(RoundError::DuplicateClient(pair[0].clone()));
+    }
     let expected = spec.base.dimension();
     for Offer { client, gram, .. } in &spec.offers {
-        if !seen.insert(client) {
-            return Err(RoundError::DuplicateClient(client.clone()));
-        }
         if gram.dimension() != expected {
             return Err(RoundError::WrongDimension { client: client.clone(), got: gram.dimension(), expected });
         }
@@ -111,18 +122,23 @@ pub(super) fn check(spec: &RoundSpec) -> Result<f64, RoundError> {
 
 /// Every sum of a subset must stay positive definite: the ridge has to outweigh all negative
 /// eigenvalues together, and the rounding of the largest matrix.
-fn check_positive(spec: &RoundSpec) -> Result<f64, RoundError> {
+fn check_positive(spec: &RoundSpec) -> Result<Negativity, RoundError> {
     let of_base = spec.base.negativity(PSD_TOLERANCE).ok_or(RoundError::BaseNotPositive)?;
-    let mut negativity = 0.0;
+    let mut negativity = Negativity::default();
     let mut total = spec.base.ridge(spec.lambda);
-    for Offer { client, gram, .. } in &spec.offers {
-        let not_positive = || RoundError::NotPositive { client: client.clone() };
-        negativity += gram.negativity(PSD_TOLERANCE).ok_or_else(not_positive)?;
+    let negativity_of = |offer: &Offer| offer.gram.negativity(PSD_TOLERANCE);
+    let each: Vec<Option<f64>> = match spec.offers.len() < MANY {
+        true => spec.offers.iter().map(negativity_of).collect(),
+        false => spec.offers.par_iter().map(negativity_of).collect(),
+    };
+    for (Offer { client, gram, .. }, own) in spec.offers.iter().zip(each) {
+        let own = own.ok_or_else(|| RoundError::NotPositive { client: client.clone() })?;
+        negativity = Negativity { all: negativity.all + own, worst: negativity.worst.max(own) };
         total.add(gram);
     }
     let (lambda, dimension) = (spec.lambda, spec.base.dimension());
     let rounding = 16.0 * dimension as f64 * f64::EPSILON * total.trace();
-    let least = 2.0 * (of_base + negativity + rounding);
+    let least = 2.0 * (of_base + negativity.all + rounding);
     if lambda < least {
         return Err(RoundError::LambdaTooSmall { lambda, least });
     }
@@ -137,6 +153,7 @@ fn check_positive(spec: &RoundSpec) -> Result<f64, RoundError> {
 /// Adding up and factorising moves entry (i, j) of a sum M by at most a few d epsilon sqrt(M_ii M_jj), so its log determinant
 /// by at most that many d epsilon times the sum of M_ii (M^-1)_ii. The diagonal is largest in the sum of all offers, and that
 /// of the inverse in the base. Scaling a coordinate changes nothing: a huge offer in one direction harms no other.
+#[derive(Debug)]
 pub(super) struct Perturbation {
     pub(super) condition: f64,
     /// Of the inverse of the base with its ridge.
