@@ -188,7 +188,7 @@ impl Run {
         let reply = self.call(name, Call::Statement).expect("a member has a statement");
         let all: StatementReply = serde_json::from_str(&reply).expect("a statement");
         let kept = self.receipts.entry(name.clone()).or_default();
-        kept.extend(settlements.into_iter().chain(all.decisions).chain(all.settlements));
+        kept.extend(settlements.into_iter().chain(all.decisions).chain(all.settlements).chain(all.resolutions));
     }
 
     /// A coordinator is started from the store: it shows the same, and writes nothing.

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::{RoundId, Time};
+use truthfed::protocol::{Judgement, Payment, RoundId, Ruling, Time};
 use truthfed_node::coordinator::operator::read_rounds;
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Award, Entry, Head};
-use truthfed_node::ledger::{Account, Fault, Ledger, Statement, Trust, verify};
+use truthfed_node::ledger::{Account, Cause, Fault, Ledger, Statement, Trust, verify};
 use truthfed_node::store::StandingRow;
 use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::{Call, SyncRequest};
@@ -72,7 +72,7 @@ pub fn ledger(bytes: &[u8]) -> bool {
     let mut number = 0;
     while !bytes.is_empty() {
         number += 1;
-        let (entry, before) = (moving(&mut bytes), ledger.clone());
+        let (entry, before) = (moving(&mut bytes, &ledger), ledger.clone());
         let Ok(postings) = ledger.follow(number, &entry) else {
             assert_eq!(ledger, before, "refused, and changed");
             continue;
@@ -81,8 +81,8 @@ pub fn ledger(bytes: &[u8]) -> bool {
         for pair in postings.chunks(2) {
             for posting in pair {
                 *balances.entry(posting.account.clone()).or_default() += i128::from(posting.micros);
-                if let Account::Member(member) = &posting.account {
-                    assert!(paid.insert((posting.round, member.clone())), "paid twice");
+                if let (Account::Member(member), Cause::Round(round)) = (&posting.account, &posting.cause) {
+                    assert!(paid.insert((*round, member.clone())), "paid twice");
                 }
             }
             assert_eq!(balances.values().sum::<i128>(), 0, "money was made or lost");
@@ -94,12 +94,17 @@ pub fn ledger(bytes: &[u8]) -> bool {
 }
 
 /// An entry about money, mostly one that could be.
-fn moving(bytes: &mut Bytes<'_>) -> Entry {
+fn moving(bytes: &mut Bytes<'_>, ledger: &Ledger) -> Entry {
     let round = if bytes.below(8) == 0 { bytes.round() } else { RoundId(bytes.below(4) as u64) };
     let members =
         |bytes: &mut Bytes<'_>| -> Vec<ClientId> { (0..bytes.below(4)).map(|_| id(bytes.pick(&NAMES))).collect() };
     let at_ms = Time(bytes.count());
-    match bytes.below(5) {
+    // Of what is pending, in a round or since earlier ones.
+    let pending = |bytes: &mut Bytes<'_>| -> Vec<Payment> {
+        let all = ledger.pending().filter(|_| bytes.below(3) == 0);
+        all.map(|(round, member, amount)| Payment { member: member.clone(), round, amount }).collect()
+    };
+    match bytes.below(7) {
         0 | 1 => {
             let award = |member| {
                 let payment_micros = Amount::from_micros(bytes.word() as i64 >> bytes.below(64)).unwrap_or(Amount::MAX);
@@ -111,8 +116,20 @@ fn moving(bytes: &mut Bytes<'_>) -> Entry {
             }
         }
         2 | 3 => {
-            let (paid, defaulted) = (members(bytes), members(bytes));
-            Entry::Settled { round, paid, defaulted, aggregate: Digest::of(b""), at_ms }
+            let (paid, waiting, defaulted) = (members(bytes), members(bytes), members(bytes));
+            let judgement = Judgement { paid: pending(bytes), void: pending(bytes), ..Judgement::default() };
+            Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate: Digest::of(b""), at_ms }
+        }
+        4 => {
+            let judgement = Judgement { paid: pending(bytes), void: pending(bytes), ..Judgement::default() };
+            let (member, ruling) =
+                (id(bytes.pick(&NAMES)), bytes.pick(&[Ruling::Release, Ruling::Void, Ruling::Forget]));
+            Entry::Ruled { round, member, ruling, judgement, aggregate: Digest::of(b""), at_ms }
+        }
+        5 => {
+            let amount_micros = Amount::from_micros(bytes.word() as i64 >> bytes.below(64)).unwrap_or(Amount::MAX);
+            let reference = bytes.below(4).to_string().parse().expect("a digit is a reference");
+            Entry::PaidOut { member: id(bytes.pick(&NAMES)), amount_micros, reference, at_ms }
         }
         _ => Entry::Aborted { round, reason: String::new(), at_ms },
     }

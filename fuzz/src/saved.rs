@@ -41,7 +41,10 @@ fn go_on(mut member: Member) {
 }
 
 fn resume(standing: &Standing) {
-    let dimension = standing.settled.dimension();
+    let dimension = standing.shares.values().next().map_or(1, |share| share.confirmed.dimension());
+    if !standing.has_dimension(dimension) {
+        return;
+    }
     let bandit = RawConfig { dimension, ..RawConfig::default() };
     let samples = u64::from(standing.awarded.is_some());
     let quota = Quota { samples, per_ms: 1000, ..Quota::default() };

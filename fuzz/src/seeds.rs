@@ -5,7 +5,9 @@ use truthfed::Amount;
 use truthfed::auction::RoundDocument;
 use truthfed::bandit::{Config, RawConfig};
 use truthfed::generate::{Stream, varied_within};
-use truthfed::protocol::{Member, Notice, Quota, RawTerms, RoundId, Since, Trigger};
+use truthfed::protocol::{
+    Member, Notice, Quality, QualityRule, Quota, RawTerms, RoundId, SamplesSetting, Since, Trigger,
+};
 use truthfed_node::federation::DEFAULT_TOML;
 use truthfed_node::journal::Row;
 use truthfed_node::wire::{Call, SyncRequest};
@@ -55,6 +57,10 @@ pub fn seeds() -> Vec<Seed> {
     add("settings", "federation.toml", DEFAULT_TOML.into());
     let quota = Quota { samples: 5, per_ms: 1000, members: [(id(NAMES[0]), 9)].into() };
     add("terms", "quota.json", json(&RawTerms { quota, ..FEDERATION.agreement.raw().clone() }).into());
+    let (least_samples, rule) = (SamplesSetting::Samples(4), QualityRule::Hold);
+    let quality = Quality { rule, ..Quality::default() };
+    let held = RawTerms { least_samples, quality, ..FEDERATION.agreement.raw().clone() };
+    add("terms", "held.json", json(&held).into());
     add("saved", "member.json", json(&member(false)).into());
     add("saved", "in-parts.json", json(&member(true)).into());
     add("saved", "standing.json", json(&standing()).into());

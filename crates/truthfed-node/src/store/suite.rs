@@ -48,7 +48,6 @@ suite! { sqlite: File, postgres: Database => {
     two_that_open_a_new_store_at_once_both_can
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
     what_is_owed_is_the_sum_and_a_payout_is_found_by_its_reference
-    one_entry_can_pay_one_member_for_several_rounds
     a_store_from_before_payouts_is_brought_up_to_date_with_all_its_postings
 }}
 
@@ -179,8 +178,10 @@ fn a_batch_is_written_whole_or_not_at_all(place: &dyn Place) {
 fn one_entry_pays_a_member_for_several_rounds_and_for_each_once(place: &dyn Place) {
     let (mut store, lease) = open(place);
     let paid = |number: u64, round: u64| {
-        let of =
-            |number, account, micros| Posting { round: RoundId(round), ..posting(number, 1, "a", account, micros) };
+        let of = |number, account, micros| Posting {
+            cause: Cause::Round(RoundId(round)),
+            ..posting(number, 1, "a", account, micros)
+        };
         [of(number, Account::Escrow, -7), of(number + 1, Account::Member(id("a")), 7)]
     };
     let batch = |rounds: [u64; 2]| {
@@ -479,26 +480,6 @@ fn what_is_owed_is_the_sum_and_a_payout_is_found_by_its_reference(place: &dyn Pl
     let twice = Batch { rows: next.clone(), postings: vec![again("a")], ..Batch::default() };
     check_nothing_written(store.as_mut(), lease, &twice, is_conflict);
     store.commit(lease, &Batch { rows: next, postings: vec![again("b")], ..Batch::default() }).unwrap();
-}
-
-fn one_entry_can_pay_one_member_for_several_rounds(place: &dyn Place) {
-    let (mut store, lease) = open(place);
-    let of = |number, round, account, micros| Posting {
-        cause: Cause::Round(RoundId(round)),
-        ..posting(number, 1, "a", account, micros)
-    };
-    let postings = vec![
-        of(1, 3, Account::Escrow, -7),
-        of(2, 3, Account::Member(id("a")), 7),
-        of(3, 4, Account::Escrow, -9),
-        of(4, 4, Account::Member(id("a")), 9),
-    ];
-    let batch = Batch { rows: first_rows(1), postings, ..Batch::default() };
-    // Not twice for the same round.
-    let changes: [(Change, Expected); 1] = [(|batch| batch.postings[2].cause = Cause::Round(RoundId(3)), is_conflict)];
-    check_refused(store.as_mut(), lease, &batch, &changes);
-    store.commit(lease, &batch).unwrap();
-    assert_eq!((store.postings(0, 9).unwrap(), store.owed(&id("a")).unwrap()), (batch.postings, 16));
 }
 
 fn a_store_from_before_payouts_is_brought_up_to_date_with_all_its_postings(place: &dyn Place) {
