@@ -25,7 +25,7 @@ fn folder() -> tempfile::TempDir {
 fn plot(folder: &Path, args: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let said = truthfed(folder, &[&["plot"], args, &["--out", "drawn/p"]].concat(), "").done();
     let files = tree(&folder.join("drawn"));
-    let names = ["p-seeds.csv", "p.csv", "p.pdf", "p.png", "p.svg"];
+    let names = ["p-column.pdf", "p-seeds.csv", "p.csv", "p.pdf", "p.png", "p.svg"];
     assert!(files.keys().eq(names.iter()) && names.iter().all(|name| said.contains(name)), "{said}");
     files
 }

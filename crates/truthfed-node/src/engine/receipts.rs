@@ -27,7 +27,8 @@ impl State {
     pub(super) fn settle(
         &mut self,
         round: RoundId,
-        (paid, waiting): (&[(ClientId, Amount)], &[(ClientId, Amount)]),
+        paid: &[(ClientId, Amount)],
+        waiting: &[(ClientId, Amount)],
         defaulted: &[ClientId],
     ) {
         let void = defaulted.iter().map(|member| self.receipt(member, round, ReceiptKind::Voided));

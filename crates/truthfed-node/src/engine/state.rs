@@ -419,7 +419,7 @@ impl State {
         match record.ending {
             Ending::Settled { paid, waiting, defaulted, judgement, .. } => {
                 let aggregate = aggregate_digest(self.machine.settled());
-                self.settle(round, (&paid, &waiting), &defaulted);
+                self.settle(round, &paid, &waiting, &defaulted);
                 self.resolve(&judgement);
                 self.counts.settled += 1;
                 self.counts.payments += (paid.len() + judgement.paid.len()) as u64;
@@ -428,6 +428,7 @@ impl State {
                 let [paid, waiting] =
                     [paid, waiting].map(|payments| payments.into_iter().map(|(member, _)| member).collect());
                 let at_ms = self.at();
+                let judgement = *judgement;
                 self.draft.record(&Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms });
             }
             Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned()),

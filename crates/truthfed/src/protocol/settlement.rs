@@ -27,7 +27,7 @@ pub enum Ending {
         spec: Box<RoundSpec>,
         /// Offers that it did not look at.
         aside: Vec<SetAside>,
-        outcome: Outcome,
+        outcome: Box<Outcome>,
         /// Winners that delivered and are paid, with what they are paid, by client.
         paid: Vec<(ClientId, Amount)>,
         /// Winners that delivered and whose payment waits, with what they are due.
@@ -35,7 +35,7 @@ pub enum Ending {
         /// Winners that did not deliver in time: not paid, their data not used.
         defaulted: Vec<ClientId>,
         /// What became of payments and data of earlier rounds, and whose data is held.
-        judgement: Judgement,
+        judgement: Box<Judgement>,
     },
     /// Nobody offered anything in time.
     NoOffers,
@@ -101,7 +101,7 @@ impl Coordinator {
             delivered.push((Payment { member, round: open.round, amount: winner.payment }, data));
         }
         let due: Vec<Payment> = delivered.iter().map(|(payment, _)| payment.clone()).collect();
-        let mut judgement = self.take_in(delivered, open.round);
+        let mut judgement = Box::new(self.take_in(delivered, open.round));
         let is_of_this = |payment: &mut Payment| payment.round == open.round;
         let now_paid: Vec<Payment> = judgement.paid.extract_if(.., is_of_this).collect();
         let (paid, waiting) = due.into_iter().partition::<Vec<_>, _>(|payment| now_paid.contains(payment));
@@ -109,7 +109,7 @@ impl Coordinator {
         let (paid, waiting) = (pairs(paid), pairs(waiting));
         #[cfg(feature = "planted-faults")]
         let paid = [paid, unearned].concat();
-        let spec = Box::new(spec);
+        let (spec, outcome) = (Box::new(spec), Box::new(outcome));
         self.end(now, open, Ending::Settled { spec, aside, outcome, paid, waiting, defaulted, judgement });
     }
 

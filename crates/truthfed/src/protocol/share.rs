@@ -79,7 +79,10 @@ impl Share {
     /// What only its own member knows.
     pub fn own(&self) -> Option<Statistics> {
         let held = self.held.as_ref().map(|part| &part.statistics);
-        held.into_iter().chain(&self.void).cloned().reduce(plus)
+        let mut parts = held.into_iter().chain(&self.void);
+        let mut sum = parts.next()?.clone();
+        parts.for_each(|part| merge(&mut sum, part));
+        Some(sum)
     }
 
     /// How many samples are settled, or may be once it is decided.
@@ -184,9 +187,4 @@ pub(super) fn nothing(dimension: usize) -> Statistics {
 
 pub(super) fn merge(sum: &mut Statistics, part: &Statistics) {
     sum.merge(part).expect("all have the dimension of the terms, and counts far within 64 bits");
-}
-
-pub(super) fn plus(mut sum: Statistics, part: Statistics) -> Statistics {
-    merge(&mut sum, &part);
-    sum
 }

@@ -89,7 +89,7 @@ fn whatever_is_wrong_with_a_document_is_named() {
     check_mechanism(r#"{"name":"ratchet","epsilon":0}"#, "mechanism.epsilon is 0: it must lie between 1e-9 and 1e9");
     check_mechanism(r#"{"name":"ratchet","eps":1.0}"#, "mechanism.eps is not a parameter of ratchet, which has");
     check_mechanism(r#"{"name":"clock","epsilon":1}"#, "mechanism.epsilon is not a parameter of clock, but of");
-    check_mechanism(r#"{"name":"truth-fedban","gamma":"-1"}"#, "mechanism.gamma: `-1` is negative");
+    check_mechanism(r#"{"name":"truth-fedban","gamma":"-1"}"#, "mechanism.gamma is no amount: `-1` is negative");
     check_mechanism(r#"{"epsilon":0}"#, "mechanism: missing field `name`");
     check_mechanism(r#""clock""#, "mechanism: expected an object");
     check_refused("\"client\":\"b\",\"ask\":50", "\"client\":\"z\",\"ask\":50", "lies[0].client: z does not offer");

@@ -399,7 +399,7 @@ impl Founded {
         }
         self.tell_resolved(judgement);
         self.open = None;
-        self.auctioned = Some(Auctioned { round, mechanism: self.mechanism.clone(), spec, outcome });
+        self.auctioned = Some(Auctioned { round, mechanism: self.mechanism.clone(), spec, outcome: *outcome });
         Ok(())
     }
 

@@ -71,7 +71,7 @@ fn hold(coordinator: &mut Coordinator, deliveries: &[(&str, &Statistics)]) -> En
     let ending = endings(coordinator).pop().unwrap().ending;
     let Ending::Settled { paid, waiting, judgement, .. } = ending else { panic!("{ending:?}") };
     let names = |pairs: Vec<(ClientId, Amount)>| pairs.into_iter().map(|(member, _)| member.to_string()).collect();
-    Ended { paid: names(paid), waiting: names(waiting), judgement }
+    Ended { paid: names(paid), waiting: names(waiting), judgement: *judgement }
 }
 
 /// That a member may not offer to the next round.
