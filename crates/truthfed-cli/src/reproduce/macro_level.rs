@@ -105,8 +105,11 @@ const COMMAND: &str = "truthfed sweep misreport.toml";
 /// The content of that file.
 pub(super) const SWEEP: &str = include_str!("misreport.toml");
 
+/// Whether something holds, what was measured, and the numbers of it.
+type Judged = (bool, String, Vec<Number>);
+
 fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
-    let cells = |judge: &dyn Fn(&Outcome) -> (bool, String, Vec<Number>)| -> Vec<Cell> {
+    let cells = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
             let (holds, measured, numbers) = judge(outcome);
             let (verdict, sample) = (reproduced_if(holds), Sample::runs(lab.seeds));

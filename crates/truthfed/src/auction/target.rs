@@ -70,7 +70,7 @@ mod tests {
         let round = one_dimensional(0.5, &[("a", "3", 0.4), ("b", "5", 0.6)]);
         let ratio = |target: Target| target.coverage(&round).to_ratio();
         assert!((ratio(Target::Printed) - 0.645).abs() < 5e-4);
-        let normalised = 0.5_f64.powf(Coverage::STRICT) * 11_f64.powf(Coverage::STRICT - 1.0);
+        let normalised = libm::pow(0.5, Coverage::STRICT) * libm::pow(11.0, Coverage::STRICT - 1.0);
         assert!((ratio(Target::Normalised) - normalised).abs() < 1e-12);
         assert!((normalised - 0.267).abs() < 5e-4);
         assert_eq!(ratio(Target::Plain), 0.5);
