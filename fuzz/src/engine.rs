@@ -12,7 +12,7 @@ use truthfed::protocol::RoundId;
 use truthfed_node::digest::Digest;
 use truthfed_node::error::{Code, Refusal};
 use truthfed_node::journal::Entry;
-use truthfed_node::ledger::{Account, Statement, receipts};
+use truthfed_node::ledger::{Account, Cause, Posting, Statement, receipts};
 use truthfed_node::testing::{Memory, Stepwise};
 use truthfed_node::wire::{
     Call, DELIVERY_SCHEMA, Envelope, OFFER_SCHEMA, OfferContent, ReceiptReply, StatementReply, SyncReply, SyncRequest,
@@ -275,7 +275,11 @@ fn check_money(store: &Memory) {
         }
     }
     let paid = store.postings.iter().filter(|posting| matches!(posting.account, Account::Member(_)));
-    let paid: Vec<_> = paid.map(|posting| (posting.round, posting.member.clone())).collect();
+    let of_round = |posting: &Posting| match posting.cause {
+        Cause::Round(round) => Some((round, posting.member.clone())),
+        Cause::Payout(_) => None,
+    };
+    let paid: Vec<_> = paid.filter_map(of_round).collect();
     let once: BTreeSet<_> = paid.iter().cloned().collect();
     assert_eq!(once.len(), paid.len(), "paid twice");
     assert!(once.is_subset(&delivered), "paid without a delivery");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use truthfed::Amount;
-use truthfed::protocol::RoundId;
+use truthfed::protocol::{RoundId, Time};
 use truthfed_node::digest::Digest;
 use truthfed_node::ledger::{Line, LineState, Statement, Totals, receipts as own};
 use truthfed_node::wire::{Context, Envelope, Promise, RECEIPT_SCHEMA, ReceiptContent, ReceiptKind};
@@ -96,9 +96,11 @@ fn statement(bytes: &mut Bytes<'_>) -> Statement {
     let line = |round| {
         let state = bytes.pick(&STATES);
         let payment_micros = (state == LineState::Posted).then(|| amount(bytes));
-        Line { round: RoundId(round), offer: Digest::of(b"offer"), ask_micros: Amount::ZERO, state, payment_micros }
+        let (offer, ask_micros, time) = (Digest::of(b"offer"), Amount::ZERO, Time(0));
+        Line { round: RoundId(round), opened_ms: time, offer, ask_micros, state, since_ms: time, payment_micros }
     };
     let lines = (0..3).map(line).collect();
     let (federation, totals) = (Some(FEDERATION.id), Totals::default());
-    Statement { member: id("ann"), federation, entry: 1, lines, totals, excluded: None }
+    let (payouts, before_micros) = (Vec::new(), 0);
+    Statement { member: id("ann"), federation, entry: 1, lines, payouts, before_micros, totals, excluded: None }
 }

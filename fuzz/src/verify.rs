@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use truthfed::protocol::{RoundId, Time};
 use truthfed_node::digest::Digest;
 use truthfed_node::journal::{Entry, Head, Row};
-use truthfed_node::ledger::{Posting, Trust, verify as verified};
+use truthfed_node::ledger::{Cause, Posting, Trust, verify as verified};
 use truthfed_node::store::{RequestKind, StoredReply};
 use truthfed_node::testing::Memory;
 
@@ -130,7 +130,7 @@ fn tamper_with_posting(bytes: &mut Bytes<'_>, postings: &mut Vec<Posting>) {
         1 => postings[posting].account = postings[other].account.clone(),
         2 => postings[posting].member = postings[other].member.clone(),
         3 => postings[posting].entry = bytes.count(),
-        4 => postings[posting].round = RoundId(bytes.count()),
+        4 => postings[posting].cause = Cause::Round(RoundId(bytes.count())),
         5 => postings[posting].number = bytes.count(),
         6 => {
             let (number, entry) = (postings.len() as u64 + 1, bytes.count());
