@@ -148,12 +148,12 @@ fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
         coordinator: bundle.coordinator_key,
     };
     let summary = receipts::check(&whose, &agent.receipts()?, None)?;
-    let (member, count, rounds, payments) = (bundle.member, summary.receipts, summary.rounds, summary.payments);
-    let paid = units(summary.posted_micros);
+    let receipts::Summary { receipts: count, rounds, payments, waiting, posted_micros } = summary;
+    let (member, paid) = (bundle.member, units(posted_micros));
     Ok(Report::done(match as_json {
         true => json(&summary),
         false => format!(
-            "{member}: {count} receipts of {rounds} rounds, all signed by the coordinator; {payments} payments, {paid} in all.\n"
+            "{member}: {count} receipts of {rounds} rounds, all signed by the coordinator; {payments} payments, {paid} in all, and {waiting} that wait.\n"
         ),
     }))
 }

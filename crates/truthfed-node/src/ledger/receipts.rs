@@ -30,6 +30,8 @@ pub struct Summary {
     /// Rounds they are about.
     pub rounds: u64,
     pub payments: u64,
+    /// Payments that wait until others' data confirms what was delivered.
+    pub waiting: u64,
     /// Posted, in micro-units.
     pub posted_micros: i128,
 }
@@ -90,6 +92,7 @@ pub fn check(bundle: &Bundle, receipts: &[Envelope], statement: Option<&Statemen
         if let Some(statement) = statement {
             told.compare(*round, statement.lines.iter().find(|line| line.round == *round))?;
         }
+        summary.waiting += u64::from(told.waits && told.settlement.is_none());
         if let Some(Said { paid: Some((payment, _)), .. }) = told.settlement {
             summary.payments += 1;
             summary.posted_micros += i128::from(payment.micros());

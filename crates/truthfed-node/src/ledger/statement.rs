@@ -408,6 +408,7 @@ mod tests {
             };
             let summary = receipts::check(&bundle, &played.receipts(name), Some(&statement)).unwrap();
             assert_eq!(summary.posted_micros, posted, "{name}");
+            assert_eq!(summary.waiting, statement.totals.waiting, "{name}");
         }
         for state in [LineState::Waiting, LineState::Posted, LineState::Forfeited, LineState::Voided] {
             assert!(seen.contains(&state), "{state:?} in {seen:?}");

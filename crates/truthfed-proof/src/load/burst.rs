@@ -130,7 +130,7 @@ async fn take_part(
     Ok((agent.party.name().clone(), Ended { acknowledged: took, offer, payments }))
 }
 
-/// All receipts of a member belong together: taken and decided; and delivered and paid, if it won.
+/// All receipts of a member belong together: taken and decided; and delivered and paid, now or once it is confirmed, if it won.
 async fn settle(part: Part) -> anyhow::Result<(Digest, u64)> {
     part.check()?;
     let Part { agent, offer, mut receipts, .. } = part;
@@ -138,10 +138,11 @@ async fn settle(part: Part) -> anyhow::Result<(Digest, u64)> {
     let statement = agent.statement().await?;
     ensure!(statement.decisions.len() == 1, "{} was not told a decision", party.name());
     let won = party.receipt(&statement.decisions[0], &offer)?.kind == ReceiptKind::Won;
-    receipts.extend(statement.decisions.into_iter().chain(statement.settlements));
+    receipts.extend(statement.decisions.into_iter().chain(statement.settlements).chain(statement.resolutions));
     let summary = party.check_receipts(&receipts)?;
     ensure!(usize::from(won) == delivered, "{} won and delivered nothing, or the reverse", party.name());
-    ensure!(summary.payments == u64::from(won), "{} won and is not paid, or the reverse", party.name());
+    let owed = summary.payments + summary.waiting;
+    ensure!(owed == u64::from(won), "{} won and is neither paid nor waits, or the reverse", party.name());
     Ok((offer.digest, summary.payments))
 }
 
