@@ -23,7 +23,7 @@ pub const SIGNAL: &str = "TRUTHFED_KILL_SIGNAL";
 pub const MOMENTS: [&str; 4] = ["before", "inside", "after-commit", "after-reply"];
 /// A coordinator's steps. Beside the kinds of entries: the tables are made or upgraded (`maintenance`), and it takes up the
 /// state of its store (`recovery`: before the lease is taken, inside it before anything is read, once all is read).
-pub const COORDINATOR: [&str; 12] = [
+pub const COORDINATOR: [&str; 13] = [
     "maintenance",
     "recovery",
     "genesis",
@@ -34,6 +34,7 @@ pub const COORDINATOR: [&str; 12] = [
     "awarded",
     "delivered",
     "settled",
+    "ruled",
     "paid-out",
     "checkpoint",
 ];
@@ -72,7 +73,7 @@ pub fn step(entry: &Entry) -> &'static str {
     match entry.about().kind {
         "revoked" => "enrolled",
         "declined" => "offered",
-        "aborted" | "ruled" => "settled",
+        "aborted" => "settled",
         kind => kind,
     }
 }

@@ -163,6 +163,20 @@ impl Life {
         });
     }
 
+    /// The operator releases the payment of the first member that waits, again until it is done.
+    pub(crate) fn release(&mut self) {
+        let (folder, member) = (self.site.folder(), MEMBERS[0]);
+        self.until("the operator can release a payment", |site| {
+            site.entries()?;
+            if verb(&["members", "release", &folder, member]).status.success() {
+                return Some(());
+            }
+            let doubts = verb(&["members", "doubts", &folder, "--json"]);
+            let doubts: Value = serde_json::from_slice(&doubts.stdout).ok()?;
+            doubts["doubts"].as_array()?.iter().all(|line| line["member"] != member).then_some(())
+        });
+    }
+
     /// The operator records a transfer, again until it is done.
     pub(crate) fn pay_out(&mut self) {
         let (folder, member) = (self.site.folder(), MEMBERS[0]);

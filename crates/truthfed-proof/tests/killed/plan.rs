@@ -82,20 +82,27 @@ pub(crate) fn again_and_again() -> Vec<Plan> {
         points: points.iter().flat_map(|points| points.split(' ')).map(str::to_owned).collect(),
     };
     let back = "recovery.before recovery.inside recovery.after-commit recovery.after-reply";
-    let on_the_way_back = ["opened.after-commit", "offered.inside#2", "awarded.after-commit", "settled.after-commit#2"];
+    let on_the_way_back = [
+        "opened.after-commit",
+        "offered.inside#2",
+        "awarded.after-commit",
+        "settled.after-commit#2",
+        "ruled.after-commit",
+    ];
     let recoveries = on_the_way_back.map(|first| plan(Victim::Coordinator, &[first, back]));
     let all = [plan(Victim::Coordinator, &COORDINATORS_WAY), plan(Victim::Agent(0), &AGENTS_WAY)];
     recoveries.into_iter().chain(all).collect()
 }
 
-/// In the order in which they come, each after the death before: the start, the first round, one joins, the second round.
+/// In the order in which they come, each after the death before: the start, the first round, one joins and the operator rules and
+/// pays, the second round.
 const COORDINATORS_WAY: [&str; 4] = [
     "maintenance.before maintenance.inside maintenance.after-commit recovery.before recovery.inside genesis.before \
      enrolled.inside#3 checkpoint.inside genesis.after-commit recovery.after-commit",
     "opened.before opened.inside opened.after-commit recovery.inside offered.before offered.inside offered.after-commit \
      sealed.before awarded.inside sealed.after-commit recovery.after-reply delivered.before delivered.inside \
      delivered.after-commit settled.before settled.inside checkpoint.after-commit",
-    "enrolled.before enrolled.inside enrolled.after-commit",
+    "enrolled.before enrolled.inside enrolled.after-commit ruled.before ruled.inside ruled.after-commit paid-out.inside",
     "opened.after-reply offered.after-reply sealed.inside awarded.after-reply delivered.after-reply enrolled.before \
      settled.inside checkpoint.after-reply",
 ];

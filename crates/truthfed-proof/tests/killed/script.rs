@@ -56,7 +56,8 @@ impl Life {
         (0..FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 1)));
     }
 
-    /// An agent stops in order and comes back; somebody joins; the first member receives some of what it earned.
+    /// An agent stops in order and comes back; somebody joins; the first member's payment, which waits as nobody else's data
+    /// confirms it, is released by the operator, and some of it is paid out.
     pub(crate) fn between(&mut self) {
         self.come_back();
         self.site.issue();
@@ -65,6 +66,10 @@ impl Life {
         self.recorded(2);
         self.join(FIRST);
         self.turn(FIRST, |life| life.synced(FIRST, 1));
+        self.release();
+        // Ruled, a checkpoint.
+        self.recorded(2);
+        (0..=FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 2)));
         self.pay_out();
         // Paid out, a checkpoint.
         self.recorded(2);
@@ -85,6 +90,6 @@ impl Life {
         self.operate("revoke");
         // Revoked, a checkpoint; settled, a checkpoint.
         self.recorded(4);
-        (0..FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 2)));
+        (0..FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 3)));
     }
 }

@@ -41,8 +41,6 @@ impl Template {
             format!("terms.deliveries_ms={phase_ms}"),
             "terms.gap_ms=0".to_owned(),
             "terms.least_samples=0".to_owned(),
-            // Payments are made at once, so that some can be paid out.
-            "terms.quality.rule=flag".to_owned(),
             // A quota that never binds, so that data is kept in parts.
             "terms.quota.samples=1000000".to_owned(),
             "terms.quota.per_ms=1".to_owned(),

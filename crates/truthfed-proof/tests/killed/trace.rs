@@ -76,6 +76,7 @@ fn timeless(body: &str) -> Value {
         ("/sealed", "signature"),
         ("/settled", "at_ms"),
         ("/aborted", "at_ms"),
+        ("/ruled", "at_ms"),
         ("/paid-out", "at_ms"),
         ("/checkpoint", "head"),
         ("/checkpoint", "standing"),
