@@ -8,16 +8,18 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use truthfed_node::digest::Digest;
 use truthfed_node::federation::{Bundle, InitOptions, OpenError, init, open_bundle};
-use truthfed_node::identity::{Authority, Certificate, check_name};
+use truthfed_node::identity::{Authority, Certificate, REQUEST_SCHEMA, Request, check_name};
 use truthfed_node::signature::Signer;
+use truthfed_node::wire::Envelope;
 
 use crate::text::text;
 
-/// A certificate or a key in PEM form, or else the bytes inside of one; or a name.
+/// A certificate or a key in PEM form, or else the bytes inside of one; or a name; or a request for a certificate.
 pub fn certificate(bytes: &[u8]) -> bool {
     if let Some(text) = text(bytes) {
         check_name_is_one(text);
         check_key(text);
+        check_request(text);
         if let Ok(certificate) = Certificate::from_pem(text) {
             check_certificate(&certificate, text);
             return true;
@@ -55,6 +57,14 @@ fn check_key(text: &str) {
     if let Ok(authority) = Authority::from_pem(text, text) {
         check_name(authority.name()).expect("the name of an authority is one");
     }
+}
+
+/// Whoever made it holds the key that it names, and its name is one.
+fn check_request(text: &str) {
+    let Ok(request) = Request::read(text) else { return };
+    check_name(request.member().as_str()).expect("the name in a request is one");
+    let envelope: Envelope = serde_json::from_str(text).expect("a request is an envelope");
+    assert!(envelope.is_signed_by(&request.key(), REQUEST_SCHEMA));
 }
 
 fn check_name_is_one(text: &str) {

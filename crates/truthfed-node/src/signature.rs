@@ -5,7 +5,8 @@
 use std::fmt;
 
 use curve25519_dalek::edwards::EdwardsPoint;
-use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey, KeypairBytes};
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -39,8 +40,10 @@ impl Signer {
         SigningKey::from_pkcs8_pem(pem).map(Signer).map_err(|_| KeyError)
     }
 
+    /// The PKCS#8 PEM form, without the public key beside it: OpenSSL, and so curl, reads no other.
     pub fn to_pem(&self) -> Zeroizing<String> {
-        self.0.to_pkcs8_pem(Default::default()).expect("an Ed25519 key has a PEM form")
+        let pair = KeypairBytes { public_key: None, ..KeypairBytes::from(&self.0) };
+        pair.to_pkcs8_pem(LineEnding::LF).expect("an Ed25519 key has a PEM form")
     }
 
     pub fn public(&self) -> PublicKey {
@@ -102,6 +105,16 @@ impl Envelope {
 
 fn signed_bytes(schema: &str, content: &[u8]) -> Vec<u8> {
     [schema.as_bytes(), b"\n", content].concat()
+}
+
+impl rcgen::PublicKeyData for PublicKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_ED25519
+    }
 }
 
 impl rcgen::PublicKeyData for Signer {

@@ -26,13 +26,22 @@ Examples:
 
 The coordinator's new certificate is for the names in federation.toml. Keys stay, so receipts and bundles stay valid.")]
     Renew(FolderArgs),
+    /// Make a member's own key, and take over what the operator issued for it
+    #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  truthfed member init zoe                         on zoe's machine; send zoe/request.json to the operator
+  truthfed members add fed --request request.json  the operator; send fed/members/zoe to zoe
+  truthfed member join zoe issued                  on zoe's machine; then: truthfed agent zoe")]
+    Member(MemberCommand),
     /// List, add and revoke members
     #[command(subcommand)]
     #[command(after_help = "\
 Examples:
   truthfed members list fed
-  truthfed members add fed zoe       then move fed/members/zoe to zoe
-  truthfed members revoke fed zoe    takes effect at once, also on open connections")]
+  truthfed members add fed --request request.json    zoe made its own key: truthfed member init zoe
+  truthfed members add fed zoe                       makes zoe's key here; then move fed/members/zoe to zoe
+  truthfed members revoke fed zoe                    takes effect at once, also on open connections")]
     Members(MembersCommand),
     /// Read and verify the ledger, and record payouts
     #[command(subcommand)]
@@ -61,7 +70,8 @@ Examples:
   truthfed init fed --member ann --member bob     members by name
   truthfed init fed --set terms.reserve=500       another setting of federation.toml
 
-Move each folder of fed/members to its member. Then: truthfed serve fed.")]
+Move each folder of fed/members to its member. Then: truthfed serve fed. The keys of these members are made here, which is for
+trials: with --members 0 members make their own (truthfed member init).")]
 pub(crate) struct InitArgs {
     /// The folder, which must not exist or be empty
     pub(crate) folder: PathBuf,
@@ -182,7 +192,7 @@ pub(crate) enum MembersCommand {
     /// List all members, present and past
     List(FolderArgs),
     /// Issue a bundle for a new member and enrol the member
-    Add(MemberArgs),
+    Add(AddArgs),
     /// Revoke a member at once
     Revoke(MemberArgs),
     /// List what members delivered that is held or still compared with others' data, and the payments that wait
@@ -193,6 +203,71 @@ pub(crate) enum MembersCommand {
     Void(MemberArgs),
     /// Take all that a revoked member ever delivered out of what is shared; its payments stay as they are
     Forget(MemberArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed members add fed --request request.json    the member keeps its key to itself
+  truthfed members add fed zoe                       for trials: whoever has fed/members/zoe/member.key is zoe")]
+pub(crate) struct AddArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// The member; with --request, the name that it must have asked for
+    #[arg(value_name = "NAME", required_unless_present = "request")]
+    pub(crate) member: Option<String>,
+
+    /// What `truthfed member init` wrote on the member's machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) request: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemberCommand {
+    /// Make a key, and a request for the operator to certify it
+    Init(MemberInitArgs),
+    /// Put what the operator issued beside the key
+    Join(JoinArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member init zoe
+  truthfed member init here --name zoe")]
+pub(crate) struct MemberInitArgs {
+    /// The folder, which must not exist or be empty
+    pub(crate) folder: PathBuf,
+
+    /// The name to be known by [default: the folder's name]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member join zoe issued
+  truthfed member join zoe issued --federation 3c1b...    refuse any other federation")]
+pub(crate) struct JoinArgs {
+    /// The folder that `truthfed member init` made
+    pub(crate) folder: PathBuf,
+
+    /// The folder that the operator issued
+    pub(crate) issued: PathBuf,
+
+    /// The federation it must be: the hash of its authority's certificate
+    #[arg(long, value_name = "SHA-256")]
+    pub(crate) federation: Option<Digest>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +299,7 @@ pub(crate) enum LedgerCommand {
 Examples:
   truthfed ledger verify fed
   truthfed ledger verify audit --federation 3c1b...    a bundle, and the federation it must be of
+  truthfed ledger verify audit --member zoe            zoe's own key and receipts against it; stop its agent first
 
 A bundle (truthfed ledger bundle) has the journal, but not the receipts and the standing that only the operator keeps. Members know
 the federation: it is in their member.toml.")]
@@ -269,6 +345,10 @@ pub(crate) struct VerifyArgs {
     /// The federation whose journal it must be: the hash of its authority's certificate
     #[arg(long, value_name = "SHA-256")]
     pub(crate) federation: Option<Digest>,
+
+    /// Compare with what a member holds in its bundle: its key and its receipts
+    #[arg(long, value_name = "BUNDLE")]
+    pub(crate) member: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

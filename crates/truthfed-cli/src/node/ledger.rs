@@ -10,15 +10,17 @@ use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::coordinator::operator::{MemberLine, read_members};
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Federation, PublicBundle, open, open_bundle, publish};
+use truthfed_node::federation::{Bundle, Federation, PublicBundle, open, open_bundle, publish};
 use truthfed_node::ledger::{
     Accounts, Balance, Line, LineState, Payout, Report as Verified, Statement, Trust, receipts, verify, verify_journal,
 };
-use truthfed_node::store::StoreError;
+use truthfed_node::store::{Store, StoreError};
+use truthfed_node::wire::Envelope;
 
 use super::agent::DATA;
-use super::args::{BundleArgs, FolderArgs, LedgerCommand, StatementArgs, TotalsArgs, VerifyArgs};
-use super::{existing_store, export, payout, recorded};
+use super::args::{BundleArgs, LedgerCommand, StatementArgs, TotalsArgs, VerifyArgs};
+use super::evidence::whose;
+use super::{evidence, existing_store, export, payout, recorded};
 use crate::report::{Report, cells, json, table};
 
 /// In a unit.
@@ -136,18 +138,22 @@ pub(super) fn decimal_units(micros: i128) -> String {
     }
 }
 
+/// The receipts that a member's agent has kept; none if it has not run here.
+pub(super) fn own_receipts(bundle: &Bundle, folder: &Path) -> anyhow::Result<Option<Vec<Envelope>>> {
+    let data = folder.join(DATA);
+    if !data.is_file() {
+        return Ok(None);
+    }
+    let agent = Agent::open(Membership::of(bundle), &data).with_context(|| data.display().to_string())?;
+    Ok(Some(agent.receipts()?))
+}
+
 /// Checks and sums up a member's own receipts.
 fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
     let bundle = open_bundle(folder)?;
-    let data = folder.join(DATA);
-    anyhow::ensure!(data.is_file(), "{} is missing: the agent of this bundle has not run here", data.display());
-    let agent = Agent::open(Membership::of(&bundle), &data).with_context(|| data.display().to_string())?;
-    let whose = receipts::Bundle {
-        member: bundle.member.clone(),
-        federation: bundle.federation,
-        coordinator: bundle.coordinator_key,
-    };
-    let summary = receipts::check(&whose, &agent.receipts()?, None)?;
+    let missing = || format!("{} is missing: the agent of this bundle has not run here", folder.join(DATA).display());
+    let held = own_receipts(&bundle, folder)?.with_context(missing)?;
+    let summary = receipts::check(&whose(&bundle), &held, None)?;
     let receipts::Summary { receipts: count, rounds, payments, waiting, posted_micros } = summary;
     let (member, paid) = (bundle.member, units(posted_micros));
     Ok(Report::done(match as_json {
@@ -158,19 +164,28 @@ fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
     }))
 }
 
-fn verified(VerifyArgs { of, federation: expected }: &VerifyArgs) -> anyhow::Result<Report> {
+fn verified(args: &VerifyArgs) -> anyhow::Result<Report> {
+    let of = &args.of;
     if PublicBundle::is_there(&of.folder) {
-        return verified_bundle(of, *expected);
+        return verified_bundle(args);
     }
     let federation = open(&of.folder)?;
     let trust = trust(&federation, &of.folder)?;
-    let trust = Trust { federation: expected.or(trust.federation), ..trust };
-    let report = verify(existing_store(&federation)?.as_mut(), &trust)?;
-    Ok(verdict(&report, of.json, ""))
+    let trust = Trust { federation: expected(args)?.or(trust.federation), ..trust };
+    let mut store = existing_store(&federation)?;
+    let report = verify(store.as_mut(), &trust)?;
+    verdict(args, &report, store.as_mut(), "")
+}
+
+/// The federation that whoever asks expects: as it says, or as its own bundle says.
+fn expected(args: &VerifyArgs) -> anyhow::Result<Option<Digest>> {
+    let own = args.member.as_deref().map(open_bundle).transpose()?;
+    Ok(args.federation.or(own.map(|bundle| bundle.federation)))
 }
 
 /// What was altered in a bundle is a finding, not a mistake of whoever asks.
-fn verified_bundle(of: &FolderArgs, expected: Option<Digest>) -> anyhow::Result<Report> {
+fn verified_bundle(args: &VerifyArgs) -> anyhow::Result<Report> {
+    let of = &args.of;
     let refuted = |problem: &dyn ToString| {
         let problem = problem.to_string();
         Report::refuted(if of.json { json(&BTreeMap::from([("problem", problem)])) } else { format!("{problem}\n") })
@@ -179,7 +194,7 @@ fn verified_bundle(of: &FolderArgs, expected: Option<Digest>) -> anyhow::Result<
         Ok(bundle) => bundle,
         Err(error) => return Ok(refuted(&error)),
     };
-    let trust = Trust { federation: expected.or(bundle.trust.federation), ..bundle.trust };
+    let trust = Trust { federation: expected(args)?.or(bundle.trust.federation), ..bundle.trust };
     let report = match verify_journal(&mut bundle, &trust) {
         Err(StoreError::Damaged(problem)) => return Ok(refuted(&problem)),
         report => report?,
@@ -190,7 +205,7 @@ fn verified_bundle(of: &FolderArgs, expected: Option<Digest>) -> anyhow::Result<
         return Ok(refuted(&problem));
     }
     let federation = trust.federation.map_or_else(String::new, |id| format!("federation {id}: "));
-    Ok(verdict(&report, of.json, &federation))
+    verdict(args, &report, &mut bundle, &federation)
 }
 
 /// The first member of the journal whose key the authority did not certify.
@@ -202,9 +217,12 @@ fn uncertified(bundle: &mut PublicBundle) -> anyhow::Result<Option<String>> {
     Ok(wrong.map(|line| format!("members/{}.pem does not certify the key that the journal enrols", line.member)))
 }
 
-fn verdict(report: &Verified, as_json: bool, prefix: &str) -> Report {
-    let text = if as_json { json(report) } else { format!("{prefix}{report}\n") };
-    if report.is_right() { Report::done(text) } else { Report::refuted(text) }
+fn verdict(args: &VerifyArgs, report: &Verified, store: &mut dyn Store, prefix: &str) -> anyhow::Result<Report> {
+    if let Some(member) = args.member.as_deref().filter(|_| report.is_right()) {
+        return evidence::compare(member, store, report, prefix, args.of.json);
+    }
+    let text = if args.of.json { json(report) } else { format!("{prefix}{report}\n") };
+    Ok(if report.is_right() { Report::done(text) } else { Report::refuted(text) })
 }
 
 fn bundle(BundleArgs { of, out }: &BundleArgs) -> anyhow::Result<Report> {

@@ -4,9 +4,12 @@
 //! ([`super::operator`]).
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed::protocol::Judgement;
@@ -16,10 +19,10 @@ use truthfed_node::coordinator::operator::{
 };
 use truthfed_node::engine;
 use truthfed_node::error::{Code, Refusal};
-use truthfed_node::federation::{AddError, Enrolment, Federation, add_member, open};
-use truthfed_node::identity::check_name;
+use truthfed_node::federation::{AddError, Applicant, Enrolment, Federation, add_member, open};
+use truthfed_node::identity::{Request, check_name};
 
-use super::args::{FolderArgs, MemberArgs, MembersCommand};
+use super::args::{AddArgs, FolderArgs, MemberArgs, MembersCommand};
 use super::ledger::units;
 use super::operator::{an_engine, ask, is_unreachable, unexpected};
 use super::{block_on, existing_store};
@@ -28,6 +31,8 @@ use crate::report::{Report, cells, json, table};
 /// How often to ask again while a round is open, and how soon: for a minute.
 const TRIES: u32 = 240;
 const PAUSE: Duration = Duration::from_millis(250);
+/// Longest file of a request; a real one has about 350 bytes.
+const MOST_BYTES: u64 = 16 * 1024;
 
 pub(crate) fn run(command: &MembersCommand) -> anyhow::Result<Report> {
     match command {
@@ -67,8 +72,9 @@ struct Added {
     bundle: String,
 }
 
-fn add(MemberArgs { of, member: name }: &MemberArgs) -> anyhow::Result<Report> {
-    let issued = add_member(&of.folder, name);
+fn add(AddArgs { of, member, request }: &AddArgs) -> anyhow::Result<Report> {
+    let applicant = applicant(member.as_deref(), request.as_deref())?;
+    let issued = add_member(&of.folder, &applicant);
     let federation = open(&of.folder)?;
     let Enrolment { member, key, certificate } = match issued {
         Err(AddError::Exists(member)) => unfinished(&federation, member)?,
@@ -76,11 +82,40 @@ fn add(MemberArgs { of, member: name }: &MemberArgs) -> anyhow::Result<Report> {
     };
     let request = EnrolRequest { member: member.to_string(), key, certificate };
     block_on(change(&federation, Order::Enrol(request)))?;
-    let bundle = of.folder.join("members").join(name).display().to_string();
+    let bundle = of.folder.join("members").join(member.as_str()).display().to_string();
+    let told = match applicant {
+        Applicant::Named(_) => format!("Move {bundle} to the member, who runs: truthfed agent {bundle}"),
+        Applicant::Requesting(_) => {
+            format!("Send {bundle} to the member, who runs: truthfed member join {member} {bundle}")
+        }
+    };
     Ok(Report::done(match of.json {
         true => json(&Added { member: member.to_string(), bundle }),
-        false => format!("{member} is a member. Move {bundle} to the member, who runs: truthfed agent {bundle}\n"),
+        false => format!("{member} is a member. {told}\n"),
     }))
+}
+
+fn applicant(name: Option<&str>, request: Option<&Path>) -> anyhow::Result<Applicant> {
+    let Some(path) = request else { return Ok(Applicant::named(name.context("a name or --request is needed")?)?) };
+    let text = read_small(path)?;
+    let request = Request::read(&text).with_context(|| path.display().to_string())?;
+    if let Some(name) = name.filter(|name| *name != request.member().as_str()) {
+        bail!("{} is the request of {}, not of {name}", path.display(), request.member());
+    }
+    Ok(Applicant::Requesting(request))
+}
+
+/// A request comes from outside: what is far too long for one is not read.
+fn read_small(path: &Path) -> anyhow::Result<String> {
+    let named = || path.display().to_string();
+    let mut text = String::new();
+    File::open(path).with_context(named)?.take(MOST_BYTES + 1).read_to_string(&mut text).with_context(named)?;
+    ensure!(
+        text.len() as u64 <= MOST_BYTES,
+        "{} has more than {MOST_BYTES} bytes: it is not a request",
+        path.display()
+    );
+    Ok(text)
 }
 
 /// The enrolment of a member that has a bundle but is not enrolled, because an earlier attempt failed in between.

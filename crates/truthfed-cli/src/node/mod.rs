@@ -3,9 +3,11 @@
 mod agent;
 pub(crate) mod args;
 mod demo;
+mod evidence;
 mod export;
 mod init;
 mod ledger;
+mod member;
 mod members;
 mod operator;
 mod payout;
@@ -29,6 +31,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Agent(args) => agent::run(args),
         NodeCommand::Demo(args) => demo::run(args),
         NodeCommand::Renew(args) => renew::run(args),
+        NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),
         NodeCommand::Ledger(command) => ledger::run(command),
         NodeCommand::Round(command) => round::run(command),

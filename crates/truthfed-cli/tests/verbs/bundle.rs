@@ -50,6 +50,23 @@ fn an_auditor_verifies_and_reads_everything_from_public_files() {
 }
 
 #[test]
+fn a_member_compares_its_receipts_with_a_journal_and_another_federation_is_told_apart() {
+    let (place, fed) = audited();
+    let bundle = fed.path().join("fed/members/m1");
+    let verify = ["ledger", "verify", "audit", "--member", bundle.to_str().unwrap()];
+    let agreed = run_in(place.path(), &verify).done();
+    assert!(agreed.contains("m1: enrolled with its own key; its ") && agreed.contains(" receipts agree"), "{agreed}");
+    let json: Value = run_in(place.path(), &[&verify[..], &["--json"]].concat()).object();
+    assert!(json["receipts"]["receipts"].as_u64().unwrap() > 0, "{json}");
+    assert_eq!(json["ledger"]["problem"], Value::Null);
+    let of_another = tempfile::tempdir().unwrap();
+    run_in(of_another.path(), &["init", "fed", "--members", "1"]).done();
+    let stranger = of_another.path().join("fed/members/m1");
+    let told = run_in(place.path(), &["ledger", "verify", "audit", "--member", stranger.to_str().unwrap()]);
+    assert!(told.code == 1 && told.out.contains("not of this federation"), "{told:?}");
+}
+
+#[test]
 fn an_altered_bundle_is_refuted_with_the_file_that_was_altered() {
     let (place, _fed) = audited();
     for name in ["bundle.json", "journal.jsonl", "checkpoint.json", "authority.pem", "server.pem", "members/m1.pem"] {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use truthfed_node::identity::{Authority, Request, Validity};
 use truthfed_node::store::{Sqlite, Store};
 
 use crate::folders::{Run, tree, truthfed};
@@ -106,4 +107,58 @@ fn certificates_are_renewed_by_whoever_has_the_key_of_the_authority() {
     assert_ne!(std::fs::read_to_string(&server).unwrap(), before);
     std::fs::rename(&authority, &away).unwrap();
     run(&["renew", "fed"]).refused("authority.key");
+}
+
+#[test]
+fn a_member_makes_its_own_key_and_takes_over_what_the_operator_issued() {
+    let place = made();
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    let made = run(&["member", "init", "zoe"]).done();
+    assert!(made.contains("Send zoe/request.json to the operator"), "{made}");
+    run(&["member", "init", "zoe"]).refused("exists already");
+    run(&["member", "join", "zoe", "fed/members/zoe"]).refused("fed/members/zoe/member.toml is missing");
+    run(&["agent", "zoe"]).refused("member.toml is missing");
+    run(&["members", "add", "fed", "ann", "--request", "zoe/request.json"]).refused("the request of zoe, not of ann");
+    run(&["members", "add", "fed", "--request", "zoe/member.key"]).refused("not a request for a certificate");
+    run(&["members", "add", "fed"]).refused("--request");
+    let added = run(&["members", "add", "fed", "--request", "zoe/request.json"]).done();
+    assert_eq!(
+        added,
+        "zoe is a member. Send fed/members/zoe to the member, who runs: truthfed member join zoe fed/members/zoe\n"
+    );
+    assert!(!place.path().join("fed/members/zoe/member.key").exists());
+    let other = ["member", "join", "zoe", "fed/members/zoe", "--federation", &"0".repeat(64)];
+    run(&other).refused("not of 0000");
+    run(&["member", "join", "zoe", "fed/members/m1"]).refused("the private key belongs to another certificate");
+    let joined: Value = run(&["member", "join", "zoe", "fed/members/zoe", "--json"]).object();
+    assert_eq!((&joined["member"], &joined["bundle"]), (&"zoe".into(), &"zoe".into()));
+    run(&["agent", "zoe", "--listen", "0.0.0.0:7500"]).refused("not a loopback address");
+    let verified = run(&["ledger", "verify", "fed", "--member", "zoe"]).done();
+    assert!(verified.ends_with("zoe: enrolled with its own key; it holds no receipts.\n"), "{verified}");
+}
+
+#[test]
+fn a_member_that_the_operator_enrolled_with_another_key_finds_it_in_the_journal() {
+    let place = made();
+    let path = |name: &str| place.path().join(name);
+    let run = |args: &[&str]| -> Run { truthfed(place.path(), args, "") };
+    run(&["member", "init", "zoe"]).done();
+    // The operator enrols a key of its own under the name, and sends a certificate that is never enrolled.
+    run(&["members", "add", "fed", "zoe"]).done();
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    let authority = Authority::from_pem(&read("fed/authority/authority.pem"), &read("fed/authority/authority.key"));
+    let request = Request::read(&read("zoe/request.json")).unwrap();
+    let certificate = authority.unwrap().certify(&request, Validity::leaf());
+    std::fs::write(path("fed/members/zoe/member.pem"), certificate.pem()).unwrap();
+    run(&["member", "join", "zoe", "fed/members/zoe"]).done();
+    run(&["ledger", "bundle", "fed", "--out", "audit"]).done();
+    for journal in ["fed", "audit"] {
+        run(&["ledger", "verify", journal]).done();
+        let told = run(&["ledger", "verify", journal, "--member", "zoe"]);
+        assert!(told.code == 1 && told.out.contains("zoe: the journal enrols it with key"), "{told:?}");
+        assert!(told.out.contains(&request.key().to_string()), "{told:?}");
+    }
+    let told = run(&["ledger", "verify", "audit", "--member", "zoe", "--json"]);
+    let found: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((told.code, &found["member"], found["problem"].is_string()), (1, &"zoe".into(), true));
 }

@@ -9,11 +9,12 @@ use truthfed::auction::ClientId;
 use super::open::{OpenError, check_holder, check_issued, file, read_certificate, read_identity, read_text};
 use crate::digest::{Digest, PublicKey};
 use crate::identity::{Certificate, Identity, Purpose, check_name, create_private_folder, write_private, write_public};
+use crate::signature::Signer;
 use crate::terms::{Agreement, RawTerms};
 
-const FILE: &str = "member.toml";
-const TERMS: &str = "terms.json";
-const AUTHORITY: &str = "authority";
+pub(super) const FILE: &str = "member.toml";
+pub(super) const TERMS: &str = "terms.json";
+pub(super) const AUTHORITY: &str = "authority";
 pub(super) const MEMBER: &str = "member";
 
 const HEADER: &str = "\
@@ -90,22 +91,27 @@ fn read_terms(path: &Path, hash: Digest) -> Result<Agreement, OpenError> {
     }
 }
 
+/// Writes a bundle without the member's key into a new folder.
 pub(super) fn write_bundle(
     folder: &Path,
     content: &BundleFile,
     agreement: &Agreement,
     authority: &Certificate,
-    identity: &Identity,
+    certificate: &Certificate,
 ) -> io::Result<()> {
     create_private_folder(folder)?;
     let text = toml::to_string(content).map_err(io::Error::other)?;
     write_public(&folder.join(FILE), &format!("{HEADER}{text}"))?;
     write_public(&folder.join(TERMS), agreement.text())?;
     write_public(&file(folder, AUTHORITY, "pem"), authority.pem())?;
-    write_identity(folder, MEMBER, identity)
+    write_public(&file(folder, MEMBER, "pem"), certificate.pem())
 }
 
 pub(super) fn write_identity(folder: &Path, stem: &str, identity: &Identity) -> io::Result<()> {
     write_public(&file(folder, stem, "pem"), identity.certificate().pem())?;
-    write_private(&file(folder, stem, "key"), &identity.key_pem())
+    write_key(folder, stem, identity.signer())
+}
+
+pub(super) fn write_key(folder: &Path, stem: &str, signer: &Signer) -> io::Result<()> {
+    write_private(&file(folder, stem, "key"), &signer.to_pem())
 }

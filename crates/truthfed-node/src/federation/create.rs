@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use truthfed::auction::catalog;
 use truthfed::auction::{ClientId, Kind};
 
-use super::bundle::{BundleFile, MEMBER, write_bundle, write_identity};
+use super::bundle::{BundleFile, MEMBER, write_bundle, write_identity, write_key};
 use super::open::{
-    AUTHORITY, Enrolment, MEMBERS, OPERATOR, OpenError, ROSTER, SERVER, SETTINGS, file, read_authority,
+    AUTHORITY, Enrolment, MEMBERS, OPERATOR, OpenError, ROSTER, SERVER, SETTINGS, file, open, read_authority,
     read_certificate, read_identity, read_settings,
 };
 use super::settings::{Settings, SettingsError};
 use super::{DEFAULT_TOML, lines};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::identity::{
-    Authority, Certificate, IssueError, NameError, Validity, check_name, create_private_folder, write_private,
+    Authority, Certificate, IssueError, NameError, Request, Validity, check_name, create_private_folder, write_private,
     write_public,
 };
 
@@ -87,6 +87,12 @@ pub enum AddError {
     Issue(#[from] IssueError),
     #[error("{0} was added already: choose another name")]
     Exists(ClientId),
+    /// Two members with one key could not be told apart.
+    #[error("{holder} has this key already: {member} must make a key of its own")]
+    SharedKey { member: ClientId, holder: ClientId },
+    /// What an earlier attempt left is not for this applicant.
+    #[error("{} is a bundle for another key: remove it, and add the member again", .0.display())]
+    OtherBundle(PathBuf),
     #[error("cannot write {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
@@ -114,30 +120,70 @@ pub fn init(folder: &Path, options: &InitOptions) -> Result<Created, InitError> 
     Ok(Created { folder: folder.to_owned(), federation: authority.federation(), members })
 }
 
+/// Who becomes a member.
+#[derive(Debug, Clone)]
+pub enum Applicant {
+    /// Somebody whose key is made here, and then handed over.
+    Named(ClientId),
+    /// Somebody who has made its own key: its bundle comes without.
+    Requesting(Request),
+}
+
+impl Applicant {
+    pub fn named(name: &str) -> Result<Applicant, NameError> {
+        check_name(name).map(Applicant::Named)
+    }
+
+    pub fn member(&self) -> &ClientId {
+        match self {
+            Applicant::Named(member) => member,
+            Applicant::Requesting(request) => request.member(),
+        }
+    }
+}
+
 /// Issues the bundle of another member. The coordinator must still be told to enrol it.
-pub fn add_member(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
-    let member = check_name(name)?;
+pub fn add_member(folder: &Path, applicant: &Applicant) -> Result<Enrolment, AddError> {
+    let member = applicant.member().clone();
     let on_roster = folder.join(ROSTER).join(format!("{member}.pem"));
     if on_roster.exists() {
         return Err(AddError::Exists(member));
     }
-    let bundle = folder.join(MEMBERS).join(name);
+    let bundle = folder.join(MEMBERS).join(member.as_str());
     let io = |path: &Path| {
         let path = path.to_owned();
         move |error| AddError::Io { path, error }
     };
+    if let Applicant::Requesting(request) = applicant {
+        check_own_key(folder, request)?;
+    }
     // A bundle that is not on the roster is what a crash left of an earlier attempt: it is whole.
     if !bundle.exists() {
         let (settings, authority) = (read_settings(folder)?, read_authority(folder)?);
         let coordinator = read_certificate(&file(folder, SERVER, "pem"))?.key();
         fs::create_dir_all(folder.join(MEMBERS)).map_err(io(&bundle))?;
         let scratch = Scratch::beside(&bundle).map_err(io(&bundle))?;
-        issue_bundle(&scratch.path, &member, &settings, &authority, coordinator)?.map_err(io(&bundle))?;
+        issue_bundle(&scratch.path, applicant, &settings, &authority, coordinator)?.map_err(io(&bundle))?;
         scratch.move_to(&bundle).map_err(io(&bundle))?;
     }
     let certificate = read_certificate(&file(&bundle, MEMBER, "pem"))?;
+    let fits = match applicant {
+        Applicant::Named(_) => file(&bundle, MEMBER, "key").exists(),
+        Applicant::Requesting(request) => certificate.key() == request.key(),
+    };
+    if !fits {
+        return Err(AddError::OtherBundle(bundle));
+    }
     replace(&on_roster, certificate.pem()).map_err(io(&on_roster))?;
     Ok(Enrolment::new(member, &certificate))
+}
+
+fn check_own_key(folder: &Path, request: &Request) -> Result<(), AddError> {
+    let roster = open(folder)?.roster;
+    match roster.into_iter().find(|enrolment| enrolment.key == request.key()) {
+        Some(Enrolment { member: holder, .. }) => Err(AddError::SharedKey { member: request.member().clone(), holder }),
+        None => Ok(()),
+    }
 }
 
 /// Certifies the coordinator, under the names of the present settings, and the operator anew. Both keep their keys.
@@ -154,13 +200,13 @@ pub fn renew(folder: &Path) -> Result<Certificate, AddError> {
 }
 
 /// Writes a public file in one step, over what is there.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let scratch = Scratch::beside(path)?;
     write_public(&scratch.path, text)?;
     scratch.move_to(path)
 }
 
-fn is_taken(folder: &Path) -> bool {
+pub(super) fn is_taken(folder: &Path) -> bool {
     let empty = |mut entries: fs::ReadDir| entries.next().is_none();
     folder.symlink_metadata().is_ok() && !fs::read_dir(folder).is_ok_and(empty)
 }
@@ -255,7 +301,8 @@ fn fill(
     let mut enrolments = Vec::with_capacity(members.len());
     for member in members {
         let bundle = folder.join(MEMBERS).join(member.as_str());
-        let certificate = issue_bundle(&bundle, member, settings, authority, coordinator)?.map_err(io)?;
+        let applicant = Applicant::Named(member.clone());
+        let certificate = issue_bundle(&bundle, &applicant, settings, authority, coordinator)?.map_err(io)?;
         write_public(&folder.join(ROSTER).join(format!("{member}.pem")), certificate.pem()).map_err(io)?;
         enrolments.push(Enrolment::new(member.clone(), &certificate));
     }
@@ -265,37 +312,44 @@ fn fill(
 /// Issues a certificate and writes a bundle into a new folder. The outer error is about the name.
 fn issue_bundle(
     folder: &Path,
-    member: &ClientId,
+    applicant: &Applicant,
     settings: &Settings,
     authority: &Authority,
     coordinator_key: PublicKey,
 ) -> Result<io::Result<Certificate>, IssueError> {
-    let identity = authority.issue_member(member, Validity::leaf())?;
+    let (certificate, key) = match applicant {
+        Applicant::Named(member) => {
+            let identity = authority.issue_member(member, Validity::leaf())?;
+            (identity.certificate().clone(), Some(identity.signer().clone()))
+        }
+        Applicant::Requesting(request) => (authority.certify(request, Validity::leaf()), None),
+    };
     let file = BundleFile {
-        member: member.to_string(),
+        member: applicant.member().to_string(),
         coordinator: settings.address.clone(),
         server_name: settings.server_name.clone(),
         federation: authority.federation(),
         coordinator_key,
         terms: settings.agreement.hash(),
     };
-    let written = write_bundle(folder, &file, &settings.agreement, authority.identity().certificate(), &identity);
-    Ok(written.map(|()| identity.certificate().clone()))
+    let written = write_bundle(folder, &file, &settings.agreement, authority.identity().certificate(), &certificate)
+        .and_then(|()| key.map_or(Ok(()), |key| write_key(folder, MEMBER, &key)));
+    Ok(written.map(|()| certificate))
 }
 
 /// A file or folder that is being made beside its place. It is removed unless it is moved there.
-struct Scratch {
-    path: PathBuf,
+pub(super) struct Scratch {
+    pub(super) path: PathBuf,
 }
 
 impl Scratch {
-    fn beside(place: &Path) -> io::Result<Scratch> {
+    pub(super) fn beside(place: &Path) -> io::Result<Scratch> {
         let name = place.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Scratch { path: place.with_file_name(format!(".{name}.{}", Nonce::random())) })
     }
 
     /// Writes it through and moves it to its place in one step.
-    fn move_to(self, place: &Path) -> io::Result<()> {
+    pub(super) fn move_to(self, place: &Path) -> io::Result<()> {
         sync(&self.path)?;
         fs::rename(&self.path, place)?;
         let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -10,6 +10,8 @@
 //!         member.toml, terms.json, authority.pem, member.{pem,key}
 //! ```
 //!
+//! A member that makes its own key ([`apply`]) gets a bundle without one, and puts it beside its key ([`join`]).
+//!
 //! [`init`] makes a folder whole or not at all; [`open`] and [`open_bundle`] read strictly and say what to do about what is
 //! wrong. A checked [`Federation`] or [`Bundle`] need not be checked again.
 //!
@@ -17,6 +19,7 @@
 //!
 //! Not here: the ledger, and who is enrolled at present (the journal's).
 
+mod application;
 mod bundle;
 mod create;
 mod lines;
@@ -27,8 +30,9 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use application::{Application, ApplyError, JoinError, apply, join};
 pub use bundle::{Bundle, BundleFile, open_bundle};
-pub use create::{AddError, Created, InitError, InitOptions, add_member, init, renew};
+pub use create::{AddError, Applicant, Created, InitError, InitOptions, add_member, init, renew};
 pub use open::{Enrolment, Federation, OpenError, open};
 pub use public::{PublicBundle, PublicError, PublishError, line, publish};
 pub use settings::{RawFederation, RawLimits, Settings, SettingsError};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::identity::{PrivateFileError, Validity};
+use crate::identity::{PrivateFileError, Request, Validity};
 use crate::store::Location;
 
 fn made(members: usize) -> (TempDir, PathBuf) {
@@ -13,6 +13,10 @@ fn made(members: usize) -> (TempDir, PathBuf) {
     let folder = outer.path().join("fed");
     init(&folder, &InitOptions::with_members(members)).unwrap();
     (outer, folder)
+}
+
+fn add_named(folder: &Path, name: &str) -> Result<Enrolment, AddError> {
+    add_member(folder, &Applicant::named(name).unwrap())
 }
 
 /// All paths below a folder with their permissions and contents, in order.
@@ -80,7 +84,7 @@ fn a_key_that_others_can_read_is_refused_with_the_remedy() {
     expose("members/m1/member.key");
     assert!(matches!(open_bundle(&folder.join("members/m1")), Err(OpenError::PrivateFile(_))));
     expose("authority/authority.key");
-    assert!(matches!(add_member(&folder, "m2"), Err(AddError::Open(OpenError::PrivateFile(_)))));
+    assert!(matches!(add_named(&folder, "m2"), Err(AddError::Open(OpenError::PrivateFile(_)))));
 }
 
 #[test]
@@ -171,24 +175,24 @@ fn changes_are_put_into_the_commented_settings() {
 #[test]
 fn a_member_is_added_once_and_its_bundle_can_be_moved() {
     let (outer, folder) = made(1);
-    let added = add_member(&folder, "shop-7").unwrap();
-    assert!(matches!(add_member(&folder, "shop-7"), Err(AddError::Exists(_))));
-    assert!(matches!(add_member(&folder, "../x"), Err(AddError::Name(_))));
+    let added = add_named(&folder, "shop-7").unwrap();
+    assert!(matches!(add_named(&folder, "shop-7"), Err(AddError::Exists(_))));
+    assert!(Applicant::named("../x").is_err());
     let elsewhere = outer.path().join("elsewhere");
     fs::rename(folder.join("members/shop-7"), &elsewhere).unwrap();
     assert_eq!(open_bundle(&elsewhere).unwrap().identity.certificate().digest(), added.certificate);
     assert!(open(&folder).unwrap().roster.contains(&added), "also when its bundle is gone");
-    assert!(matches!(add_member(&folder, "shop-7"), Err(AddError::Exists(_))));
+    assert!(matches!(add_named(&folder, "shop-7"), Err(AddError::Exists(_))));
 }
 
 #[test]
 fn an_addition_that_was_cut_short_is_finished_with_the_same_certificate() {
     let (_outer, folder) = made(1);
-    let added = add_member(&folder, "m2").unwrap();
+    let added = add_named(&folder, "m2").unwrap();
     fs::remove_file(folder.join("roster/m2.pem")).unwrap();
     fs::write(folder.join("roster/.m3.pem.0123"), "half").unwrap();
     assert_eq!(open(&folder).unwrap().roster.len(), 1);
-    assert_eq!(add_member(&folder, "m2").unwrap(), added);
+    assert_eq!(add_named(&folder, "m2").unwrap(), added);
     assert_eq!(open(&folder).unwrap().roster.len(), 2);
 }
 
@@ -299,4 +303,84 @@ fn two_names_with_one_key_were_taken_for_two_members() {
     fs::write(folder.join("roster/m2.pem"), again.certificate().pem()).unwrap();
     let error = open(&folder).unwrap_err().to_string();
     assert!(error.contains("roster/m2.pem: has the key of m1"), "{error}");
+}
+
+/// Somebody applies with a key of its own; the operator adds it.
+fn add_requesting(outer: &Path, folder: &Path, name: &str) -> (PathBuf, Result<Enrolment, AddError>) {
+    let own = outer.join(name);
+    let request = apply(&own, None).unwrap().request;
+    let request = Request::read(&fs::read_to_string(request).unwrap()).unwrap();
+    (own, add_member(folder, &Applicant::Requesting(request)))
+}
+
+#[test]
+fn a_member_makes_its_own_key_and_no_operator_ever_holds_it() {
+    let (outer, folder) = made(1);
+    let (own, added) = add_requesting(outer.path(), &folder, "zoe");
+    let added = added.unwrap();
+    let issued = folder.join("members/zoe");
+    assert!(!issued.join("member.key").exists());
+    let key = fs::read_to_string(own.join("member.key")).unwrap();
+    assert!(listing(&folder).iter().all(|(_, _, content)| content != key.as_bytes()));
+    let federation = open(&folder).unwrap();
+    assert!(federation.roster.contains(&added));
+    let bundle = join(&own, &issued, Some(federation.id())).unwrap();
+    assert_eq!(bundle.identity.certificate().digest(), added.certificate);
+    assert_eq!(open_bundle(&own).unwrap().member.as_str(), "zoe");
+    // Taken over again, it is the same.
+    join(&own, &issued, None).unwrap();
+    assert_eq!(fs::read_to_string(own.join("member.key")).unwrap(), key);
+}
+
+#[test]
+fn what_was_issued_for_another_key_name_or_federation_is_not_taken_over() {
+    let ((outer, folder), (_other, elsewhere)) = (made(1), made(1));
+    let (own, added) = add_requesting(outer.path(), &folder, "zoe");
+    added.unwrap();
+    let before = listing(&own);
+    let issued = folder.join("members/zoe");
+    let error = join(&own, &folder.join("members/m1"), None).unwrap_err().to_string();
+    assert!(error.contains("members/m1/member.pem: the private key belongs to another certificate"), "{error}");
+    let expected = open(&elsewhere).unwrap().id();
+    let error = join(&own, &issued, Some(expected)).unwrap_err();
+    assert!(matches!(error, JoinError::Federation { expected: named, .. } if named == expected), "{error}");
+    fs::copy(elsewhere.join("authority/authority.pem"), issued.join("authority.pem")).unwrap();
+    let error = join(&own, &issued, None).unwrap_err().to_string();
+    assert!(error.contains("members/zoe/member.toml"), "{error}");
+    fs::remove_file(issued.join("terms.json")).unwrap();
+    assert!(matches!(join(&own, &issued, None), Err(JoinError::Open(OpenError::Missing(_)))));
+    assert_eq!(listing(&own), before, "nothing changed");
+    assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 2, "nothing is left beside it");
+}
+
+#[test]
+fn one_key_is_not_certified_for_two_members_and_a_leftover_of_another_key_is_named() {
+    let (outer, folder) = made(1);
+    let key = open_bundle(&folder.join("members/m1")).unwrap().identity.signer().clone();
+    let request = Request::read(&Request::text(&"zoe".parse().unwrap(), &key)).unwrap();
+    let error = add_member(&folder, &Applicant::Requesting(request)).unwrap_err();
+    assert!(error.to_string().contains("m1 has this key already"), "{error}");
+    open(&folder).unwrap();
+    // Cut short, and then asked for with another key.
+    let (_own, added) = add_requesting(outer.path(), &folder, "ann");
+    added.unwrap();
+    fs::remove_file(folder.join("roster/ann.pem")).unwrap();
+    fs::remove_dir_all(outer.path().join("ann")).unwrap();
+    let (_own, again) = add_requesting(outer.path(), &folder, "ann");
+    assert!(matches!(again, Err(AddError::OtherBundle(_))), "{again:?}");
+    assert!(matches!(add_named(&folder, "ann"), Err(AddError::OtherBundle(_))));
+    assert_eq!(open(&folder).unwrap().roster.len(), 1);
+}
+
+#[test]
+fn a_request_is_not_made_over_anything() {
+    let (outer, _folder) = made(1);
+    let zoe = outer.path().join("zoe");
+    let made = apply(&zoe, Some("ann")).unwrap();
+    assert_eq!(made.member.as_str(), "ann");
+    assert!(matches!(apply(&zoe, None), Err(ApplyError::Exists(_))));
+    assert!(matches!(apply(&outer.path().join("a b"), None), Err(ApplyError::Name(_))));
+    assert!(matches!(apply(Path::new("/"), None), Err(ApplyError::Unnamed(_))));
+    let mode = |name: &str| zoe.join(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(""), mode("member.key"), mode("request.json")), (0o700, 0o600, 0o644));
 }

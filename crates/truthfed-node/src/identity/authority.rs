@@ -7,11 +7,12 @@
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyUsagePurpose, SerialNumber,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyUsagePurpose, PublicKeyData,
+    SerialNumber,
 };
 use truthfed::auction::ClientId;
 
-use super::{Certificate, Identity, IdentityError, NameError, check_name};
+use super::{Certificate, Identity, IdentityError, NameError, Request, check_name};
 use crate::digest::{Digest, Nonce};
 use crate::signature::Signer;
 
@@ -72,7 +73,8 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let issued = params.self_signed(&signer).expect("a checked name can be certified");
-        Ok(Authority { name: name.to_owned(), identity: identity(&issued, signer) })
+        let identity = Identity::new(certificate(&issued), signer).expect("it was issued for this key");
+        Ok(Authority { name: name.to_owned(), identity })
     }
 
     /// Reads an authority in PEM form. Fails when it is not one that [`Authority::create`] made.
@@ -140,6 +142,12 @@ impl Authority {
         self.issue(key, parameters(OPERATOR), validity, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
+    /// A certificate for a member that made its own key, and asked for it.
+    pub fn certify(&self, request: &Request, validity: Validity) -> Certificate {
+        let params = parameters(request.member().as_str());
+        self.certificate(&request.key(), params, validity, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
     fn issue(
         &self,
         signer: Signer,
@@ -147,6 +155,17 @@ impl Authority {
         validity: Validity,
         purpose: ExtendedKeyUsagePurpose,
     ) -> Identity {
+        let certificate = self.certificate(&signer, params, validity, purpose);
+        Identity::new(certificate, signer).expect("it was issued for this key")
+    }
+
+    fn certificate(
+        &self,
+        key: &impl PublicKeyData,
+        params: CertificateParams,
+        validity: Validity,
+        purpose: ExtendedKeyUsagePurpose,
+    ) -> Certificate {
         let mut params = within(validity, params);
         params.serial_number = Some(serial_number());
         params.is_ca = IsCa::ExplicitNoCa;
@@ -154,8 +173,7 @@ impl Authority {
         params.extended_key_usages = vec![purpose];
         params.use_authority_key_identifier_extension = true;
         let issuer = Issuer::new(parameters(&self.name), self.identity.signer());
-        let issued = params.signed_by(&signer, &issuer).expect("a checked name can be certified");
-        identity(&issued, signer)
+        certificate(&params.signed_by(key, &issuer).expect("a checked name can be certified"))
     }
 }
 
@@ -180,9 +198,8 @@ fn serial_number() -> SerialNumber {
     SerialNumber::from_slice(&bytes)
 }
 
-fn identity(issued: &rcgen::Certificate, signer: Signer) -> Identity {
-    let certificate = Certificate::from_pem(&issued.pem()).expect("what was just issued is a certificate");
-    Identity::new(certificate, signer).expect("it was issued for this key")
+fn certificate(issued: &rcgen::Certificate) -> Certificate {
+    Certificate::from_pem(&issued.pem()).expect("what was just issued is a certificate")
 }
 
 #[cfg(test)]
@@ -257,7 +274,7 @@ mod tests {
         let (head, seed) = key.secret_der().split_at(16);
         assert_eq!(head, [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]);
         assert_eq!(seed.len(), 32);
-        assert_eq!(Signer::from_pem(&member.key_pem()).unwrap().public(), member.signer().public());
+        assert_eq!(Signer::from_pem(&member.signer().to_pem()).unwrap().public(), member.signer().public());
     }
 
     #[test]

@@ -2,15 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey, KeypairBytes};
 use rustls::RootCertStore;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use time::OffsetDateTime;
-use zeroize::Zeroizing;
 
 use super::check_name;
 use crate::digest::{Digest, Hex, PublicKey};
@@ -179,15 +176,8 @@ impl Identity {
         &self.signer
     }
 
-    /// The private half in PKCS#8 PEM form, without the public key beside it: OpenSSL, and so curl, reads no other.
-    pub fn key_pem(&self) -> Zeroizing<String> {
-        let mut pair = KeypairBytes::from_pkcs8_pem(&self.signer.to_pem()).expect("a key that we wrote is a key");
-        pair.public_key = None;
-        pair.to_pkcs8_pem(LineEnding::LF).expect("an Ed25519 key has a PEM form")
-    }
-
     pub(crate) fn tls_key(&self) -> PrivateKeyDer<'static> {
-        let pem = self.key_pem();
+        let pem = self.signer.to_pem();
         PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a key that we wrote is a key")
     }
 }

@@ -13,6 +13,7 @@ mod certificate;
 mod expiry;
 mod files;
 mod name;
+mod request;
 
 pub use authority::{Authority, IssueError, Validity};
 pub(crate) use certificate::Purpose;
@@ -20,3 +21,4 @@ pub use certificate::{Certificate, Identity, IdentityError};
 pub use expiry::watch_expiry;
 pub use files::{PrivateFileError, create_private_folder, read_private, write_private, write_public};
 pub use name::{NameError, check_name};
+pub use request::{REQUEST_SCHEMA, Request, RequestError};

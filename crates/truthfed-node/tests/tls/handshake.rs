@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
 use truthfed_node::digest::Digest;
-use truthfed_node::federation::{self, InitOptions};
+use truthfed_node::federation::{self, Applicant, InitOptions};
 use truthfed_node::identity::{Authority, Identity, Validity};
 use truthfed_node::net::{Client, Limits, NetError, Revocations, ServerTls, client_tls, serve};
 
@@ -35,7 +35,7 @@ async fn a_member_is_known_by_its_certificate() {
 async fn the_files_of_a_folder_connect_members_and_operator_to_the_coordinator() {
     let outer = truthfed_node::testing::folder();
     federation::init(&outer.path().join("fed"), &InitOptions::with_members(1)).unwrap();
-    federation::add_member(&outer.path().join("fed"), "late").unwrap();
+    federation::add_member(&outer.path().join("fed"), &Applicant::named("late").unwrap()).unwrap();
     let opened = federation::open(&outer.path().join("fed")).unwrap();
     let tls = ServerTls::new(&opened.server, &opened.authority, Revocations::default()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
