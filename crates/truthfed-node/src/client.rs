@@ -1,9 +1,11 @@
 //! A client of an agent's local API, for applications in Rust.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), truthfed_node::client::ApplicationError> {
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use truthfed_node::agent::Token;
 //! use truthfed_node::client::Application;
-//! let agent = Application::connect("127.0.0.1:7500".parse().expect("an address")).await?;
+//! let token = Token::read("fed/members/m1/agent.token".as_ref())?;
+//! let agent = Application::connect("127.0.0.1:7500".parse()?, Some(&token)).await?;
 //! let choice = agent.choose(&[[1.0, 0.0], [0.0, 1.0]]).await?;
 //! let reward = if choice.index == 1 { 1.0 } else { 0.0 };
 //! agent.learn(choice.decision, reward).await?;
@@ -19,8 +21,8 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::agent::local::{Choice, LearnRequest, Learned};
-use crate::agent::{DecisionId, Status};
+use crate::agent::local::{Choice, Choices, ChooseEachRequest, LearnEachRequest, LearnRequest, Learned};
+use crate::agent::{DecisionId, Status, Token};
 use crate::call::Message;
 use crate::error::Refusal;
 use crate::net::{Client, ClientLimits, NetError};
@@ -50,10 +52,13 @@ pub struct Application {
 }
 
 impl Application {
-    /// Connects to an agent's local API. Fails when there is nobody.
-    pub async fn connect(address: SocketAddr) -> Result<Application, ApplicationError> {
+    /// Connects to an agent's local API, and shows its token, if it has one. Fails when there is nobody.
+    pub async fn connect(address: SocketAddr, token: Option<&Token>) -> Result<Application, ApplicationError> {
         let limits = ClientLimits { request: PATIENCE, response_bytes: MAX_REPLY, ..ClientLimits::default() };
-        let client = Client::plain(address).with_limits(limits);
+        let mut client = Client::plain(address).with_limits(limits);
+        if let Some(token) = token {
+            client = client.with_authorization(&token.header());
+        }
         client.connect().await.map_err(|error| unreachable(address, &error))?;
         Ok(Application { address, client })
     }
@@ -69,6 +74,19 @@ impl Application {
     /// Sends the reward of a decision, at any time; sending it again does no harm.
     pub async fn learn(&self, decision: DecisionId, reward: f64) -> Result<(), ApplicationError> {
         let Learned { .. } = self.post("/learn", &LearnRequest { decision, reward }).await?;
+        Ok(())
+    }
+
+    /// From each of several sets of arms, by what the agent knows now. All decisions are kept, or none.
+    pub async fn choose_each(&self, each: Vec<Vec<Vec<f64>>>) -> Result<Vec<Choice>, ApplicationError> {
+        let Choices { choices } = self.post("/choose-each", &ChooseEachRequest { each }).await?;
+        Ok(choices)
+    }
+
+    /// Sends several rewards, which are learned in this order: all of them, or none. Sending them again does no harm.
+    pub async fn learn_each(&self, rewards: &[(DecisionId, f64)]) -> Result<(), ApplicationError> {
+        let each = rewards.iter().map(|(decision, reward)| LearnRequest { decision: *decision, reward: *reward });
+        let Learned { .. } = self.post("/learn-each", &LearnEachRequest { each: each.collect() }).await?;
         Ok(())
     }
 
@@ -128,7 +146,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let (_stop, stopped) = watch::channel(false);
         tokio::spawn(serve_plain(listener, router, Limits::default(), stopped));
-        Application::connect(address).await.unwrap().choose(&[[1.0]]).await
+        Application::connect(address, None).await.unwrap().choose(&[[1.0]]).await
     }
 
     #[tokio::test]

@@ -107,6 +107,8 @@ codes! {
     MemberRevoked "member-revoked" 403 Operator "The member was revoked: the operator issues a new bundle to let it return."
     NotOperator "not-operator" 403 Member "Only the operator's certificate may do this: use the one in the operator folder."
 
+    NoToken "no-token" 401 Member "The request to the agent does not show its token: send the one in the agent's file."
+
     // What only the operator sees.
     BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
     MemberExists "member-exists" 409 Operator "A member with this name, certificate or key was enrolled before: choose another."

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use tokio::sync::watch;
 use truthfed_node::agent::local::LocalApi;
-use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
+use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner, Token};
 use truthfed_node::federation::open_bundle;
 use truthfed_node::identity::watch_expiry;
 
@@ -13,6 +13,7 @@ use crate::report::Report;
 use crate::source;
 
 pub(super) const DATA: &str = "agent.db";
+const TOKEN: &str = "agent.token";
 /// What to do about the expiry of a member's certificate. The agent goes on without rounds: its application needs it.
 const REPLACE: &str = "ask the operator for a bundle under another name; without one there is no part in rounds";
 
@@ -26,12 +27,18 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     };
     let data = args.data.clone().unwrap_or_else(|| args.bundle.join(DATA));
     let agent = Agent::open(Membership::of(&bundle), &data).with_context(|| data.display().to_string())?;
+    let token_file = args.token.clone().unwrap_or_else(|| args.bundle.join(TOKEN));
+    let token = if args.no_token { None } else { Some(Token::at(&token_file)?) };
     let link = Https::new(&bundle)?;
     serve::log(args.log);
     block_on(async {
         ignore_hangups()?;
         let agent = Handle::new(agent);
-        let api = LocalApi::bind(args.listen, agent.clone()).await?;
+        let api = LocalApi::bind(args.listen, agent.clone(), token).await?;
+        match args.no_token {
+            true => tracing::warn!("every user of this machine can use the agent: --no-token is for trials"),
+            false => tracing::info!(token = %token_file.display(), "applications show this token"),
+        }
         tracing::info!(member = %bundle.member, application = %api.address(), coordinator = %bundle.coordinator, "ready");
         let (stop, stopped) = watch::channel(false);
         let runner = Runner::new(agent, link, policy);

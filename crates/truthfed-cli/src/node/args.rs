@@ -133,9 +133,10 @@ pub(crate) struct ServeArgs {
 Examples:
   truthfed agent fed/members/m1                                        ask a hundredth of a unit per sample
   truthfed agent fed/members/m1 --ask policy.toml --listen 127.0.0.1:7501
-  curl -s 127.0.0.1:7501/choose -d '{\"arms\": [[1, 0], [0, 1]]}'        choose an arm
-  curl -s 127.0.0.1:7501/learn -d '{\"decision\": \"...\", \"reward\": 0.5}'
-  curl -s 127.0.0.1:7501/status
+  auth=\"Authorization: Bearer $(cat fed/members/m1/agent.token)\"
+  curl -s -H \"$auth\" 127.0.0.1:7500/choose -d '{\"arms\": [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]]}'    choose an arm
+  curl -s -H \"$auth\" 127.0.0.1:7500/learn -d '{\"decision\": \"...\", \"reward\": 0.5}'
+  curl -s -H \"$auth\" 127.0.0.1:7500/status    (/receipts, /metrics; /healthz needs no token)
 
 A policy is one of:
   kind = \"constant\"     ask = \"12.5\"
@@ -153,6 +154,14 @@ pub(crate) struct AgentArgs {
     /// Address for the application; loopback only
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500")]
     pub(crate) listen: SocketAddr,
+
+    /// File with the token that the application must show, made if it is not there [default: agent.token in the bundle]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_token")]
+    pub(crate) token: Option<PathBuf>,
+
+    /// Let every user of this machine use the agent, for trials
+    #[arg(long)]
+    pub(crate) no_token: bool,
 
     /// File for what it learns [default: agent.db in the bundle]
     #[arg(long, value_name = "FILE")]
@@ -210,12 +219,13 @@ pub(crate) enum MembersCommand {
 Examples:
   truthfed members add fed --request request.json    the member keeps its key to itself
   truthfed members add fed zoe                       for trials: whoever has fed/members/zoe/member.key is zoe")]
+#[command(group(ArgGroup::new("applicant").required(true).multiple(true).args(["member", "request"])))]
 pub(crate) struct AddArgs {
     #[command(flatten)]
     pub(crate) of: FolderArgs,
 
     /// The member; with --request, the name that it must have asked for
-    #[arg(value_name = "NAME", required_unless_present = "request")]
+    #[arg(value_name = "NAME")]
     pub(crate) member: Option<String>,
 
     /// What `truthfed member init` wrote on the member's machine

@@ -84,22 +84,29 @@ impl Federation {
         let listen = format!("127.0.0.1:{}", self.ports[number]);
         let args = ["agent", &bundle, "--ask", &policy.display().to_string(), "--listen", &listen];
         let process = Process::start(&args, &self.place.path().join(format!("agent{number}.log")));
-        until("the agent answers", || http(self.ports[number], "GET", "/status", "").is_some());
+        until("the agent answers", || http(self.ports[number], "GET", "/healthz", "").is_some());
         process
+    }
+
+    /// As the member's application asks its agent: with the token that the agent has made.
+    pub(crate) fn call(&self, number: usize, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+        let token = self.folder().join(format!("members/m{}/agent.token", number + 1));
+        let token = std::fs::read_to_string(token).unwrap();
+        http_with(self.ports[number], method, path, body, &format!("Authorization: Bearer {}\r\n", token.trim_end()))
     }
 
     /// The member's application: one step.
     fn act(&self, number: usize, step: usize) {
         let arms = if step.is_multiple_of(2) { "[[1, 0], [0.6, 0.8]]" } else { "[[0, 1], [0.8, 0.6]]" };
-        let (_, choice) = http(self.ports[number], "POST", "/choose", &format!("{{\"arms\": {arms}}}")).unwrap();
+        let (_, choice) = self.call(number, "POST", "/choose", &format!("{{\"arms\": {arms}}}")).unwrap();
         let choice: Value = serde_json::from_str(&choice).unwrap();
         let learn = format!("{{\"decision\": {}, \"reward\": 0.5}}", choice["decision"]);
-        let (code, body) = http(self.ports[number], "POST", "/learn", &learn).unwrap();
+        let (code, body) = self.call(number, "POST", "/learn", &learn).unwrap();
         assert_eq!(code, 200, "{body}");
     }
 
     fn status(&self, number: usize) -> Value {
-        serde_json::from_str(&http(self.ports[number], "GET", "/status", "").unwrap().1).unwrap()
+        serde_json::from_str(&self.call(number, "GET", "/status", "").unwrap().1).unwrap()
     }
 
     fn verb(&self, args: &[&str]) -> (Option<i32>, String) {
@@ -124,10 +131,15 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// A plain request as curl would make it; none when nobody answers.
 pub(crate) fn http(port: u16, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    http_with(port, method, path, body, "")
+}
+
+/// The same with another header.
+fn http_with(port: u16, method: &str, path: &str, body: &str, header: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{header}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();

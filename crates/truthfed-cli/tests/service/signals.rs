@@ -23,5 +23,6 @@ fn a_closed_terminal_ended_coordinator_and_agent() {
     hang_up(&mut coordinator, &federation, "serve.log");
     hang_up(&mut agent, &federation, "agent0.log");
     assert_eq!(http(federation.admin, "GET", "/healthz", "").unwrap().0, 200);
-    assert_eq!(http(federation.ports[0], "GET", "/status", "").unwrap().0, 200);
+    assert_eq!(federation.call(0, "GET", "/status", "").unwrap().0, 200);
+    assert_eq!(http(federation.ports[0], "GET", "/status", "").unwrap().0, 401, "without the token");
 }

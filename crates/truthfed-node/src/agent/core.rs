@@ -5,6 +5,7 @@
 //!
 //! Not here: what an agent says in a round ([`super::rounds`]), and when ([`super::conversation`]).
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use truthfed::statistics::{MAX_OBSERVATION, Statistics};
 
 use super::Membership;
 use super::decision::DecisionId;
-use super::state::{Event, State};
+use super::state::{Event, Observation, State};
 use super::store::{AgentStore, Beside, Decision, FileError, Owner};
 use crate::wire::Envelope;
 
@@ -64,6 +65,20 @@ pub enum LearnError {
     OutOfRange { reward: f64, most: f64 },
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// Why nothing of a batch was done: what is wrong with the one at this place, from 0.
+#[derive(Debug, thiserror::Error)]
+#[error("each[{place}]: {error}")]
+pub struct InBatch<E: std::error::Error> {
+    pub place: usize,
+    pub error: E,
+}
+
+impl<E: std::error::Error> InBatch<E> {
+    fn at<F: Into<E>>(place: usize) -> impl Fn(F) -> InBatch<E> {
+        move |error| InBatch { place, error: error.into() }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,12 +161,28 @@ impl Agent {
 
     /// Chooses an arm, and keeps the decision until its reward comes.
     pub fn choose<A: AsRef<[f64]>>(&mut self, arms: &[A]) -> Result<(DecisionId, usize), ChooseError> {
-        self.take_up()?;
+        self.choose_each(&[arms]).map(|choices| choices[0]).map_err(|InBatch { error, .. }| error)
+    }
+
+    /// Chooses from each of several sets of arms, by what it knows now. All decisions are kept, or none.
+    pub fn choose_each<A: AsRef<[f64]>>(
+        &mut self,
+        each: &[impl AsRef<[A]>],
+    ) -> Result<Vec<(DecisionId, usize)>, InBatch<ChooseError>> {
+        self.take_up().map_err(InBatch::at(0))?;
+        let chosen = |(place, arms): (usize, &_)| self.index_of(AsRef::<[A]>::as_ref(arms)).map_err(InBatch::at(place));
+        let indices: Vec<usize> = each.iter().enumerate().map(chosen).collect::<Result<_, _>>()?;
+        let arms: Vec<&[f64]> = each.iter().zip(&indices).map(|(arms, index)| arms.as_ref()[*index].as_ref()).collect();
+        let ids = self.store.decide(&arms).map_err(InBatch::at(0))?;
+        Ok(ids.into_iter().zip(indices).collect())
+    }
+
+    fn index_of<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         let index = self.state.machine.choose(arms)?;
         for (index, arm) in arms.iter().enumerate() {
             self.check_length(index, arm.as_ref())?;
         }
-        Ok((self.store.decide(arms[index].as_ref())?, index))
+        Ok(index)
     }
 
     fn check_length(&self, index: usize, arm: &[f64]) -> Result<(), ChooseError> {
@@ -165,23 +196,50 @@ impl Agent {
 
     /// Learns the reward of a decision, however late; the same again changes nothing.
     pub fn learn(&mut self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
-        self.take_up()?;
+        self.learn_each(&[(decision, reward)]).map_err(|InBatch { error, .. }| error)
+    }
+
+    /// Learns several rewards, in this order: all of them, or none.
+    pub fn learn_each(&mut self, rewards: &[(DecisionId, f64)]) -> Result<(), InBatch<LearnError>> {
+        self.take_up().map_err(InBatch::at(0))?;
+        let mut observations = Vec::new();
+        let mut learned: Vec<(DecisionId, f64)> = Vec::new();
+        let mut seen = HashMap::new();
+        for (place, (decision, reward)) in rewards.iter().enumerate() {
+            let arm = self.open_arm(*decision, *reward, seen.get(decision).copied()).map_err(InBatch::at(place))?;
+            let Some(arm) = arm else { continue };
+            seen.insert(*decision, *reward);
+            observations.push(Observation { arm, reward: *reward });
+            learned.push((*decision, *reward));
+        }
+        if observations.is_empty() {
+            return Ok(());
+        }
+        let event = Event::Learned(observations);
+        let committed = self.commit(&event, &Beside { learned, ..Beside::default() }, |state| {
+            let applied = state.apply(event.clone());
+            applied.expect("the arms were checked when they were chosen, and so were the rewards");
+        });
+        committed.map_err(InBatch::at(0))
+    }
+
+    /// The arm whose reward this is; none if it is known already, from before or from the same batch.
+    fn open_arm(
+        &self,
+        decision: DecisionId,
+        reward: f64,
+        in_batch: Option<f64>,
+    ) -> Result<Option<Vec<f64>>, LearnError> {
         let most = self.membership.agreement.raw().reward.min(MAX_OBSERVATION);
         if !(reward.is_finite() && reward.abs() <= most) {
             return Err(LearnError::OutOfRange { reward, most });
         }
-        let arm = match self.store.decision(decision)? {
-            None => return Err(LearnError::UnknownDecision(decision)),
-            Some(Decision::Learned { reward: learned }) if learned == reward => return Ok(()),
-            Some(Decision::Learned { reward: learned }) => return Err(LearnError::OtherReward { decision, learned }),
-            Some(Decision::Open { arm }) => arm,
+        let learned = match (in_batch, self.store.decision(decision)?) {
+            (_, None) => return Err(LearnError::UnknownDecision(decision)),
+            (Some(learned), _) | (None, Some(Decision::Learned { reward: learned })) => learned,
+            (None, Some(Decision::Open { arm })) => return Ok(Some(arm)),
         };
-        let event = Event::Learned { arm, reward };
-        let beside = Beside { learned: Some((decision, reward)), ..Beside::default() };
-        Ok(self.commit(&event, &beside, |state| {
-            let applied = state.apply(event.clone());
-            applied.expect("the arm was checked when it was chosen, and so was the reward");
-        })?)
+        if learned == reward { Ok(None) } else { Err(LearnError::OtherReward { decision, learned }) }
     }
 
     pub fn status(&mut self, coordinator_reachable: bool) -> Result<Status, FileError> {

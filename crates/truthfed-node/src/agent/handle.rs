@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use truthfed::auction::ClientId;
 
-use super::core::{Agent, ChooseError, LearnError, Status};
+use super::core::{Agent, ChooseError, InBatch, LearnError, Status};
 use super::decision::DecisionId;
 use super::store::FileError;
 use crate::engine::Place;
+use crate::wire::Envelope;
 
 /// Shares an agent; cheap to clone. Disk access happens on threads that may block, unless made by [`Handle::at`] otherwise.
 #[derive(Clone)]
@@ -46,12 +47,30 @@ impl Handle {
         self.with(move |agent| agent.choose(&arms)).await
     }
 
+    /// From each of several sets of arms. All decisions are kept, or none.
+    pub async fn choose_each(
+        &self,
+        each: Vec<Vec<Vec<f64>>>,
+    ) -> Result<Vec<(DecisionId, usize)>, InBatch<ChooseError>> {
+        self.with(move |agent| agent.choose_each(&each)).await
+    }
+
     pub async fn learn(&self, decision: DecisionId, reward: f64) -> Result<(), LearnError> {
-        let (learned, wants_round) = self.with(move |agent| (agent.learn(decision, reward), agent.wants_round())).await;
+        self.learn_each(vec![(decision, reward)]).await.map_err(|InBatch { error, .. }| error)
+    }
+
+    /// Several rewards: all of them, or none.
+    pub async fn learn_each(&self, rewards: Vec<(DecisionId, f64)>) -> Result<(), InBatch<LearnError>> {
+        let (learned, wants_round) = self.with(move |agent| (agent.learn_each(&rewards), agent.wants_round())).await;
         if wants_round {
             self.0.wish.notify_one();
         }
         learned
+    }
+
+    /// All receipts it holds, by round, as the coordinator signed them.
+    pub async fn receipts(&self) -> Result<Vec<Envelope>, FileError> {
+        self.with(|agent| agent.receipts()).await
     }
 
     pub async fn status(&self) -> Result<Status, FileError> {

@@ -1,14 +1,18 @@
 //! The agent's API for the member's application: plain HTTP on loopback.
 //!
-//! `POST /choose`, `POST /learn`, `GET /status`; JSON in and out, whatever the content type says. Refusals look like the
-//! coordinator's. There is no authentication: whoever may open a connection on this machine may use it, but a page in a
-//! browser may not (requests with an `Origin`, or to another host name, are refused). Requests under way hold at most 64 MiB.
+//! `POST /choose` and `/learn`, or `/choose-each` and `/learn-each` for many at once; `GET /status`, `/receipts`, `/metrics`. JSON in
+//! and out, whatever the content type says; metrics are text. Refusals look like the coordinator's. Every request but `GET /healthz`
+//! shows the agent's [`Token`], unless there is none. A page in a browser may not ask at all (requests with an `Origin`, or to another
+//! host name, are refused). Requests under way hold at most 64 MiB.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use serde::de::DeserializeOwned;
@@ -17,20 +21,25 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use truthfed::bandit;
 
-use super::core::{ChooseError, LearnError, Status};
+use super::core::{ChooseError, InBatch, LearnError, Status};
 use super::decision::DecisionId;
 use super::handle::Handle;
+use super::metrics;
 use super::store::FileError;
+use super::token::Token;
 use crate::error::{Code, Refusal};
 use crate::loopback::only_from_here;
 use crate::net::{Intake, Limits, serve_plain};
 use crate::reading::read_json;
+use crate::wire::Envelope;
 
 /// Largest request: about a thousand arms of the largest dimension, 512.
 const MAX_BODY: usize = 16 << 20;
 /// All requests under way: four of the largest.
 const MAX_BODIES: usize = 4 * MAX_BODY;
 const ARRIVAL: Duration = Duration::from_secs(30);
+/// What Prometheus expects of its text format.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,9 +71,45 @@ pub struct Learned {
     pub learned: bool,
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChooseEachRequest {
+    /// Sets of arms, an arm to be chosen from each.
+    pub each: Vec<Vec<Vec<f64>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choices {
+    /// In the order of the request.
+    pub choices: Vec<Choice>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnEachRequest {
+    pub each: Vec<LearnRequest>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiptsReply {
+    /// By round, as the coordinator signed them.
+    pub receipts: Vec<Envelope>,
+}
+
+/// Whether an agent can work: it answers, and its file can be read. What keeps it from rounds is told beside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Health {
+    pub coordinator_reachable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Member: use a loopback address. There is no authentication, so other machines must not reach it.
+    /// Member: use a loopback address. It is plain HTTP, so other machines must not reach it.
     #[error("{0} is not a loopback address: use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     /// Member: the port is taken, or not allowed.
@@ -75,19 +120,21 @@ pub enum BindError {
 pub struct LocalApi {
     listener: TcpListener,
     address: SocketAddr,
-    agent: Handle,
+    api: Api,
 }
 
 impl LocalApi {
     /// Listens on a loopback address; port 0 takes any free port. Fails when it is not a loopback address, or is taken.
-    pub async fn bind(address: SocketAddr, agent: Handle) -> Result<LocalApi, BindError> {
+    /// Without a token whoever may open a connection on this machine may use it.
+    pub async fn bind(address: SocketAddr, agent: Handle, token: Option<Token>) -> Result<LocalApi, BindError> {
         if !address.ip().is_loopback() {
             return Err(BindError::NotLoopback(address));
         }
         let failed = |error| BindError::Listen { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(LocalApi { listener, address, agent })
+        let api = Api { agent, token, intake: Intake::new(MAX_BODIES, ARRIVAL) };
+        Ok(LocalApi { listener, address, api })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -96,28 +143,49 @@ impl LocalApi {
 
     /// Serves until `stop` becomes true or its sender is gone; requests that have begun are finished.
     pub async fn serve(self, stop: watch::Receiver<bool>) {
-        serve_plain(self.listener, router(self.agent), Limits::default(), stop).await;
+        serve_plain(self.listener, router(self.api), Limits::default(), stop).await;
     }
 }
 
 #[derive(Clone)]
 struct Api {
     agent: Handle,
+    token: Option<Token>,
     /// All senders are the application: they have one share.
     intake: Intake<()>,
 }
 
-fn router(agent: Handle) -> Router {
+/// What there is, for whoever asks for something else.
+const ROUTES: &str =
+    "there are POST /choose, /learn, /choose-each, /learn-each and GET /status, /receipts, /metrics, /healthz";
+
+fn router(api: Api) -> Router {
     Router::new()
         .route("/choose", post(choose))
+        .route("/choose-each", post(choose_each))
         .route("/learn", post(learn))
+        .route("/learn-each", post(learn_each))
         .route("/status", get(status))
-        .fallback(|| async { Refusal::new(Code::NotFound, "there are /choose, /learn and /status") })
-        .method_not_allowed_fallback(|| async {
-            Refusal::new(Code::MethodNotAllowed, "POST /choose, POST /learn, GET /status")
-        })
+        .route("/receipts", get(receipts))
+        .route("/metrics", get(metrics_text))
+        .fallback(|| async { Refusal::new(Code::NotFound, ROUTES) })
+        .method_not_allowed_fallback(|| async { Refusal::new(Code::MethodNotAllowed, ROUTES) })
+        .layer(middleware::from_fn_with_state(api.clone(), only_with_token))
+        .route("/healthz", get(health))
         .layer(middleware::from_fn(only_from_here))
-        .with_state(Api { agent, intake: Intake::new(MAX_BODIES, ARRIVAL) })
+        .with_state(api)
+}
+
+/// A layer that refuses requests without the token.
+async fn only_with_token(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let shown = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
+    match &api.token {
+        Some(token) if !token.is_in(shown) => {
+            Refusal::new(Code::NoToken, "header Authorization: must be `Bearer ` and the token of the agent")
+                .into_response()
+        }
+        _ => next.run(request).await,
+    }
 }
 
 async fn choose(State(api): State<Api>, request: Request) -> Result<Json<Choice>, Refusal> {
@@ -132,6 +200,41 @@ async fn learn(State(api): State<Api>, request: Request) -> Result<Json<Learned>
     Ok(Json(Learned { learned: true }))
 }
 
+async fn choose_each(State(api): State<Api>, request: Request) -> Result<Json<Choices>, Refusal> {
+    let ChooseEachRequest { each } = api.read(request).await?;
+    let choices = api.agent.choose_each(each).await?;
+    let choices = choices.into_iter().map(|(decision, index)| Choice { decision, index }).collect();
+    Ok(Json(Choices { choices }))
+}
+
+async fn learn_each(State(api): State<Api>, request: Request) -> Result<Json<Learned>, Refusal> {
+    let LearnEachRequest { each } = api.read(request).await?;
+    let rewards = each.into_iter().map(|LearnRequest { decision, reward }| (decision, reward)).collect();
+    api.agent.learn_each(rewards).await?;
+    Ok(Json(Learned { learned: true }))
+}
+
+async fn receipts(State(api): State<Api>) -> Result<Json<ReceiptsReply>, Refusal> {
+    Ok(Json(ReceiptsReply { receipts: api.agent.receipts().await? }))
+}
+
+async fn metrics_text(State(api): State<Api>) -> Result<Response, Refusal> {
+    let text = metrics::text(&api.agent.status().await?);
+    Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
+}
+
+async fn health(State(api): State<Api>) -> Response {
+    match api.agent.status().await {
+        Ok(Status { coordinator_reachable, problem, .. }) => {
+            Json(Health { coordinator_reachable, problem }).into_response()
+        }
+        Err(error) => {
+            let health = Health { coordinator_reachable: false, problem: Some(error.to_string()) };
+            (StatusCode::SERVICE_UNAVAILABLE, Json(health)).into_response()
+        }
+    }
+}
+
 async fn status(State(api): State<Api>) -> Result<Json<Status>, Refusal> {
     Ok(Json(api.agent.status().await?))
 }
@@ -139,6 +242,17 @@ async fn status(State(api): State<Api>) -> Result<Json<Status>, Refusal> {
 impl Api {
     async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
         read_json(&self.intake.read((), request.into_body(), MAX_BODY).await?.bytes)
+    }
+}
+
+/// A failure of the file is of no one of a batch.
+impl<E: std::error::Error + Into<Refusal>> From<InBatch<E>> for Refusal {
+    fn from(InBatch { place, error }: InBatch<E>) -> Refusal {
+        let Refusal { code, message } = error.into();
+        match code {
+            Code::StorageFull | Code::Busy | Code::Internal => Refusal { code, message },
+            code => Refusal { code, message: format!("each[{place}]: {message}") },
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod handle;
 mod https;
 mod link;
 pub mod local;
+mod metrics;
 mod pauses;
 mod policy;
 mod receipts;
@@ -22,6 +23,7 @@ mod rounds;
 mod run;
 mod state;
 mod store;
+mod token;
 
 #[cfg(test)]
 mod testing;
@@ -31,7 +33,7 @@ mod tests;
 use truthfed::auction::ClientId;
 
 pub use self::conversation::{Conversation, ExchangeError, Output, Speaker};
-pub use self::core::{Agent, ChooseError, LearnError, Status};
+pub use self::core::{Agent, ChooseError, InBatch, LearnError, Status};
 pub use self::decision::{DecisionId, DecisionIdError};
 pub use self::handle::Handle;
 pub use self::https::{Https, HttpsError};
@@ -41,6 +43,7 @@ pub use self::receipts::BadReceipt;
 pub use self::rounds::{Step, StepError};
 pub use self::run::Runner;
 pub use self::store::FileError;
+pub use self::token::{Token, TokenError};
 use crate::digest::{Digest, PublicKey};
 use crate::federation::Bundle;
 use crate::signature::Signer;

@@ -16,8 +16,8 @@ use crate::terms::Agreement;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Event {
-    /// The reward of an arm that was chosen.
-    Learned { arm: Vec<f64>, reward: f64 },
+    /// The rewards of arms that were chosen, in this order.
+    Learned(Vec<Observation>),
     /// A round is open, or next; the price that was decided on, if any.
     Opened {
         round: RoundId,
@@ -31,7 +31,14 @@ pub(super) enum Event {
     Snapshot(Snapshot),
 }
 
-/// Why an event cannot happen; nothing is changed then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Observation {
+    pub(super) arm: Vec<f64>,
+    pub(super) reward: f64,
+}
+
+/// Why an event cannot happen.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum EventError {
     #[error(transparent)]
@@ -87,8 +94,10 @@ impl State {
     /// Takes an event in; a new answer to a round may follow from it, and is what is in flight then.
     pub(super) fn apply(&mut self, event: Event) -> Result<(), EventError> {
         match event {
-            Event::Learned { arm, reward } => {
-                self.machine.learn(&arm, reward)?;
+            Event::Learned(observations) => {
+                for Observation { arm, reward } in &observations {
+                    self.machine.learn(arm, *reward)?;
+                }
                 // It wants a lost offer or snapshot again: views say what is missing.
                 self.drain();
             }

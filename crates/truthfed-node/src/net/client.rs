@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{Request, Response, StatusCode, header};
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::TrySendError;
@@ -120,6 +120,8 @@ pub struct Client<C = Tcp> {
     address: String,
     /// None for plain text.
     tls: Option<Tls>,
+    /// A header that every request has.
+    authorization: Option<HeaderValue>,
     limits: ClientLimits,
     connector: C,
     kept: Mutex<Option<Connection>>,
@@ -155,7 +157,7 @@ impl<C: Connect> Client<C> {
     }
 
     fn with(connector: C, address: String, tls: Option<Tls>) -> Client<C> {
-        Client { address, tls, limits: ClientLimits::default(), connector, kept: Mutex::new(None) }
+        Client { address, tls, authorization: None, limits: ClientLimits::default(), connector, kept: Mutex::new(None) }
     }
 
     #[must_use]
@@ -163,10 +165,21 @@ impl<C: Connect> Client<C> {
         Client { limits, ..self }
     }
 
+    /// Shows a secret with every request: the value of the header `Authorization`, which is plain ASCII.
+    #[must_use]
+    pub(crate) fn with_authorization(self, value: &str) -> Client<C> {
+        let mut value = HeaderValue::from_str(value).expect("a token is plain ASCII");
+        value.set_sensitive(true);
+        Client { authorization: Some(value), ..self }
+    }
+
     /// Sends a request, which may take longer, or less, than others: a long poll. A refusal is a reply.
     pub async fn send(&self, message: Message, within: Option<Duration>) -> Result<Reply, NetError> {
         let Message { method, path, body } = message;
         let mut request = Request::builder().method(method).uri(path).header(header::HOST, &self.address);
+        if let Some(value) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, value);
+        }
         if !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use truthfed_node::agent::Handle;
 use truthfed_node::agent::local::{BindError, LocalApi};
+use truthfed_node::agent::{Handle, Token};
 use truthfed_node::client::{Application, ApplicationError};
 use truthfed_node::error::Code;
 use truthfed_node::testing::Numbers;
@@ -22,7 +22,10 @@ struct Serving {
 
 impl Serving {
     async fn start(agent: Handle, address: &str) -> Serving {
-        let api = LocalApi::bind(address.parse().unwrap(), agent).await.unwrap();
+        Serving::of(LocalApi::bind(address.parse().unwrap(), agent, None).await.unwrap())
+    }
+
+    fn of(api: LocalApi) -> Serving {
         let address = api.address();
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(api.serve(stopped));
@@ -156,14 +159,12 @@ async fn every_wrong_request_is_refused_with_its_code_and_changes_nothing() {
 async fn the_api_is_not_offered_to_other_machines() {
     let federation = Federation::new(1, terms());
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
-        let error = LocalApi::bind(address.parse().unwrap(), federation.agent(0)).await.err().unwrap();
+        let error = LocalApi::bind(address.parse().unwrap(), federation.agent(0), None).await.err().unwrap();
         assert!(matches!(error, BindError::NotLoopback(_)), "{error}");
     }
     let serving = Serving::start(federation.agent(0), "127.0.0.1:0").await;
-    let taken = LocalApi::bind(serving.address, {
-        let other = Federation::new(1, terms());
-        other.agent(0)
-    });
+    let other = Federation::new(1, terms());
+    let taken = LocalApi::bind(serving.address, other.agent(0), None);
     assert!(matches!(taken.await.err().unwrap(), BindError::Listen { .. }));
     serving.stop().await;
 }
@@ -173,7 +174,7 @@ async fn the_client_goes_on_when_the_agent_was_restarted() {
     let federation = Federation::new(1, terms());
     let serving = Serving::start(federation.agent(0), "127.0.0.1:0").await;
     let address = serving.address;
-    let application = Application::connect(address).await.unwrap();
+    let application = Application::connect(address, None).await.unwrap();
     let choice = application.choose(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).await.unwrap();
     serving.stop().await;
     assert!(matches!(application.status().await, Err(ApplicationError::Unreachable { .. })));
@@ -185,5 +186,109 @@ async fn the_client_goes_on_when_the_agent_was_restarted() {
     };
     assert_eq!(refusal.code, Code::ConflictingRetry);
     assert_eq!(application.status().await.unwrap().known, 1);
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn who_does_not_show_the_token_learns_nothing_but_that_the_agent_lives() {
+    let federation = Federation::new(1, terms());
+    let folder = truthfed_node::testing::folder();
+    let path = folder.path().join("agent.token");
+    let token = Token::at(&path).unwrap();
+    let address = "127.0.0.1:0".parse().unwrap();
+    let serving = Serving::of(LocalApi::bind(address, federation.agent(0), Some(token.clone())).await.unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let shown = format!("Authorization: Bearer {}\r\n", text.trim_end());
+    let others = format!("Authorization: Bearer {}\r\n", "0".repeat(64));
+    let basic = shown.replace("Bearer", "Basic");
+    let get =
+        |path: &str, shown: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{shown}Connection: close\r\n\r\n");
+    for path in ["/status", "/receipts", "/metrics", "/choose", "/nothing"] {
+        for shown in ["", &others, &basic] {
+            let (status, reply) = exchange(serving.address, &get(path, shown)).await;
+            assert!(status == 401 && reply.contains("no-token"), "{path}: {status} {reply}");
+        }
+    }
+    let (status, reply) = exchange(serving.address, &get("/healthz", "")).await;
+    assert_eq!((status, reply.as_str()), (200, r#"{"coordinator_reachable":false}"#));
+    assert_eq!(exchange(serving.address, &get("/status", &shown)).await.0, 200);
+    let (status, metrics) = exchange(serving.address, &get("/metrics", &shown)).await;
+    assert_eq!(status, 200);
+    assert!(metrics.contains("truthfed_agent_takes_part 1\n") && metrics.ends_with("# EOF\n"), "{metrics}");
+    let (status, reply) = exchange(serving.address, &get("/receipts", &shown)).await;
+    assert_eq!((status, reply.as_str()), (200, r#"{"receipts":[]}"#));
+    let Err(ApplicationError::Refused(refusal)) =
+        Application::connect(serving.address, None).await.unwrap().status().await
+    else {
+        panic!("it has no token")
+    };
+    assert_eq!(refusal.code, Code::NoToken);
+    let application = Application::connect(serving.address, Some(&token)).await.unwrap();
+    assert_eq!(application.status().await.unwrap().known, 0);
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn many_are_chosen_and_learned_at_once_as_one_after_the_other() {
+    let [at_once, in_turn] = [(); 2].map(|()| Federation::new(1, terms()).agent(0));
+    let serving = Serving::start(at_once.clone(), "127.0.0.1:0").await;
+    let application = Application::connect(serving.address, None).await.unwrap();
+    let each: Vec<Vec<Vec<f64>>> = (1..=20).map(|seed| Numbers(seed).arms(3)).collect();
+    let choices = application.choose_each(each.clone()).await.unwrap();
+    let mut expected = Vec::new();
+    for arms in each {
+        expected.push(in_turn.choose(arms).await.unwrap());
+    }
+    let rewards: Vec<f64> = (0..20).map(|number| f64::from(number) / 20.0).collect();
+    for ((choice, (decision, index)), reward) in choices.iter().zip(&expected).zip(&rewards) {
+        assert_eq!(choice.index, *index);
+        in_turn.learn(*decision, *reward).await.unwrap();
+    }
+    let rewards: Vec<_> = choices.iter().zip(rewards).map(|(choice, reward)| (choice.decision, reward)).collect();
+    for _ in 0..2 {
+        application.learn_each(&rewards).await.unwrap();
+        let known = |agent: &Handle| {
+            let agent = agent.clone();
+            async move { agent.with(|agent| format!("{:?}", agent.known())).await }
+        };
+        assert_eq!(known(&at_once).await, known(&in_turn).await, "bit for bit, and the second time nothing is new");
+    }
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn of_a_batch_with_one_mistake_nothing_is_done_and_the_mistake_is_named() {
+    let federation = Federation::new(1, terms());
+    let agent = federation.agent(0);
+    let serving = Serving::start(agent.clone(), "127.0.0.1:0").await;
+    let (first, second) =
+        (agent.choose(Numbers(1).arms(3)).await.unwrap().0, agent.choose(Numbers(2).arms(3)).await.unwrap().0);
+    let before = agent.status().await.unwrap();
+    let learn = |rows: &[(&str, &str)]| {
+        let rows: Vec<String> = rows
+            .iter()
+            .map(|(decision, reward)| format!(r#"{{"decision": "{decision}", "reward": {reward}}}"#))
+            .collect();
+        format!(r#"{{"each": [{}]}}"#, rows.join(", "))
+    };
+    let (first, second) = (first.to_string(), second.to_string());
+    let rows = [
+        ("/choose-each", r#"{"each": [[[1, 0, 0]], []]}"#.to_owned(), Code::WrongType, "each[1]"),
+        ("/choose-each", r#"{"each": [[[1, 0, 0]], [[1, 0]]]}"#.to_owned(), Code::WrongDimension, "each[1]"),
+        ("/choose-each", r#"{"each": [[[1, 0, 9]]]}"#.to_owned(), Code::OutOfRange, "each[0]"),
+        ("/choose-each", r#"{"arms": [[1, 0, 0]]}"#.to_owned(), Code::UnknownField, "arms"),
+        ("/learn-each", learn(&[(&first, "0.5"), ("9-00000000", "1")]), Code::NotFound, "each[1]"),
+        ("/learn-each", learn(&[(&first, "0.5"), (&second, "99")]), Code::OutOfRange, "each[1]"),
+        ("/learn-each", learn(&[(&first, "0.5"), (&first, "0.6")]), Code::ConflictingRetry, "each[1]"),
+    ];
+    for (path, body, code, place) in rows {
+        let (status, reply) = curl(serving.address, path, &body).await;
+        assert!(status == code.status() && reply.contains(code.name()) && reply.contains(place), "{body}: {reply}");
+        assert_eq!(agent.status().await.unwrap(), before, "{body}");
+    }
+    // Nothing at all is no mistake, and the same twice is once.
+    assert_eq!(curl(serving.address, "/choose-each", r#"{"each": []}"#).await.1, r#"{"choices":[]}"#);
+    let (status, _) = curl(serving.address, "/learn-each", &learn(&[(&first, "0.5"), (&first, "0.5")])).await;
+    assert_eq!((status, agent.status().await.unwrap().known), (200, before.known + 1));
     serving.stop().await;
 }

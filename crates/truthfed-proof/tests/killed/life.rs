@@ -35,7 +35,8 @@ fn agent(site: &Site, member: usize, kill_at: Option<&str>) -> Process {
     let name = MEMBERS[member];
     let (bundle, policy) = (site.path(&format!("fed/members/{name}")), site.path(&format!("{name}.toml")));
     let listen = format!("127.0.0.1:{}", site.agents[member]);
-    let args = ["agent", bundle.to_str().unwrap(), "--ask", policy.to_str().unwrap(), "--listen", &listen];
+    let args =
+        ["agent", bundle.to_str().unwrap(), "--ask", policy.to_str().unwrap(), "--listen", &listen, "--no-token"];
     Process::start(&args, &site.path(&format!("{name}.log")), kill_at)
 }
 

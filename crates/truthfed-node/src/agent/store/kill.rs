@@ -8,7 +8,7 @@ impl Durable for (Option<&Event>, &Beside) {
     fn steps(&self) -> Vec<&'static str> {
         let (event, beside) = self;
         let event = event.map(|event| match event {
-            Event::Learned { .. } => "learned",
+            Event::Learned(_) => "learned",
             Event::Opened { .. } => "answered",
             Event::Snapshot(_) => "synced",
         });

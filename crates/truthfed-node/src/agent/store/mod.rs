@@ -56,8 +56,8 @@ pub(super) struct Receipt {
 /// What is written together with an event.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    /// A decision whose reward came.
-    pub(super) learned: Option<(DecisionId, f64)>,
+    /// Decisions whose rewards came.
+    pub(super) learned: Vec<(DecisionId, f64)>,
     pub(super) offer: Option<(RoundId, SignedOffer)>,
     pub(super) receipts: Vec<Receipt>,
 }
@@ -127,22 +127,24 @@ impl AgentStore {
         Ok(())
     }
 
-    /// Keeps a decision until its reward comes, or so many others came that it is forgotten.
-    pub(super) fn decide(&mut self, arm: &[f64]) -> Result<DecisionId, FileError> {
+    /// Keeps decisions until their rewards come, or so many others came that they are forgotten. All are kept, or none.
+    pub(super) fn decide(&mut self, arms: &[&[f64]]) -> Result<Vec<DecisionId>, FileError> {
         kill_point!(before(&"decided"));
         let transaction = write(&mut self.connection)?;
         let last: i64 =
             transaction.query_row("SELECT coalesce(max(number), 0) FROM decisions", [], |row| row.get(0))?;
-        let id = DecisionId::random(last as u64 + 1);
-        let arm: Vec<u8> = arm.iter().flat_map(|x| x.to_bits().to_be_bytes()).collect();
-        let sql = "INSERT INTO decisions VALUES (?1, ?2, ?3, NULL)";
-        transaction.prepare_cached(sql)?.execute(params![last + 1, id.tag.0, arm])?;
+        let ids: Vec<DecisionId> = (1..=arms.len() as u64).map(|next| DecisionId::random(last as u64 + next)).collect();
+        for (id, arm) in ids.iter().zip(arms) {
+            let arm: Vec<u8> = arm.iter().flat_map(|x| x.to_bits().to_be_bytes()).collect();
+            let sql = "INSERT INTO decisions VALUES (?1, ?2, ?3, NULL)";
+            transaction.prepare_cached(sql)?.execute(params![id.number as i64, id.tag.0, arm])?;
+        }
         kill_point!(inside(&"decided"));
-        let oldest = last + 1 - self.decisions as i64;
+        let oldest = last + arms.len() as i64 - self.decisions as i64;
         transaction.prepare_cached("DELETE FROM decisions WHERE number <= ?1")?.execute([oldest])?;
         transaction.commit()?;
         kill_point!(committed(&"decided"));
-        Ok(id)
+        Ok(ids)
     }
 
     pub(super) fn decision(&self, id: DecisionId) -> Result<Option<Decision>, FileError> {
@@ -255,7 +257,7 @@ impl AgentStore {
 
 fn insert(transaction: &Transaction<'_>, beside: &Beside) -> Result<(), FileError> {
     let Beside { learned, offer, receipts } = beside;
-    if let Some((id, reward)) = learned {
+    for (id, reward) in learned {
         let sql = "UPDATE decisions SET arm = NULL, reward = ?2 WHERE number = ?1 AND tag = ?3 AND reward IS NULL";
         let changed = transaction.prepare_cached(sql)?.execute(params![id.number as i64, reward, id.tag.0])?;
         assert_eq!(changed, 1, "a reward is learned once, of a decision that was looked up");

@@ -68,7 +68,8 @@ fn arms_keep_all_their_bits_and_the_oldest_decisions_are_forgotten() {
     let mut store = AgentStore::open(&folder.path().join("agent.db"), None, &owner, 2).unwrap();
     store.decisions = 2;
     let arms = [[0.1 + 0.2, -0.0], [f64::MIN_POSITIVE / 3.0, 1e-300], [1.0, 2.0]];
-    let ids: Vec<DecisionId> = arms.iter().map(|arm| store.decide(arm).unwrap()).collect();
+    let mut ids = store.decide(&[&arms[0]]).unwrap();
+    ids.extend(store.decide(&[&arms[1], &arms[2]]).unwrap());
     assert_eq!(store.decision(ids[0]).unwrap(), None);
     for (id, arm) in ids.iter().zip(&arms).skip(1) {
         let Some(Decision::Open { arm: kept }) = store.decision(*id).unwrap() else { panic!("{id} is open") };
