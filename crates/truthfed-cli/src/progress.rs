@@ -42,9 +42,19 @@ impl Progress {
     }
 
     pub fn step(&self) {
+        self.advance(|done| done + 1);
+    }
+
+    /// So many parts are done.
+    pub fn reach(&self, done: u64) {
+        self.advance(|_| done);
+    }
+
+    fn advance(&self, next: impl FnOnce(u64) -> u64) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        count.done += 1;
-        let is_news = tenths(count.done, self.total) > tenths(count.done - 1, self.total);
+        let before = count.done;
+        count.done = next(before);
+        let is_news = tenths(count.done, self.total) > tenths(before, self.total);
         let elapsed = count.start.elapsed();
         self.bar.set_position(count.done);
         if self.bar.is_hidden() && is_news && elapsed >= QUIET {

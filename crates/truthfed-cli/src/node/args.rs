@@ -19,6 +19,12 @@ pub(crate) enum NodeCommand {
     Agent(AgentArgs),
     /// Run a whole federation on this machine for twenty seconds and verify its ledger
     Demo(DemoArgs),
+    /// Copy a federation with its ledger, also while it runs
+    Backup(BackupArgs),
+    /// Put a backup in the place of a federation
+    Restore(RestoreArgs),
+    /// Move the ledger to another store: to PostgreSQL, or back to a file
+    Migrate(MigrateArgs),
     /// Renew the certificates of coordinator and operator, which last two years
     #[command(after_help = "\
 Examples:
@@ -170,6 +176,75 @@ pub(crate) struct AgentArgs {
     /// Format of the logs on standard error
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) log: LogFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed backup fed --out fed-2026-11-18
+  truthfed ledger verify fed-2026-11-18    a backup is a federation's folder, with the ledger in a file
+
+The copy is of one moment, also while the coordinator runs, and is verified. It has the private keys of coordinator and operator, and
+the authority's if it is there: keep it as safe as the folder itself.")]
+pub(crate) struct BackupArgs {
+    /// The federation's folder
+    pub(crate) folder: PathBuf,
+
+    /// The new folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mv fed lost
+  truthfed restore fed-2026-11-18 fed --checkpoint lost/checkpoint.json    refused if the backup is older than that
+  truthfed restore fed-2026-11-18 fed --checkpoint lost/checkpoint.json --behind
+
+Whatever came after the backup is lost: agents that have seen it say so, and take part again once the journal has passed that point.")]
+pub(crate) struct RestoreArgs {
+    /// A folder that `truthfed backup` wrote
+    pub(crate) backup: PathBuf,
+
+    /// The folder, which must not exist or be empty
+    pub(crate) folder: PathBuf,
+
+    /// The last checkpoint that the coordinator wrote, from the folder that was lost
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+
+    /// Go back behind the checkpoint
+    #[arg(long)]
+    pub(crate) behind: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed migrate fed --to 'postgres://user:password@host/database'
+  truthfed migrate fed --to ledger-2.db    a new file in the folder
+
+Stop the coordinator first. Everything is copied and verified before federation.toml names the new store.")]
+pub(crate) struct MigrateArgs {
+    /// The federation's folder
+    pub(crate) folder: PathBuf,
+
+    /// The new store: a URL, or a file in the folder
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod agent;
 pub(crate) mod args;
+mod backup;
 mod demo;
 mod evidence;
 mod export;
@@ -30,6 +31,9 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Serve(args) => serve::run(args),
         NodeCommand::Agent(args) => agent::run(args),
         NodeCommand::Demo(args) => demo::run(args),
+        NodeCommand::Backup(args) => backup::run_backup(args),
+        NodeCommand::Restore(args) => backup::run_restore(args),
+        NodeCommand::Migrate(args) => backup::run_migrate(args),
         NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),

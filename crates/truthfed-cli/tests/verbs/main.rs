@@ -5,6 +5,7 @@
 mod accounts;
 mod auction;
 mod audit;
+mod backup;
 mod bundle;
 mod federation;
 mod folders;

@@ -15,11 +15,14 @@
 //! [`init`] makes a folder whole or not at all; [`open`] and [`open_bundle`] read strictly and say what to do about what is
 //! wrong. A checked [`Federation`] or [`Bundle`] need not be checked again.
 //!
+//! [`back_up`] copies it with its ledger, [`restore`] puts a copy back, and [`migrate`] moves the ledger to another store.
+//!
 //! [`publish`] writes what an auditor may have of it into another folder, and [`PublicBundle`] reads that.
 //!
 //! Not here: the ledger, and who is enrolled at present (the journal's).
 
 mod application;
+mod backup;
 mod bundle;
 mod create;
 mod lines;
@@ -31,6 +34,7 @@ mod settings;
 mod tests;
 
 pub use application::{Application, ApplyError, JoinError, apply, join};
+pub use backup::{BackupError, back_up, migrate, restore};
 pub use bundle::{Bundle, BundleFile, open_bundle};
 pub use create::{AddError, Applicant, Created, InitError, InitOptions, add_member, init, renew};
 pub use open::{Enrolment, Federation, OpenError, open};

@@ -14,6 +14,7 @@ pub(super) struct Server {
     pub(super) schemes: &'static [&'static str],
     pub(super) open: fn(&str) -> Opened,
     pub(super) open_existing: fn(&str) -> Opened,
+    pub(super) open_frozen: fn(&str) -> Opened,
 }
 
 /// The path of an SQLite file, or the URL of a database. Prints no URL: it may hold a password.
@@ -69,6 +70,15 @@ impl Location {
         match &self.0 {
             Inner::File(path) => Ok(Box::new(Sqlite::open_existing(path)?)),
             Inner::Url(server, url) => (server.open_existing)(url),
+        }
+    }
+
+    /// Opens the store to read it as it is at this moment, whatever others write meanwhile. Fails as
+    /// [`Location::open_existing`].
+    pub fn open_frozen(&self) -> Opened {
+        match &self.0 {
+            Inner::File(path) => Ok(Box::new(Sqlite::open_frozen(path)?)),
+            Inner::Url(server, url) => (server.open_frozen)(url),
         }
     }
 }

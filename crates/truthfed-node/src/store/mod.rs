@@ -9,6 +9,7 @@
 //! Not here: what the entries mean ([`crate::journal`]), what the postings come to ([`crate::ledger`]).
 
 mod batch;
+mod copy;
 mod location;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
@@ -19,6 +20,7 @@ mod suite;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+pub use self::copy::{CopyError, copy};
 use self::location::Server;
 pub use self::location::{Location, LocationError};
 use self::postgres::Postgres;
@@ -32,6 +34,7 @@ static SERVERS: [Server; 1] = [Server {
     schemes: &["postgres", "postgresql"],
     open: |url| Ok(Box::new(Postgres::open(url)?)),
     open_existing: |url| Ok(Box::new(Postgres::open_existing(url)?)),
+    open_frozen: |url| Ok(Box::new(Postgres::open_frozen(url)?)),
 }];
 
 /// What a coordinator needs of a database. Every call fails when the database does not answer.

@@ -4,11 +4,14 @@ use truthfed::protocol::RoundId;
 
 use super::postgres::place::Database;
 use super::sqlite::place::File;
-use super::{Batch, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply};
+use super::{
+    Batch, CopyError, Extent, Lease, Recorded, RequestKey, RequestKind, StandingRow, Store, StoreError, StoredReply,
+    copy,
+};
 use crate::digest::Digest;
 use crate::journal::{Entry, Head, JournalError, Row};
-use crate::ledger::{Account, Cause, Posting, Reference};
-use crate::testing::{Place, id};
+use crate::ledger::{Account, Cause, Posting, Reference, Trust, verify};
+use crate::testing::{Place, Played, id};
 
 /// Longer than any test takes.
 const LONG_MS: u64 = 600_000;
@@ -49,6 +52,8 @@ suite! { sqlite: File, postgres: Database => {
     a_batch_without_entries_checks_the_lease_and_carries_no_replies
     what_is_owed_is_the_sum_and_a_payout_is_found_by_its_reference
     a_store_from_before_payouts_is_brought_up_to_date_with_all_its_postings
+    a_copy_has_all_that_was_kept_and_is_right
+    who_reads_one_moment_does_not_see_what_comes_after
 }}
 
 fn open(place: &dyn Place) -> (Box<dyn Store>, Lease) {
@@ -504,4 +509,81 @@ fn a_batch_without_entries_checks_the_lease_and_carries_no_replies(place: &dyn P
     check_nothing_written(store.as_mut(), lease, &batch, is_conflict);
     store.release(lease).unwrap();
     assert!(matches!(store.commit(lease, &Batch::default()), Err(StoreError::NotLeader(_))));
+}
+
+/// Extent, journal, postings, replies.
+type All = (Extent, Vec<Row>, Vec<Posting>, Vec<StoredReply>);
+
+/// All that a store keeps, of these members.
+fn all_of(store: &mut dyn Store, members: &[&str]) -> All {
+    let kinds = |member: &&str| RequestKind::ALL.map(|kind| (id(member), kind));
+    let replies =
+        members.iter().flat_map(kinds).flat_map(|(member, kind)| store.replies(&member, kind, RoundId(0)).unwrap());
+    let replies = replies.collect();
+    let (mut rows, mut postings) = (Vec::<Row>::new(), Vec::<Posting>::new());
+    // A store may give less at once than it is asked for.
+    loop {
+        let more = store.rows(rows.len() as u64, 99_999).unwrap();
+        let paid = store.postings(postings.len() as u64, 99_999).unwrap();
+        if more.is_empty() && paid.is_empty() {
+            return (store.extent().unwrap(), rows, postings, replies);
+        }
+        rows.extend(more);
+        postings.extend(paid);
+    }
+}
+
+/// Says which part differs, and not by how much: that is long.
+fn check_same(store: &mut dyn Store, members: &[&str], expected: &All) {
+    let got = all_of(store, members);
+    assert!(got.0 == expected.0, "the extent: {:?} {:?}", got.0.head, expected.0.head);
+    assert!(got.1 == expected.1, "the journal");
+    assert!(got.2 == expected.2, "the postings");
+    assert!(got.3 == expected.3, "the replies: {} {}", got.3.len(), expected.3.len());
+}
+
+fn a_copy_has_all_that_was_kept_and_is_right(place: &dyn Place) {
+    let (mut played, other) = (Played::with_doubts(), File::create());
+    let members = ["a", "b", "c"];
+    let owed = |name: &&str| played.store().owed(&id(name)).unwrap();
+    let creditor = members.into_iter().max_by_key(owed).unwrap();
+    // More entries than are written at once.
+    for number in 0..300 {
+        played.pay_out(creditor, 1, &format!("bank {number}"));
+    }
+    let mut first = played.store();
+    assert!(first.rows.len() > 600);
+    let expected = all_of(&mut first, &members);
+    assert!(!expected.2.is_empty() && !expected.3.is_empty() && expected.0.standing.is_some());
+    let mut heard = Vec::new();
+    let mut second = place.open();
+    let end = copy(&mut first, second.as_mut(), |done, all| heard.push((done, all))).unwrap();
+    assert_eq!(heard.last(), Some(&(end.number, end.number)));
+    assert!(heard.len() > 2 && heard.is_sorted());
+    check_same(second.as_mut(), &members, &expected);
+    // Whoever comes next need not wait, and can write.
+    let lease = second.acquire(LONG_MS).unwrap();
+    assert!(matches!(copy(&mut first, second.as_mut(), |_, _| {}), Err(CopyError::NotEmpty(_))));
+    second.release(lease).unwrap();
+    let mut third = other.open();
+    copy(place.location().open_frozen().unwrap().as_mut(), third.as_mut(), |_, _| {}).unwrap();
+    check_same(third.as_mut(), &members, &expected);
+    for store in [&mut second, &mut third] {
+        let report = verify(store.as_mut(), &Trust::default()).unwrap();
+        assert!(report.is_right(), "{report}");
+    }
+}
+
+fn who_reads_one_moment_does_not_see_what_comes_after(place: &dyn Place) {
+    assert!(place.location().open_frozen().is_err(), "there is nothing yet");
+    let (mut store, lease) = open(place);
+    let mut head = Head::START;
+    store.commit(lease, &Batch { rows: rows(&mut head, 2), ..Batch::default() }).unwrap();
+    let mut frozen = place.location().open_frozen().unwrap();
+    store.commit(lease, &Batch { rows: rows(&mut head, 1), ..Batch::default() }).unwrap();
+    assert_eq!((store.head().unwrap().number, frozen.head().unwrap().number), (3, 2));
+    assert_eq!((frozen.rows(0, 9).unwrap().len(), frozen.extent().unwrap().head.number), (2, 2));
+    assert!(frozen.acquire(1).is_err(), "to read only");
+    drop(frozen);
+    assert_eq!(place.location().open_frozen().unwrap().head().unwrap().number, 3);
 }

@@ -43,6 +43,8 @@ pub(crate) struct Postgres {
     client: Option<Client>,
     /// Where the journal ends if the last commit, whose answer is not known, was written.
     in_doubt: Option<Head>,
+    /// All that is read is of one moment, which a new connection could not see.
+    is_frozen: bool,
 }
 
 impl Postgres {
@@ -58,8 +60,19 @@ impl Postgres {
         Postgres::prepare(Address::for_reading(url)?, schema::check_current)
     }
 
+    /// As [`Postgres::open_existing`], and all that is read is of this moment.
+    pub(crate) fn open_frozen(url: &str) -> Result<Postgres, StoreError> {
+        let mut store = Postgres::open_existing(url)?;
+        // The first thing that is read fixes the moment. Between two reads it may wait for whoever writes the copy.
+        let sql = "SET idle_in_transaction_session_timeout = '10min'; \
+                   BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT epoch FROM truthfed.lease";
+        store.attempt(|client| Ok(client.batch_execute(sql)?))?;
+        store.is_frozen = true;
+        Ok(store)
+    }
+
     fn prepare(address: Address, schema: fn(&mut Client) -> Result<(), Failure>) -> Result<Postgres, StoreError> {
-        let mut store = Postgres { address, client: None, in_doubt: None };
+        let mut store = Postgres { address, client: None, in_doubt: None, is_frozen: false };
         store.attempt(schema)?;
         kill_point!(replied());
         Ok(store)
@@ -68,6 +81,7 @@ impl Postgres {
     fn client(&mut self) -> Result<&mut Client, StoreError> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
+            None if self.is_frozen => return Err(StoreError::Unavailable("the connection was lost".to_owned())),
             None => self.address.connect()?,
         };
         Ok(self.client.insert(client))

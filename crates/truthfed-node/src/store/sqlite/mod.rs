@@ -80,6 +80,14 @@ impl Sqlite {
         Ok(Sqlite { connection, in_doubt: None, presence: None })
     }
 
+    /// As [`Sqlite::open_existing`], and all that is read is of this moment.
+    pub(super) fn open_frozen(path: &Path) -> Result<Sqlite, StoreError> {
+        let store = Sqlite::open_existing(path)?;
+        // The first thing that is read fixes the moment.
+        store.connection.execute_batch("BEGIN; SELECT epoch FROM lease;").map_err(store_error)?;
+        Ok(store)
+    }
+
     /// Commits a batch, unless it was written before, when its answer was not known.
     fn try_commit(&mut self, lease: Lease, batch: &Batch, in_doubt: Option<Head>) -> Result<(), StoreError> {
         let transaction = self.write()?;
