@@ -1,13 +1,14 @@
 //! A federation from its genesis on: hands the recorded steps to the protocol again, and compares what it decides.
 
+mod endings;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use truthfed::Amount;
 use truthfed::auction::catalog::Claim;
 use truthfed::auction::{ClientId, Outcome, RawMechanism, RoundSpec};
 use truthfed::protocol::{
-    Accepted, Coordinator, Ending, Input, Judgement, OpenRound, Output, Payment, Request, RoundId, RoundRecord, Ruling,
-    SetAside, Time,
+    Accepted, Coordinator, Input, OpenRound, Output, Request, RoundId, RoundRecord, SetAside, Time,
 };
 
 use super::place::Place;
@@ -17,7 +18,7 @@ use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
 use crate::journal::{Award, Entry, Head, seal};
-use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, Waiting, aggregate_digest};
+use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, Waiting};
 use crate::signature::Verifier;
 use crate::store::{RequestKey, RequestKind};
 use crate::terms::{Agreement, Terms};
@@ -346,122 +347,6 @@ impl Founded {
         self.tell(member, ReceiptKind::DeliveryTaken, digest, (None, None));
         self.drain();
         Ok(())
-    }
-
-    pub(super) fn settled(
-        &mut self,
-        place: Place<'_>,
-        round: RoundId,
-        found: [&[ClientId]; 3],
-        judgement: &Judgement,
-        (aggregate, at): (Digest, Time),
-    ) -> Verdict {
-        if !self.opened(place, round, "a settlement")?.is_sealed {
-            return place.problem(Fault::OutOfTurn, "the award first", "a settlement");
-        }
-        let record = self.ending(place, at)?;
-        let Some(Ending::Settled { spec, outcome, paid, waiting, defaulted, judgement: expected, .. }) =
-            record.map(|record| record.ending)
-        else {
-            return place.problem(Fault::Ending, "no settlement", "a settlement");
-        };
-        let names = |payments: Vec<(ClientId, Amount)>| payments.into_iter().map(|(member, _)| member).collect();
-        let (paid, waiting): (Vec<ClientId>, Vec<ClientId>) = (names(paid), names(waiting));
-        let whats = ["paid", "waiting", "defaulted"];
-        for ((expected, found), what) in [&paid, &waiting, &defaulted].into_iter().zip(found).zip(whats) {
-            if expected != found {
-                let differs =
-                    expected.iter().chain(found).find(|member| expected.contains(member) != found.contains(member));
-                let place = Place { member: differs, ..place };
-                let names = |members: &[ClientId]| {
-                    let names: Vec<&str> = members.iter().map(ClientId::as_str).collect();
-                    format!("{what}: {}", if names.is_empty() { "nobody".to_owned() } else { names.join(", ") })
-                };
-                return place.problem(Fault::Settlement, names(expected), names(found));
-            }
-        }
-        self.check_judgement(place, &expected, judgement)?;
-        place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)?;
-        let nonce = self.opened(place, round, "a settlement")?.nonce;
-        for winner in outcome.winners() {
-            let is_paid = paid.contains(&winner.client);
-            let kind = match is_paid {
-                true => ReceiptKind::Paid,
-                false if waiting.contains(&winner.client) => ReceiptKind::Waiting,
-                false => ReceiptKind::Voided,
-            };
-            let offer = self.open.as_ref().and_then(|open| open.offers.get(&winner.client)).map(|taken| taken.digest);
-            let offer = offer.expect("whoever wins has offered");
-            self.tell(&winner.client, kind, offer, (None, is_paid.then_some(winner.payment)));
-            if kind == ReceiptKind::Waiting {
-                self.waiting.entry(winner.client.clone()).or_default().insert(round, Waiting { nonce, offer });
-            }
-        }
-        self.tell_resolved(judgement);
-        self.open = None;
-        self.auctioned = Some(Auctioned { round, mechanism: self.mechanism.clone(), spec, outcome: *outcome });
-        Ok(())
-    }
-
-    pub(super) fn ruled(
-        &mut self,
-        place: Place<'_>,
-        round: RoundId,
-        (member, ruling): (&ClientId, Ruling),
-        judgement: &Judgement,
-        (aggregate, at): (Digest, Time),
-    ) -> Verdict {
-        let place = place.of(member);
-        if let Some(open) = &self.open {
-            let expected = format!("the end of round {}", open.round);
-            return place.problem(Fault::OutOfTurn, expected, "a ruling about data");
-        }
-        self.pass(place, at)?;
-        place.check(Fault::Round, RoundId(self.machine.closed().0 + 1), round)?;
-        let expected = match self.machine.rule(at, member, ruling) {
-            Ok(expected) => expected,
-            Err(error) => return place.problem(Fault::Refused, "what can be decided", error),
-        };
-        self.drain();
-        self.check_judgement(place, &expected, judgement)?;
-        place.check(Fault::Aggregate, aggregate_digest(self.machine.settled()), aggregate)?;
-        self.tell_resolved(judgement);
-        Ok(())
-    }
-
-    fn check_judgement(&self, place: Place<'_>, expected: &Judgement, found: &Judgement) -> Verdict {
-        let words = |judgement: &Judgement| serde_json::to_string(judgement).expect("a judgement is JSON");
-        place.check(Fault::Judgement, words(expected), words(found))
-    }
-
-    /// That members whose payments had to wait were told how they ended.
-    fn tell_resolved(&mut self, judgement: &Judgement) {
-        let paid = judgement.paid.iter().map(|payment| (payment, ReceiptKind::Paid));
-        let void = judgement.void.iter().map(|payment| (payment, ReceiptKind::Forfeited));
-        for (Payment { member, round, amount }, kind) in paid.chain(void) {
-            let rounds = self.waiting.get_mut(member).expect("the protocol decides about what waits");
-            let waiting = rounds.remove(round).expect("the protocol decides about what waits");
-            if rounds.is_empty() {
-                self.waiting.remove(member);
-            }
-            let payment = Some(*amount).filter(|_| kind == ReceiptKind::Paid);
-            self.tell_about((member, *round), waiting, (kind, RequestKind::Resolution), waiting.offer, (None, payment));
-        }
-    }
-
-    pub(super) fn aborted(&mut self, place: Place<'_>, round: RoundId, (reason, at): (&str, Time)) -> Verdict {
-        if self.opened(place, round, "an end")?.is_sealed {
-            return place.problem(Fault::Ending, "a settlement", format!("aborted: {reason}"));
-        }
-        match self.ending(place, at)?.map(|record| record.ending) {
-            Some(Ending::NoOffers | Ending::Invalid(_) | Ending::Refused(_)) => {
-                self.open = None;
-                Ok(())
-            }
-            Some(Ending::Settled { .. }) | None => {
-                place.problem(Fault::Ending, "an auction among the offers", format!("aborted: {reason}"))
-            }
-        }
     }
 
     /// After a round ended it has the hash of the standing, which is expected to be this.
