@@ -19,6 +19,12 @@ pub(crate) enum NodeCommand {
     Agent(AgentArgs),
     /// Run a whole federation on this machine for twenty seconds and verify its ledger
     Demo(DemoArgs),
+    /// Show how a federation is: coordinator, open round, members, money, certificates
+    #[command(after_help = "\
+Examples:
+  truthfed status fed
+  truthfed status fed --json    on the coordinator's machine; it need not run")]
+    Status(FolderArgs),
     /// Copy a federation with its ledger, also while it runs
     Backup(BackupArgs),
     /// Put a backup in the place of a federation

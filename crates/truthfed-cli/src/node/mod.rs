@@ -15,6 +15,7 @@ mod payout;
 mod renew;
 mod round;
 mod serve;
+mod status;
 
 use std::path::Path;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Backup(args) => backup::run_backup(args),
         NodeCommand::Restore(args) => backup::run_restore(args),
         NodeCommand::Migrate(args) => backup::run_migrate(args),
+        NodeCommand::Status(args) => status::run(args),
         NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),

@@ -63,7 +63,7 @@ fn in_lines(rounds: &[RoundSummary]) -> String {
     table(&header, &[0, 4, 5, 6, 7, 8, 9], rounds.iter().map(row).collect())
 }
 
-fn state(round: &RoundSummary) -> String {
+pub(super) fn state(round: &RoundSummary) -> String {
     match (&round.state, &round.reason) {
         (RoundState::Offers, _) => "open for offers".to_owned(),
         (RoundState::Deliveries, _) => "waiting for deliveries".to_owned(),
@@ -95,7 +95,8 @@ fn in_words(round: &RoundReply) -> String {
         };
         let payment = award.map_or_else(String::new, |award| award.payment_micros.to_string());
         let essential = if award.is_some_and(|award| award.essential) { "essential" } else { "" };
-        cells(&[&offer.member, &offer.samples, &offer.ask_micros, &outcome, &payment, &essential])
+        let ask = offer.ask_micros.map_or_else(|| "sealed later".to_owned(), |ask| ask.to_string());
+        cells(&[&offer.member, &offer.samples, &ask, &outcome, &payment, &essential])
     };
     let header = ["member", "samples", "asks (units)", "", "payment (units)", ""];
     let offers = table(&header, &[1, 2, 4], round.offers.iter().map(row).collect());

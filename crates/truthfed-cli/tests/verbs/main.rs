@@ -14,4 +14,5 @@ mod own_experiment;
 mod plot;
 mod reproduce;
 mod simulate;
+mod status;
 mod sweep;

@@ -36,6 +36,7 @@ pub struct Federation {
     operator: Certificate,
     /// Every member that was added, by name; some may have been revoked since.
     pub roster: Vec<Enrolment>,
+    certificates: Vec<Certificate>,
 }
 
 /// A member as it is enrolled.
@@ -86,8 +87,8 @@ pub fn open(folder: &Path) -> Result<Federation, OpenError> {
     let operator_file = file(folder, OPERATOR, "pem");
     let operator = read_certificate(&operator_file)?;
     check_issued(&operator, &authority, Purpose::Client, &operator_file)?;
-    let roster = read_roster(&folder.join(ROSTER), &authority)?;
-    Ok(Federation { folder: folder.to_owned(), settings, authority, server, operator, roster })
+    let (roster, certificates) = read_roster(&folder.join(ROSTER), &authority)?.into_iter().unzip();
+    Ok(Federation { folder: folder.to_owned(), settings, authority, server, operator, roster, certificates })
 }
 
 impl Federation {
@@ -98,6 +99,15 @@ impl Federation {
 
     pub fn operator(&self) -> Digest {
         self.operator.digest()
+    }
+
+    pub fn operator_certificate(&self) -> &Certificate {
+        &self.operator
+    }
+
+    /// The certificates of the members on the roster.
+    pub fn certificates(&self) -> impl Iterator<Item = (&ClientId, &Certificate)> {
+        self.roster.iter().map(|enrolment| &enrolment.member).zip(&self.certificates)
     }
 
     /// The operator's certificate and key, to call the coordinator with.
@@ -185,7 +195,7 @@ pub(super) fn file(folder: &Path, stem: &str, extension: &str) -> PathBuf {
     folder.join(format!("{stem}.{extension}"))
 }
 
-fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<Enrolment>, OpenError> {
+fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<(Enrolment, Certificate)>, OpenError> {
     let unreadable = |error| OpenError::unreadable(folder, error);
     let mut roster = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
@@ -201,15 +211,15 @@ fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<Enrolment>,
         let certificate = read_certificate(&path)?;
         check_issued(&certificate, authority, Purpose::Client, &path)?;
         check_holder(&certificate, &member, &path)?;
-        roster.push(Enrolment::new(member, &certificate));
+        roster.push((Enrolment::new(member, &certificate), certificate));
     }
-    roster.sort_by(|a, b| a.member.cmp(&b.member));
-    check_keys(&roster, folder)?;
+    roster.sort_by(|(a, _), (b, _)| a.member.cmp(&b.member));
+    check_keys(roster.iter().map(|(enrolment, _)| enrolment), folder)?;
     Ok(roster)
 }
 
 /// A signature must tell who signed.
-fn check_keys(roster: &[Enrolment], folder: &Path) -> Result<(), OpenError> {
+fn check_keys<'a>(roster: impl Iterator<Item = &'a Enrolment>, folder: &Path) -> Result<(), OpenError> {
     let mut holders = BTreeMap::new();
     for Enrolment { member, key, .. } in roster {
         if let Some(holder) = holders.insert(*key, member) {

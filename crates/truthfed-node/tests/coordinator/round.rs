@@ -152,6 +152,9 @@ async fn the_operator_finds_every_round_in_the_journal() {
         assert_eq!(summary.state, expected, "{summary:?}");
         let shown: RoundReply = operator.get(&format!("/v1/operator/rounds/{}", summary.round)).await.ok();
         assert_eq!(shown.summary, *summary);
+        let is_hidden = expected == RoundState::Offers;
+        assert!(shown.offers.iter().all(|offer| offer.ask_micros.is_none() == is_hidden), "asks before the seal");
+        assert!(!shown.offers.is_empty() || expected == RoundState::Aborted);
         let later: RoundsReply = operator.get(&format!("/v1/operator/rounds?after={}", summary.round)).await.ok();
         assert_eq!(later.rounds, all.rounds[summary.round.0 as usize..]);
     }

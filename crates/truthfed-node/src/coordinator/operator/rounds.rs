@@ -138,9 +138,9 @@ pub struct OfferLine {
     pub offer: Digest,
     /// How many observations.
     pub samples: u64,
-    /// The price.
-    #[schemars(with = "schema::Micros")]
-    pub ask_micros: Amount,
+    /// The price, once no more offers are taken: until then nobody can tell it to somebody who has not offered yet.
+    #[schemars(with = "Option<schema::Micros>")]
+    pub ask_micros: Option<Amount>,
 }
 
 /// A winner in a line.
@@ -192,7 +192,10 @@ pub fn read_rounds(store: &mut dyn Store) -> Result<Vec<RoundReply>, StoreError>
     let (mut found, mut last) = (Vec::new(), 0);
     loop {
         let rows = store.rows(last, CHUNK)?;
-        let Some(end) = rows.last() else { return Ok(found) };
+        let Some(end) = rows.last() else {
+            hide_asks(&mut found);
+            return Ok(found);
+        };
         last = end.number;
         for row in &rows {
             let damaged = |refusal: Refusal| StoreError::Damaged(refusal.message);
@@ -222,11 +225,20 @@ async fn read_from(engine: &Handle, from: RoundId, most: usize) -> Result<(Vec<R
             add(&mut found, row.number, entry)?;
         }
     };
+    hide_asks(&mut found);
     if rows_read > MAX_ROWS && found.len() > 1 {
         found.pop();
         return Ok((found, false));
     }
     Ok((found, is_all))
+}
+
+/// As long as a round takes offers, whoever shows its asks to a member helps it to ask.
+fn hide_asks(rounds: &mut [RoundReply]) {
+    let open = rounds.last_mut().filter(|round| round.summary.state == RoundState::Offers && round.sealed.is_none());
+    for offer in open.into_iter().flat_map(|round| &mut round.offers) {
+        offer.ask_micros = None;
+    }
 }
 
 /// An entry before this round, and hardly more than a chunk before its first. Rounds follow each other in the journal.
@@ -362,7 +374,7 @@ fn offer_line(member: ClientId, entry: u64, offer: &Envelope) -> Result<OfferLin
     let content: OfferContent = serde_json::from_str(offer.content.get())
         .map_err(|error| Refusal::new(Code::Internal, format!("entry {entry} cannot be read: {error}")))?;
     let OfferContent { samples, ask_micros, .. } = content;
-    Ok(OfferLine { member, entry, offer: offer.digest(), samples, ask_micros })
+    Ok(OfferLine { member, entry, offer: offer.digest(), samples, ask_micros: Some(ask_micros) })
 }
 
 impl From<Award> for AwardLine {
