@@ -282,7 +282,7 @@ fn every_step(lab: &Lab, methods: &Methods) -> Claim {
     let (central, everyone) = (&methods.every_step, methods.of("everyone"));
     let lowest = |name: &str, runs: &[Brief]| {
         let gap = difference(central, runs, REGRET);
-        (format!("{} below {name}", Interval { mean: -gap.mean, ..gap }.signed()), gap)
+        (format!("{} below {name}", Interval { mean: -gap.mean, ..gap }.words()), gap)
     };
     let cells = by_reading(lab, |place, _| {
         let pairs = [lowest("everyone", everyone), lowest("Truth-FedBan", &methods.readings[place])];
