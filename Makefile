@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test tidy figures fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test tidy documents figures fuzz soak mutants load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -40,6 +40,10 @@ test: ## Run all tests, those of the store on a PostgreSQL of their own too
 
 tidy: $(PANDAS)/.ready ## Load the tables of a run and of a sweep into pandas, with the program that the tests built
 	$(PANDAS)/bin/python scripts/tidy/test_tidy.py $${CARGO_TARGET_DIR:-target}/debug/truthfed
+
+# `make test` runs this check too. It is no part of `make lint`, which builds no program: it would build and run everything twice.
+documents: ## Run every quick command of README.md and docs/, and compare what it prints and the figures in the text
+	cargo test --locked -p truthfed-cli --test documents
 
 figures: ## Write what the commands in README.md and docs/ print into these pages, and copy the pictures
 	TRUTHFED_DOCUMENTS=write cargo test --release --locked -p truthfed-cli --test documents

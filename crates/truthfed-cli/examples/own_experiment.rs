@@ -35,7 +35,7 @@ pub(crate) fn experiment(folder: &Path) -> Result<(), Box<dyn Error>> {
     for name in ["clock", "one-price"] {
         let config = Config::read_with("", &[format!("rounds.mechanism={name}")], &parts)?;
         let paid = over_time(&run_seeds(&config, 3, || {})?, |totals| totals.incentive);
-        lines.push(Series::new(name, paid.into_iter().map(|(x, paid)| Point { x, mean: paid.mean, sd: paid.sd })));
+        lines.push(Series::new(name, paid.into_iter().map(|(x, paid)| Point::new(x, paid.mean, paid.sd))));
     }
     let sweep = Sweep::read_with(include_str!("own_experiment.toml"), &parts)?;
     let output = OutputFolder::open(&folder.join("sweep"), &SWEEP)?;

@@ -78,13 +78,13 @@ fn settings() -> Table {
 fn series(name: &str, xs: impl Iterator<Item = f64>, value: impl Fn(f64) -> (f64, f64)) -> Series {
     let point = |x| {
         let (mean, sd) = value(x);
-        Point { x, mean, sd }
+        Point::new(x, mean, sd)
     };
     Series::new(name, xs.map(point))
 }
 
 fn bar(name: &str, height: f64, sd: f64, label: Option<String>) -> Bar {
-    Bar { name: name.to_owned(), height, sd, label }
+    Bar { label, ..Bar::new(name, height, sd) }
 }
 
 /// Something that looks like noise and is the same every time.
@@ -182,7 +182,7 @@ fn palette() -> Figure {
 
 fn awkward() -> Figure {
     let line = |title: &str, points: Vec<(f64, f64)>| {
-        let points = points.into_iter().map(|(x, mean)| Point { x, mean, sd: 0.0 });
+        let points = points.into_iter().map(|(x, mean)| Point::new(x, mean, 0.0));
         Chart::lines(title, Axis::linear("x"), Axis::linear("y"), [Series::new("data", points)])
     };
     let group = |(name, height): (&str, f64)| BarGroup::new(name, [bar("data", height, 3e5, None)]);

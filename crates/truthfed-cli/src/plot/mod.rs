@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Report> {
     let charts = args.y.iter().zip(&groups).map(|(y, groups)| chart(args, y, groups));
     let figure =
         Figure::new(&id, &what, &format!("{what}: {of_seeds}."), charts).with_width(args.width.0).in_columns(2);
-    let mut files = figure_files(&figure)?.to_vec();
+    let mut files = figure_files(&figure)?;
     files.push((format!("{id}-seeds.csv"), per_seed(args, &groups).into_bytes()));
     for (name, bytes) in &files {
         let path = folder.join(name);
@@ -72,14 +72,14 @@ fn chart(args: &PlotArgs, y: &str, groups: &Groups) -> Chart {
     if groups.is_numeric() {
         let point = |line, (at, place): (usize, &Place)| {
             let (spread, x) = (groups.spread(line, at)?, place.number?);
-            Some(Point { x, mean: spread.mean, sd: spread.sd })
+            Some(Point::new(x, spread.mean, spread.sd))
         };
         let line = |(line, name): (usize, &String)| Series::new(name, places().filter_map(|place| point(line, place)));
         return Chart::lines(heading, axis(&args.x, args.log_x), axis(y, args.log_y), series().map(line));
     }
     let bar = |at, (line, name): (usize, &String)| {
         let spread = groups.spread(line, at)?;
-        Some(Bar { name: name.clone(), height: spread.mean, sd: spread.sd, label: None })
+        Some(Bar::new(name, spread.mean, spread.sd))
     };
     let group =
         |(at, place): (usize, &Place)| BarGroup::new(&place.name, series().filter_map(|series| bar(at, series)));

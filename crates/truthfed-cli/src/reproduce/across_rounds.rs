@@ -1,14 +1,14 @@
 //! Beyond the paper: what a client gains over a whole run by a strategy.
 
 use truthfed::auction::catalog::{self, Claim};
-use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
+use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Value};
 use truthfed_report::page::{Item, Section, Table, Verdict};
 use truthfed_sim::config::Config;
 use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, label, plus_minus, refuted_if, signed};
+use super::lab::{Lab, label, plus_minus, signed};
 
 /// Two settings: in one every sale costs the same however much is sold, in the other every sample costs the same.
 const SETTINGS: [(&str, &[&str]); 2] =
@@ -42,7 +42,7 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
             .to_owned(),
     ];
     let section = Section::new("across-rounds", "Across rounds", text, items);
-    Ok(Part { section, claims: Vec::new(), ours: vec![best_response_claim(&found[0])] })
+    Ok(Part { section, claims: Vec::new(), ours: vec![best_response_claim(lab, &found[0])] })
 }
 
 fn plan(lab: &Lab, changes: &[&str]) -> Plan {
@@ -71,8 +71,10 @@ fn chart(title: &str, found: &Findings) -> Chart {
 /// In percent of the utility of the truth; `None` if the truth earns nothing.
 fn bar(finding: &Finding) -> Option<Bar> {
     let height = 100.0 * finding.relative_gain?;
-    let sd = 100.0 * finding.gain.sd / finding.truthful.mean;
-    Some(Bar { name: finding.family.to_string(), height, sd, label: Some(signed(height)) })
+    let scale = 100.0 / finding.truthful.mean;
+    let gains = Value::from_seed(1, finding.gains.iter().map(|gain| scale * gain));
+    let bar = Bar::new(finding.family.to_string(), height, scale * finding.gain.sd);
+    Some(bar.with_label(signed(height)).with_values(gains))
 }
 
 fn table(title: &str, found: &Findings) -> Table {
@@ -117,7 +119,7 @@ fn in_words(finding: &Finding) -> String {
     format!("{}{parameter}", plus_minus(finding.gain))
 }
 
-fn best_response_claim(found: &Findings) -> Verdict {
+fn best_response_claim(lab: &Lab, found: &Findings) -> Verdict {
     let truthful = catalog::entries().iter().filter(|entry| entry.claims().truthful == Claim::Yes);
     let best: Vec<&Finding> = truthful.filter_map(|entry| found.best_response(entry.name)).collect();
     let words = |finding: &&Finding| {
@@ -137,5 +139,5 @@ fn best_response_claim(found: &Findings) -> Verdict {
         best.iter().map(words).collect::<Vec<_>>().join("; ")
     );
     let command = "truthfed simulate across-rounds.toml --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.125 --out one  # one client; see one/clients.csv, and again with behaviour.share=0";
-    Verdict::new("across-rounds", claim, measured, refuted_if(best.iter().any(|finding| finding.pays())), command)
+    Verdict::new("across-rounds", claim, measured, lab.never(best.iter().any(|finding| finding.pays())), command)
 }

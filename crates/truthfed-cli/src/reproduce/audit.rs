@@ -105,7 +105,7 @@ fn audit_reading(choice: [&'static str; 3], rounds: &[Round]) -> Read {
         choice,
         counts,
         smallest: smallest_words,
-        documents: [Property::Monotone, Property::Truthful].into_iter().filter_map(document).collect(),
+        documents: OF_THE_PAPER.into_iter().filter_map(document).collect(),
     }
 }
 

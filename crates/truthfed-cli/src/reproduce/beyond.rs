@@ -7,12 +7,11 @@ use truthfed::generate::{Stream, federation};
 use truthfed::protocol::Ending;
 use truthfed_report::chart::{Axis, Chart, Figure};
 use truthfed_report::page::{Section, Verdict};
-use truthfed_sim::experiment::Spread;
 use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{INCENTIVE, Lab, SOCIAL_COST, palette, refuted_if, series};
+use super::lab::{INCENTIVE, Lab, SOCIAL_COST, interval_series, palette, refuted_if, series};
 
 pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
@@ -23,9 +22,9 @@ pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldErr
     Ok(Part { section, claims: Vec::new(), ours: vec![claim] })
 }
 
-/// Groups that double their asks together under a mechanism. By size: mean total gain over the members' costs, and share
-/// of groups in which every member gains.
-type Groups = (&'static str, Vec<(f64, Spread, f64)>);
+/// Groups that double their asks together under a mechanism. By size: total gains over the members' costs, and share of
+/// groups in which every member gains.
+type Groups = (&'static str, Vec<(f64, Vec<f64>, f64)>);
 
 /// Tries groups of growing size.
 fn collusion(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> (Figure, Verdict) {
@@ -37,7 +36,7 @@ fn collusion(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> (Figure, Verdict) {
                 |(index, round)| (0..4).map(move |draw| group_gain(mechanism, round, size, (index * 4 + draw) as u64));
             let tried: Vec<(f64, bool)> = rounds.par_iter().enumerate().flat_map_iter(draws).collect();
             let everyone_gains = tried.iter().filter(|(_, all)| *all).count() as f64 / tried.len() as f64;
-            (size as f64, Spread::of(tried.iter().map(|(gain, _)| *gain)), everyone_gains)
+            (size as f64, tried.iter().map(|(gain, _)| *gain).collect(), everyone_gains)
         });
         (name, points.to_vec())
     };
@@ -84,14 +83,16 @@ fn group_gain(mechanism: &dyn Mechanism, round: &Round, size: usize, seed: u64) 
 }
 
 fn group_figure(groups: &[Groups]) -> Figure {
-    let gains = groups.iter().map(|(name, points)| series(*name, points.iter().map(|&(size, gain, _)| (size, gain))));
+    let line =
+        |(name, points): &Groups| interval_series(*name, points.iter().map(|(size, gains, _)| (*size, gains.clone())));
+    let gains = groups.iter().map(line);
     let gains = Chart::lines(
         "Total gain of the group",
         Axis::linear("members of the group"),
         Axis::linear("gain over the group's costs"),
         gains,
     );
-    let caption = "Random groups in the rounds that clock ran in the comparison. Under both mechanisms a group can \
+    let caption = "Random groups in the rounds that clock ran in the comparison, with 95 % intervals of the mean. Under both mechanisms a group can \
                    gain in total; that each of its members gains is impossible under clock.";
     Figure::new("collusion", "Groups that double their asks together", caption, [gains]).with_palette(palette())
 }
@@ -118,7 +119,8 @@ fn parameters(lab: &Lab) -> Result<Figure, WorldError> {
         for method in methods {
             let runs = lab.runs_with(&[("rounds.mechanism", method)], key, values)?;
             for (name, figure) in [("incentive", INCENTIVE), ("social cost", SOCIAL_COST)] {
-                let points = values.iter().zip(&runs).map(|(&x, runs)| (x, Spread::over(runs, figure)));
+                let totals = |runs: &[Run]| runs.iter().map(|run| figure(&run.totals())).collect();
+                let points = values.iter().zip(&runs).map(|(&x, runs)| (x, totals(runs)));
                 lines.push(series(format!("{method}, {name}"), points));
             }
         }
@@ -145,7 +147,7 @@ fn scaling(lab: &Lab) -> Figure {
             let outcome = Clock.run(&federation(clients, dimension, 1)).expect("it never refuses");
             let work = outcome.evaluations();
             let per_client = (work.select + work.price) as f64 / clients as f64;
-            (clients as f64, Spread { mean: per_client, sd: 0.0 })
+            (clients as f64, vec![per_client])
         };
         series(format!("d = {dimension}"), sizes.par_iter().map(count).collect::<Vec<_>>())
     });

@@ -106,6 +106,7 @@ impl Claim {
             (VerdictKind::Reproduced, "Holds"),
             (VerdictKind::NotReproduced, "Not reproduced"),
             (VerdictKind::Refuted, "Refuted"),
+            (VerdictKind::Undecided, "Undecided"),
         ];
         let part = |(kind, word): (VerdictKind, &str)| {
             let with: Vec<&str> =
@@ -150,15 +151,15 @@ pub(super) fn matrix(claims: &[Claim]) -> Matrix {
 }
 
 /// How many claims have each verdict under a reading.
-pub(super) fn counts(claims: &[Claim], reading: &str) -> [usize; 3] {
+pub(super) fn counts(claims: &[Claim], reading: &str) -> [usize; 4] {
     let count = |kind| claims.iter().filter(|claim| claim.verdict(reading) == kind).count();
-    [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted].map(count)
+    [VerdictKind::Reproduced, VerdictKind::NotReproduced, VerdictKind::Refuted, VerdictKind::Undecided].map(count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use VerdictKind::{NotReproduced, Refuted, Reproduced};
+    use VerdictKind::{NotReproduced, Refuted, Reproduced, Undecided};
 
     fn claim(verdicts: [VerdictKind; 4]) -> Claim {
         let cell = |(reading, verdict): (&super::super::readings::Reading, VerdictKind)| Cell {
@@ -181,11 +182,13 @@ mod tests {
             "Holds under A and C. Not reproduced under B and D.",
         );
         check([Reproduced, Reproduced, Reproduced, Refuted], "Holds under A, B and C. Refuted under D.");
+        check([Undecided; 4], "Undecided under all readings.");
     }
 
     #[test]
     fn verdicts_are_counted_by_reading() {
-        let claims = [claim([Refuted; 4]), claim([Reproduced, NotReproduced, Reproduced, NotReproduced])];
-        assert_eq!(["A", "B"].map(|reading| counts(&claims, reading)), [[1, 0, 1], [0, 1, 1]]);
+        let claims = [claim([Refuted; 4]), claim([Reproduced, NotReproduced, Undecided, NotReproduced])];
+        let counted = ["A", "B", "C"].map(|reading| counts(&claims, reading));
+        assert_eq!(counted, [[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 1, 1]]);
     }
 }

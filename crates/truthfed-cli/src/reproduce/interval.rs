@@ -43,6 +43,11 @@ impl Interval {
         self.high() < bound
     }
 
+    /// Whether the interval lies on one side of a bound.
+    pub(super) fn excludes(self, bound: f64) -> bool {
+        self.is_above(bound) || self.is_below(bound)
+    }
+
     /// Mean ± half, with more decimals the smaller the interval.
     pub(super) fn words(self) -> String {
         let digits = digits(self);

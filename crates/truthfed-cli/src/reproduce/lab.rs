@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use truthfed::auction::catalog;
-use truthfed_report::chart::{Point, Series};
+use truthfed_report::chart::{Bar, Point, Series, Value};
 use truthfed_report::page::VerdictKind;
 use truthfed_sim::config::Config;
 use truthfed_sim::experiment::{Spread, run_seeds};
@@ -19,6 +19,8 @@ const STEPS: u64 = 6250;
 const QUICK_STEPS: u64 = 1500;
 /// Runs of each experiment of the paper, and of those here whose figures are not judged.
 const FEW: u64 = 5;
+/// Runs of each experiment here whose figures are judged.
+const JUDGED: u64 = 30;
 
 /// How much to run.
 pub(super) struct Lab {
@@ -47,6 +49,23 @@ impl Lab {
     /// As many seeds as the paper had runs, or fewer.
     pub(super) fn few(&self) -> u64 {
         self.seeds.min(FEW)
+    }
+
+    /// Seeds of an experiment that is judged, other than those of the comparison.
+    pub(super) fn judged(&self) -> u64 {
+        self.seeds.min(JUDGED)
+    }
+
+    /// A verdict over seeds. With too few of them, only what is beyond chance is decided: that an interval includes a bound
+    /// then says nothing.
+    pub(super) fn over_seeds(&self, holds: bool, is_beyond_chance: bool) -> VerdictKind {
+        let is_enough = self.seeds >= JUDGED && !self.quick;
+        if is_enough || (is_beyond_chance && self.seeds > 1) { reproduced_if(holds) } else { VerdictKind::Undecided }
+    }
+
+    /// A verdict on a claim that nothing of a kind happens over whole runs. With too few seeds, finding nothing says nothing.
+    pub(super) fn never(&self, is_found: bool) -> VerdictKind {
+        if is_found { VerdictKind::Refuted } else { self.over_seeds(true, false) }
     }
 
     /// Steps of an experiment in the paper's setting.
@@ -117,6 +136,11 @@ pub(super) fn difference(ours: &[Brief], theirs: &[Brief], figure: impl Fn(&Tota
     Interval::paired(&each(ours, &figure), &each(theirs, &figure))
 }
 
+/// The differences of [`difference`], scaled.
+pub(super) fn differences(ours: &[Brief], theirs: &[Brief], figure: fn(&Totals) -> f64, scale: f64) -> Vec<f64> {
+    each(ours, figure).into_iter().zip(each(theirs, figure)).map(|(a, b)| scale * (a - b)).collect()
+}
+
 /// Truth-FedBan in a reading, with more changes.
 pub(super) fn reading_changes<'a>(reading: &Reading, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let own =
@@ -128,6 +152,21 @@ pub(super) fn reading_changes<'a>(reading: &Reading, more: &[(&'a str, &'a str)]
 pub(super) fn simulate(changes: &[(&str, &str)], seeds: u64) -> String {
     let sets: Vec<String> = changes.iter().map(|(key, value)| format!("--set {key}={value}")).collect();
     format!("truthfed simulate {} --seeds {seeds}", sets.join(" "))
+}
+
+/// A figure at every fifth moment of the curves, for each run.
+pub(super) fn over_time(runs: &[Brief], figure: fn(&Totals) -> f64) -> Vec<(f64, Vec<f64>)> {
+    let moments = runs.iter().map(|run| run.curve.len()).min().unwrap_or(0);
+    let at = |moment: usize| {
+        (runs[0].curve[moment].steps as f64, runs.iter().map(|run| figure(&run.curve[moment])).collect::<Vec<f64>>())
+    };
+    (4..moments).step_by(5).map(at).collect()
+}
+
+/// The difference of a figure at the same moments, seed by seed.
+pub(super) fn gap_over_time(ours: &[Brief], theirs: &[Brief], figure: fn(&Totals) -> f64) -> Vec<(f64, Vec<f64>)> {
+    let pairs = over_time(ours, figure).into_iter().zip(over_time(theirs, figure));
+    pairs.map(|((x, ours), (_, theirs))| (x, ours.iter().zip(theirs).map(|(a, b)| a - b).collect())).collect()
 }
 
 /// The name of a mechanism as figures show it.
@@ -144,9 +183,28 @@ pub(super) fn palette() -> Vec<String> {
     catalog::names().into_iter().map(label).collect()
 }
 
-pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Spread)>) -> Series {
-    let point = |(x, spread): (f64, Spread)| Point { x, mean: spread.mean, sd: spread.sd };
+/// A line through the means of values under seeds from 1, with their standard deviations.
+pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Series {
+    let point = |(x, values): (f64, Vec<f64>)| {
+        let Spread { mean, sd } = Spread::of(values.iter().copied());
+        Point::new(x, mean, sd).with_values(Value::from_seed(1, values))
+    };
     Series::new(name, points.into_iter().map(point))
+}
+
+/// The same with 95 % intervals of the means.
+pub(super) fn interval_series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Series {
+    let point = |(x, values): (f64, Vec<f64>)| {
+        let Interval { mean, half } = Interval::of(values.iter().copied());
+        Point::new(x, mean, half).with_values(Value::from_seed(1, values))
+    };
+    Series::new(name, points.into_iter().map(point))
+}
+
+/// The mean of values under seeds from 1, with its 95 % interval.
+pub(super) fn bar(name: impl Into<String>, values: Vec<f64>, label: impl Fn(f64) -> String) -> Bar {
+    let Interval { mean, half } = Interval::of(values.iter().copied());
+    Bar::new(name, mean, half).with_label(label(mean)).with_values(Value::from_seed(1, values))
 }
 
 // Figures of the totals, as spreads and charts take them.
@@ -177,15 +235,33 @@ pub(super) fn measured(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> String 
     plus_minus(Spread::over(runs, figure))
 }
 
-/// One of the totals of two groups of runs.
-pub(super) fn against(runs: &[Run], others: &[Run], figure: fn(&Totals) -> f64) -> String {
-    format!("{} against {}", measured(runs, figure), measured(others, figure))
-}
-
 pub(super) fn reproduced_if(holds: bool) -> VerdictKind {
     if holds { VerdictKind::Reproduced } else { VerdictKind::NotReproduced }
 }
 
 pub(super) fn refuted_if(counterexample: bool) -> VerdictKind {
     if counterexample { VerdictKind::Refuted } else { VerdictKind::Reproduced }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use VerdictKind::{NotReproduced, Refuted, Reproduced, Undecided};
+
+    fn lab(seeds: u64, quick: bool) -> Lab {
+        Lab { seeds, quick, thorough: false, progress: Progress::new("stages", 1) }
+    }
+
+    #[test]
+    fn with_too_few_seeds_only_what_is_beyond_chance_is_decided() {
+        for few in [lab(29, false), lab(30, true)] {
+            assert_eq!([few.over_seeds(true, false), few.over_seeds(false, false)], [Undecided; 2]);
+            assert_eq!([few.over_seeds(true, true), few.over_seeds(false, true)], [Reproduced, NotReproduced]);
+            assert_eq!([few.never(false), few.never(true)], [Undecided, Refuted]);
+        }
+        assert_eq!(lab(1, false).over_seeds(true, true), Undecided, "one run has no interval");
+        let enough = lab(30, false);
+        assert_eq!([enough.over_seeds(true, false), enough.over_seeds(false, false)], [Reproduced, NotReproduced]);
+        assert_eq!(enough.never(false), Reproduced);
+    }
 }

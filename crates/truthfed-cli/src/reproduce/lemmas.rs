@@ -12,7 +12,7 @@ use truthfed_sim::world::{Played, Source, World, WorldError};
 
 use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::{Lab, reading_changes, refuted_if, reproduced_if, simulate};
+use super::lab::{Lab, reading_changes, refuted_if, simulate};
 use super::readings::{READINGS, Reading, all};
 
 /// Slack for rounding, relative to the size of a logarithm.
@@ -147,7 +147,7 @@ fn instantaneous(lab: &Lab, reading: &Reading) -> Result<Vec<f64>, WorldError> {
         let learning = &config.raw().learning;
         highest_ratio(&run, &steps, learning.lambda, learning.delta)
     };
-    Ok((1..=lab.few()).into_par_iter().map(run).collect())
+    Ok((1..=lab.judged()).into_par_iter().map(run).collect())
 }
 
 fn highest_ratio(run: &Run, steps: &[(Vec<f64>, f64)], lambda: f64, delta: f64) -> f64 {
@@ -188,14 +188,14 @@ fn regret(lab: &Lab, steps: &[Vec<f64>]) -> Claim {
         let highest = ratios.iter().copied().fold(0.0, f64::max);
         Cell {
             readings: vec![reading.name],
-            verdict: reproduced_if(highest <= CONSTANT),
+            verdict: lab.over_seeds(highest <= CONSTANT, highest > CONSTANT),
             measured: format!(
                 "of all steps of {} runs, at most {highest:.4} times the bound with a constant of 1",
                 ratios.len()
             ),
             numbers: vec![Number::exact("highest ratio to the bound", highest)],
-            sample: Sample::runs(lab.few()),
-            command: simulate(&reading_changes(reading, &[]), lab.few()),
+            sample: Sample::runs(lab.judged()),
+            command: simulate(&reading_changes(reading, &[]), lab.judged()),
         }
     };
     let claim = "The regret of a step is O(√(d log(T/δ)) · ‖x‖ · √(det ratio of its epoch / c^(1-1/e))).";

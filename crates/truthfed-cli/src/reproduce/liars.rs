@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use truthfed::generate::{self, HonestDelivery};
 use truthfed::protocol::{Ending, Surprise};
-use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
-use truthfed_report::page::{Section, Table, Verdict};
+use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
+use truthfed_report::page::{Section, Table, Verdict, VerdictKind};
 use truthfed_sim::config::Behaviour;
 use truthfed_sim::experiment::{Spread, run_seeds};
 use truthfed_sim::federation::{client_id, paid};
@@ -12,7 +12,8 @@ use truthfed_sim::simulation::{Run, behaviours};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, refuted_if};
+use super::interval::Interval;
+use super::lab::{Lab, bar, refuted_if};
 
 /// What each liar does, in words.
 const LIARS: [(&str, &str); 5] = [
@@ -26,17 +27,21 @@ const LIARS: [(&str, &str); 5] = [
 const FALSE: usize = 3;
 const SEEDS: u64 = 30;
 /// Rounds that decide.
-const HOLD: &str = "10";
+const HOLD: u64 = 10;
+/// Rounds in which the turncoat is honest.
+const HONEST_ROUNDS: u64 = 10;
 /// Synthetic deliveries of honest members.
 const HONEST: u64 = 100_000;
 
 /// What came of one liar among honest clients, over the seeds.
 struct Trial {
-    earned: Spread,
-    /// Regret of each of the others.
-    regret: Spread,
+    earned: Vec<f64>,
+    /// Mean regret of the others.
+    regret: Vec<f64>,
     /// Its deliveries up to the first that was held, of the runs in which one was.
     until_held: Vec<f64>,
+    /// Its false deliveries in the other runs.
+    unheld: Vec<u64>,
     /// Payments that it got after it was found once.
     paid_later: u64,
     /// Deliveries of honest clients, and how often something of one was held or void.
@@ -49,9 +54,9 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     let seeds = lab.many(SEEDS);
     let mut trials = Vec::new();
     for (liar, _) in LIARS {
-        trials.push([trial(lab, liar, "0", seeds)?, trial(lab, liar, HOLD, seeds)?]);
+        trials.push([trial(lab, liar, 0, seeds)?, trial(lab, liar, HOLD, seeds)?]);
     }
-    let truthful = [trial(lab, "truthful", "0", seeds)?, trial(lab, "truthful", HOLD, seeds)?];
+    let truthful = [trial(lab, "truthful", 0, seeds)?, trial(lab, "truthful", HOLD, seeds)?];
     let tried = lab.many(HONEST);
     let flagged = (0..tried).into_par_iter().filter(|seed| is_flagged(*seed)).count();
     let text = format!(
@@ -66,20 +71,23 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     Ok(Part { section, claims: Vec::new(), ours: claims })
 }
 
-fn trial(lab: &Lab, liar: &str, hold: &str, seeds: u64) -> Result<Trial, WorldError> {
-    let changes = [("behaviour.kind", liar), ("behaviour.share", "0.04"), ("rounds.hold", hold)];
+fn trial(lab: &Lab, liar: &str, hold: u64, seeds: u64) -> Result<Trial, WorldError> {
+    let hold = hold.to_string();
+    let changes = [("behaviour.kind", liar), ("behaviour.share", "0.04"), ("rounds.hold", &hold)];
+    let honest_first = if liar == "turncoat" { HONEST_ROUNDS } else { 0 };
     let config = lab.config(&changes);
     let runs = run_seeds(&config, seeds, || {})?;
     let clients = config.raw().world.clients;
     let liar_of = |run: &Run| behaviours(&config, run.seed).iter().position(|it| *it != Behaviour::Truthful);
     let mut trial = Trial {
-        earned: Spread::of(runs.iter().filter_map(|run| Some(run.clients[liar_of(run)?].incentive))),
-        regret: Spread::of(runs.iter().map(|run| {
+        earned: runs.iter().filter_map(|run| Some(run.clients[liar_of(run)?].incentive)).collect(),
+        regret: Vec::from_iter(runs.iter().map(|run| {
             let others = run.clients.iter().enumerate().filter(|(client, _)| Some(*client) != liar_of(run));
             let (regret, count) = others.fold((0.0, 0), |(sum, count), (_, it)| (sum + it.regret, count + 1));
             regret / f64::from(count)
         })),
         until_held: Vec::new(),
+        unheld: Vec::new(),
         paid_later: 0,
         honest: (0, 0),
         seeds: runs.len(),
@@ -101,6 +109,9 @@ fn trial(lab: &Lab, liar: &str, hold: &str, seeds: u64) -> Result<Trial, WorldEr
                 trial.until_held.push(delivered as f64);
             }
         }
+        if !is_found {
+            trial.unheld.push(delivered.saturating_sub(honest_first));
+        }
     }
     Ok(trial)
 }
@@ -113,17 +124,14 @@ fn is_flagged(seed: u64) -> bool {
 }
 
 /// A mean with half of a 95 % interval.
-fn interval(spread: Spread, seeds: usize) -> String {
-    let half = 1.96 * spread.sd / (seeds as f64).sqrt();
-    let digits = if spread.mean.abs() < 100.0 { 1 } else { 0 };
-    format!("{:.digits$} ± {half:.digits$}", spread.mean)
+fn interval(values: &[f64]) -> String {
+    let Interval { mean, half } = Interval::of(values.iter().copied());
+    let digits = if mean.abs() < 100.0 { 1 } else { 0 };
+    format!("{mean:.digits$} ± {half:.digits$}")
 }
 
 fn figure(trials: &[[Trial; 2]], truthful: &[Trial; 2]) -> Figure {
-    let bar = |(name, trial): (&str, &Trial)| {
-        let (height, sd) = (trial.regret.mean, 1.96 * trial.regret.sd / (trial.seeds as f64).sqrt());
-        Bar { name: name.to_owned(), height, sd, label: Some(format!("{height:.0}")) }
-    };
+    let bar = |(name, trial): (&str, &Trial)| bar(name, trial.regret.clone(), |mean| format!("{mean:.1}"));
     let named = LIARS.iter().map(|(liar, _)| *liar).chain(["nobody lies"]).zip(trials.iter().chain([truthful]));
     let groups = named.map(|(liar, pair)| {
         let bars = ["everyone is believed", "data is held"].into_iter().zip(pair).map(bar).collect();
@@ -142,10 +150,10 @@ fn table(trials: &[[Trial; 2]], truthful: &[Trial; 2]) -> Table {
     let cells = |name: &str, [believed, held_back]: &[Trial; 2]| {
         vec![
             name.to_owned(),
-            interval(believed.earned, believed.seeds),
-            interval(held_back.earned, held_back.seeds),
-            interval(believed.regret, believed.seeds),
-            interval(held_back.regret, held_back.seeds),
+            interval(&believed.earned),
+            interval(&held_back.earned),
+            interval(&believed.regret),
+            interval(&held_back.regret),
             held(held_back),
         ]
     };
@@ -168,18 +176,35 @@ fn table(trials: &[[Trial; 2]], truthful: &[Trial; 2]) -> Table {
 
 fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
     let lying: Vec<&Trial> = trials[..FALSE].iter().map(|[_, held]| held).collect();
-    let (runs, all) =
-        (lying.iter().map(|it| it.until_held.len()).sum::<usize>(), lying.iter().map(|it| it.seeds).sum());
-    let until = Spread::of(lying.iter().flat_map(|it| it.until_held.iter().copied())).mean;
+    let held: Vec<f64> = lying.iter().flat_map(|it| it.until_held.iter().copied()).collect();
+    let unheld: Vec<u64> = lying.iter().flat_map(|it| it.unheld.iter().copied()).collect();
     let later: u64 = lying.iter().map(|it| it.paid_later).sum();
-    let all: usize = all;
     let claim = "False data is held, and who delivered it is paid for none of it from then on.";
+    let after = match held.as_slice() {
+        [] => String::new(),
+        held => format!(", after {:.1} deliveries on average", Spread::of(held.iter().copied()).mean),
+    };
+    let rest = match unheld.iter().max() {
+        None => String::new(),
+        Some(most) => format!("; in the others they delivered false data at most {most} times"),
+    };
     let measured = format!(
-        "inverter, random and turncoat were held in {runs} of {all} runs, after {until:.1} deliveries on average; {later} payments \
-         were made to them afterwards"
+        "inverter, random and turncoat were held in {} of {} runs{after}{rest}; {later} payments were made to them afterwards",
+        held.len(),
+        held.len() + unheld.len()
     );
     let command = "truthfed simulate --set behaviour.kind=inverter --set behaviour.share=0.04 --set rounds.hold=10";
-    Verdict::new("held", claim, measured, refuted_if(runs < all || later > 0), command)
+    Verdict::new("held", claim, measured, verdict_on_held(&unheld, later), command)
+}
+
+/// A liar that was not held refutes the claim if it lied for as many rounds as data is held; with fewer, nobody can tell.
+fn verdict_on_held(unheld: &[u64], paid_later: u64) -> VerdictKind {
+    match unheld.iter().max() {
+        _ if paid_later > 0 => VerdictKind::Refuted,
+        Some(most) if *most >= HOLD => VerdictKind::Refuted,
+        Some(_) => VerdictKind::Undecided,
+        None => VerdictKind::Reproduced,
+    }
 }
 
 fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): (u64, usize)) -> Verdict {
@@ -192,4 +217,17 @@ fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): 
     );
     let command = "truthfed simulate --set rounds.hold=10";
     Verdict::new("honest", claim, measured, refuted_if(flagged > 0 || held > 0), command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_false_deliveries_decide_nothing() {
+        assert_eq!(verdict_on_held(&[], 0), VerdictKind::Reproduced);
+        assert_eq!(verdict_on_held(&[0, HOLD - 1], 0), VerdictKind::Undecided);
+        assert_eq!(verdict_on_held(&[0, HOLD], 0), VerdictKind::Refuted);
+        assert_eq!(verdict_on_held(&[], 1), VerdictKind::Refuted, "a payment afterwards is a counterexample");
+    }
 }

@@ -1,7 +1,7 @@
 //! Figure 2: the effect of many clients misreporting on the whole federation.
 
-use truthfed_report::chart::{Axis, Chart, Figure, Point, Series};
-use truthfed_report::page::Section;
+use truthfed_report::chart::{Axis, Chart, Figure};
+use truthfed_report::page::{Section, VerdictKind};
 use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
@@ -9,7 +9,8 @@ use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
 use super::interval::Interval;
 use super::lab::{
-    Brief, INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, difference, mean, palette, reading_changes, reproduced_if,
+    Brief, INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, difference, differences, interval_series, mean, palette,
+    reading_changes,
 };
 use super::methods::Methods;
 use super::readings::{READINGS, Reading};
@@ -77,11 +78,9 @@ fn figure(outcome: &Outcome, reading: &Reading, id: &str) -> Figure {
     let chart = |title: &str, figure: fn(&Totals) -> f64| {
         let scale = 100.0 / outcome.start(figure).mean;
         let line = |(report, (name, ..)): (usize, &(&str, &str, &str))| {
-            let point = |percent: f64| {
-                let Interval { mean, half } = outcome.change(report, percent, figure);
-                Point { x: percent, mean: scale * mean, sd: scale * half }
-            };
-            Series::new(format!("truth-fedban, {name}"), PERCENTS.map(point))
+            let (runs, truth) = (|percent| outcome.runs(report, percent), outcome.runs(report, 0.0));
+            let point = |percent: f64| (percent, differences(runs(percent), truth, figure, scale));
+            interval_series(format!("truth-fedban, {name}"), PERCENTS.map(point))
         };
         let lines = REPORTS.iter().enumerate().map(line);
         Chart::lines(title, Axis::linear("misreporting clients, %"), Axis::linear("change, %"), lines)
@@ -105,14 +104,14 @@ const COMMAND: &str = "truthfed sweep misreport.toml";
 /// The content of that file.
 pub(super) const SWEEP: &str = include_str!("misreport.toml");
 
-/// Whether something holds, what was measured, and the numbers of it.
-type Judged = (bool, String, Vec<Number>);
+/// A verdict, what was measured, and the numbers of it.
+type Judged = (VerdictKind, String, Vec<Number>);
 
 fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
     let cells = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
-            let (holds, measured, numbers) = judge(outcome);
-            let (verdict, sample) = (reproduced_if(holds), Sample::runs(lab.seeds));
+            let (verdict, measured, numbers) = judge(outcome);
+            let sample = Sample::runs(lab.seeds);
             Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command: COMMAND.to_owned() }
         };
         READINGS.iter().zip(outcomes).map(cell).collect()
@@ -123,7 +122,7 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
             "Figure 2a",
             "However many clients misreport, the regret stays virtually the same (within 5 %).",
             "",
-            cells(&flat_regret),
+            cells(&|outcome| flat_regret(lab, outcome)),
         ),
         Claim::new(
             "communication-under",
@@ -131,40 +130,40 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
             "Communication rises when clients under-report.",
             "Since-round, a round costs N matrices whoever wins; since-delivery, mixed asks make more clients lose and ask \
              again.",
-            cells(&|outcome| moved(outcome, 1, |change| change.is_above(0.0))),
+            cells(&|outcome| moved(lab, outcome, 1, |change| change.is_above(0.0))),
         ),
         Claim::new(
             "communication-over",
             "Figure 2b",
             "Communication falls when clients over-report.",
             "What matters is that asks are mixed, not whether they are high or low.",
-            cells(&|outcome| moved(outcome, 0, |change| change.is_below(0.0))),
+            cells(&|outcome| moved(lab, outcome, 0, |change| change.is_below(0.0))),
         ),
         Claim::new(
             "collusion",
             "Figure 2c",
             "The more clients over-report, the more the coordinator pays.",
             "If all do, all payments scale with them.",
-            cells(&collusion),
+            cells(&|outcome| collusion(lab, outcome)),
         ),
         Claim::new(
             "division",
             "Figure 2d",
             "Social cost is highest when about half of the clients misreport.",
             "Mixed asks hide who is cheap.",
-            cells(&division),
+            cells(&|outcome| division(lab, outcome)),
         ),
         Claim::new(
             "reset",
             "Figure 2d",
             "If all clients misreport, social cost is back where it was (within 5 %).",
             "All asks scale alike.",
-            cells(&reset),
+            cells(&|outcome| reset(lab, outcome)),
         ),
     ]
 }
 
-fn flat_regret(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+fn flat_regret(lab: &Lab, outcome: &Outcome) -> Judged {
     let start = outcome.start(REGRET);
     let changes = [0, 1].into_iter().flat_map(|report| PERCENTS.map(|percent| outcome.change(report, percent, REGRET)));
     let farthest = changes.map(|change| change.mean.abs()).fold(0.0, f64::max);
@@ -174,10 +173,10 @@ fn flat_regret(outcome: &Outcome) -> (bool, String, Vec<Number>) {
         start.words(),
         100.0 * share
     );
-    (share <= SAME, words, vec![Number::exact("largest relative change of the mean", share)])
+    (lab.over_seeds(share <= SAME, false), words, vec![Number::exact("largest relative change of the mean", share)])
 }
 
-fn moved(outcome: &Outcome, report: usize, holds: fn(Interval) -> bool) -> (bool, String, Vec<Number>) {
+fn moved(lab: &Lab, outcome: &Outcome, report: usize, holds: fn(Interval) -> bool) -> Judged {
     let start = outcome.start(SCALARS);
     let change = outcome.change(report, 50.0, SCALARS);
     let percent = 100.0 * change.mean / start.mean;
@@ -186,10 +185,14 @@ fn moved(outcome: &Outcome, report: usize, holds: fn(Interval) -> bool) -> (bool
         start.words(),
         change.signed()
     );
-    (holds(change), words, vec![Number::with_interval("change of scalars if half misreport", change)])
+    (
+        lab.over_seeds(holds(change), change.excludes(0.0)),
+        words,
+        vec![Number::with_interval("change of scalars if half misreport", change)],
+    )
 }
 
-fn collusion(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+fn collusion(lab: &Lab, outcome: &Outcome) -> Judged {
     let [half, all] = [50.0, 100.0].map(|percent| outcome.change(0, percent, INCENTIVE));
     let further = difference(outcome.runs(0, 100.0), outcome.runs(0, 50.0), INCENTIVE);
     let words = format!(
@@ -200,10 +203,11 @@ fn collusion(outcome: &Outcome) -> (bool, String, Vec<Number>) {
     );
     let numbers =
         vec![Number::with_interval("change if half over-report", half), Number::with_interval("change if all do", all)];
-    (half.is_above(0.0) && further.is_above(0.0), words, numbers)
+    let holds = half.is_above(0.0) && further.is_above(0.0);
+    (lab.over_seeds(holds, holds || half.is_below(0.0) || further.is_below(0.0)), words, numbers)
 }
 
-fn division(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+fn division(lab: &Lab, outcome: &Outcome) -> Judged {
     let of = |report: usize| {
         let up = outcome.change(report, 50.0, SOCIAL_COST);
         let down = difference(outcome.runs(report, 100.0), outcome.runs(report, 50.0), SOCIAL_COST);
@@ -224,10 +228,10 @@ fn division(outcome: &Outcome) -> (bool, String, Vec<Number>) {
         Number::exact("share with the highest mean, over-reporting", over_peak),
         Number::exact("share with the highest mean, under-reporting", under_peak),
     ];
-    (over_holds && under_holds, words, numbers)
+    (lab.over_seeds(over_holds && under_holds, false), words, numbers)
 }
 
-fn reset(outcome: &Outcome) -> (bool, String, Vec<Number>) {
+fn reset(lab: &Lab, outcome: &Outcome) -> Judged {
     let start = outcome.start(SOCIAL_COST);
     let changes = [0, 1].map(|report| outcome.change(report, 100.0, SOCIAL_COST));
     let share = changes.map(|change| change.mean.abs() / start.mean).into_iter().fold(0.0, f64::max);
@@ -237,5 +241,5 @@ fn reset(outcome: &Outcome) -> (bool, String, Vec<Number>) {
         changes[0].signed(),
         changes[1].signed()
     );
-    (share <= SAME, words, vec![Number::exact("largest relative change of the mean", share)])
+    (lab.over_seeds(share <= SAME, false), words, vec![Number::exact("largest relative change of the mean", share)])
 }

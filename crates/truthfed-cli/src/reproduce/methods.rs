@@ -1,8 +1,8 @@
 //! Figures 1a and 1b: regret, communication, incentive and social cost of all mechanisms, and of Truth-FedBan in four readings.
 
-use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
-use truthfed_report::page::{Section, Table};
-use truthfed_sim::experiment::{Spread, run_seeds};
+use truthfed_report::chart::{Axis, BarGroup, Chart, Figure, Series};
+use truthfed_report::page::{Section, Table, VerdictKind};
+use truthfed_sim::experiment::run_seeds;
 use truthfed_sim::simulation::Run;
 use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
@@ -11,8 +11,8 @@ use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
 use super::interval::Interval;
 use super::lab::{
-    Brief, INCENTIVE, Lab, REGRET, ROUNDS, SCALARS, SOCIAL_COST, difference, each, label, mean, palette,
-    reading_changes, reproduced_if, series, signed, simulate,
+    Brief, INCENTIVE, Lab, REGRET, ROUNDS, SCALARS, SOCIAL_COST, bar, difference, differences, each, gap_over_time,
+    interval_series, label, mean, over_time, palette, reading_changes, signed, simulate,
 };
 use super::readings::{READINGS, Reading, TRIGGERS, with_target};
 
@@ -21,6 +21,9 @@ const OTHERS: [&str; 5] = ["everyone", "greedy", "inc-feducb", "ratchet", "clock
 /// Regret within a tenth counts as competitive, and so does communication.
 const COMPETITIVE: f64 = 0.1;
 
+/// A threshold that every step exceeds.
+const EVERY_STEP: [(&str, &str); 2] = [("rounds.mechanism", "everyone"), ("rounds.threshold", "0")];
+
 /// Everything that was run in the paper's setting while all clients tell the truth.
 pub(super) struct Methods {
     /// Truth-FedBan, by reading.
@@ -28,6 +31,8 @@ pub(super) struct Methods {
     /// The others with the first trigger, and greedy with the second.
     others: Vec<(&'static str, Vec<Brief>)>,
     pub(super) greedy: [Vec<Brief>; 2],
+    /// All clients deliver at every step.
+    every_step: Vec<Brief>,
     /// Rounds of a few runs of each mechanism, with the first trigger.
     pub(super) recorded: Vec<(&'static str, Vec<Run>)>,
 }
@@ -42,10 +47,10 @@ impl Methods {
         &self.greedy[usize::from(reading.trigger == TRIGGERS[1])]
     }
 
-    /// Name and runs of each line of the figures: readings A and B, then the others.
+    /// Name and runs of Truth-FedBan in each reading, then of the others.
     fn lines(&self) -> Vec<(String, &[Brief])> {
-        let own = [(label("truth-fedban"), 0), (format!("{}, printed target", label("truth-fedban")), 1)];
-        let own = own.into_iter().map(|(name, reading)| (name, self.readings[reading].as_slice()));
+        let own = READINGS.iter().zip(&self.readings);
+        let own = own.map(|(reading, runs)| (format!("{}, {}", label("truth-fedban"), reading.name), runs.as_slice()));
         own.chain(self.others.iter().map(|(name, runs)| (label(name), runs.as_slice()))).collect()
     }
 }
@@ -57,12 +62,13 @@ pub(super) fn run(lab: &Lab) -> Result<(Part, Methods), WorldError> {
         "This section compares mechanisms in the paper's setting: 25 clients that act in turn, dimension 5, {} steps, \
          25 of 1000 arms at each step, costs 1e-4 det(gram) + U(0, 100), coverage 0.5, clients that count since the last \
          round. Under one seed all mechanisms see the same arms and the same noise, so differences are taken seed by seed. \
-         Bands show the standard deviation over the seeds, error bars 95 % intervals of the mean.",
+         Bands and error bars show 95 % intervals of the mean.",
         lab.steps()
     );
     let items = [
-        differences(&methods).into(),
-        regret_and_communication(&methods).into(),
+        against_greedy(&methods).into(),
+        regret(&methods).into(),
+        communication(&methods).into(),
         money(&methods).into(),
         table(&methods).into(),
     ];
@@ -85,21 +91,20 @@ fn measure(lab: &Lab) -> Result<Methods, WorldError> {
     Ok(Methods {
         readings: READINGS.iter().map(reading).collect::<Result<_, _>>()?,
         greedy: [greedy, lab.briefs(&since_delivery, lab.seeds)?],
+        every_step: lab.briefs(&EVERY_STEP, lab.seeds)?,
         others,
         recorded,
     })
 }
 
 /// What Truth-FedBan pays and costs more than greedy, in percent of greedy.
-fn differences(methods: &Methods) -> Figure {
+fn against_greedy(methods: &Methods) -> Figure {
     let chart = |title: &str, figure: fn(&Totals) -> f64| {
         let group = |(reading, runs): (&Reading, &Vec<Brief>)| {
             let greedy = methods.greedy(reading);
             let scale = 100.0 / mean(greedy, figure).mean;
-            let Interval { mean, half } = difference(runs, greedy, figure);
-            let (height, sd) = (scale * mean, scale * half);
-            let bar = Bar { name: label("truth-fedban"), height, sd, label: Some(signed(height)) };
-            BarGroup::new(reading.name, [bar])
+            let beyond = differences(runs, greedy, figure, scale);
+            BarGroup::new(reading.name, [bar(label("truth-fedban"), beyond, signed)])
         };
         let groups = READINGS.iter().zip(&methods.readings).map(group);
         Chart::bars(title, Axis::linear("over greedy, %"), groups)
@@ -111,38 +116,44 @@ fn differences(methods: &Methods) -> Figure {
     Figure::new("against-greedy", title, caption, charts).in_columns(2).with_palette(palette())
 }
 
-fn regret_and_communication(methods: &Methods) -> Figure {
-    let chart = |title: &str, y: &str, figure: fn(&Totals) -> f64| {
-        let lines = methods.lines().into_iter().map(|(name, runs)| series(name, over_time(runs, figure)));
-        Chart::lines(title, Axis::linear("step"), Axis::linear(y), lines)
-    };
-    let caption = "Figure 1a of the paper, with more mechanisms. Communication is counted in scalars: in each round every client \
-                   sends a matrix and receives a matrix and a moment, and every winner sends a moment. That the lines lie on \
-                   each other is the finding: most regret is lost before the first round.";
-    let charts = [chart("Regret", "cumulative regret", REGRET), chart("Communication", "scalars sent", SCALARS)];
-    let title = "Regret and communication over time";
-    Figure::new("figure-1a", title, caption, charts).in_columns(2).with_palette(palette())
+/// The regret of everyone, and for each other line how far it is from that, on one scale.
+fn regret(methods: &Methods) -> Figure {
+    let (name, everyone) = (label("everyone"), methods.of("everyone"));
+    let step = || Axis::linear("step");
+    let whole = interval_series(&name, over_time(everyone, REGRET));
+    let beyond = |(name, runs): (String, &[Brief])| interval_series(name, gap_over_time(runs, everyone, REGRET));
+    let others = methods.lines().into_iter().filter(|(line, _)| *line != name);
+    let others: Vec<Series> = others.map(beyond).collect();
+    let points = || others.iter().flat_map(|line| &line.points);
+    let low = points().map(|point| point.mean - point.sd).fold(0.0, f64::min);
+    let high = points().map(|point| point.mean + point.sd).fold(0.0, f64::max);
+    let y = || Axis::linear("beyond everyone's").covering(low, high);
+    let first = Chart::lines("", step(), Axis::linear("cumulative regret"), [whole]);
+    let charts = std::iter::once(first).chain(others.into_iter().map(|line| Chart::lines("", step(), y(), [line])));
+    let caption = "Regret of Figure 1a of the paper, with more mechanisms: that of everyone, who share all data, and how far each \
+                   other is from it, seed by seed on one scale, with 95 % intervals. Most regret is lost before the first round, \
+                   whatever the mechanism.";
+    Figure::new("figure-1a", "Regret over time", caption, charts).in_columns(3).with_palette(palette())
 }
 
-fn over_time(runs: &[Brief], figure: fn(&Totals) -> f64) -> Vec<(f64, Spread)> {
-    let moments = runs.iter().map(|run| run.curve.len()).min().unwrap_or(0);
-    let at = |moment: usize| {
-        let spread = Spread::of(runs.iter().map(|run| figure(&run.curve[moment])));
-        (runs[0].curve[moment].steps as f64, spread)
-    };
-    (0..moments).map(at).collect()
+fn communication(methods: &Methods) -> Figure {
+    let bars =
+        methods.lines().into_iter().map(|(name, runs)| bar(name, each(runs, SCALARS), |mean| format!("{mean:.0}")));
+    let chart = Chart::bars("", Axis::log("scalars sent"), [BarGroup::new("", bars)]);
+    let caption = "Communication of Figure 1a of the paper, with more mechanisms, in scalars: in each round every client sends a \
+                   matrix and receives a matrix and a moment, and every winner sends a moment. Readings C and D count since the \
+                   last delivery, the others since the last round.";
+    Figure::new("figure-1a-communication", "Communication", caption, [chart]).with_palette(palette())
 }
 
 fn money(methods: &Methods) -> Figure {
     let chart = |title: &str, figure: fn(&Totals) -> f64| {
-        let bar = |(name, runs): (String, &[Brief])| {
-            let Interval { mean, half } = mean(runs, figure);
-            Bar { name, height: mean, sd: half, label: Some(format!("{mean:.0}")) }
-        };
-        Chart::bars(title, Axis::linear("units of money"), [BarGroup::new("", methods.lines().into_iter().map(bar))])
+        let paying = methods.lines().into_iter().filter(|(_, runs)| mean(runs, figure).mean > 0.0);
+        let bars = paying.map(|(name, runs)| bar(name, each(runs, figure), |mean| format!("{mean:.0}")));
+        Chart::bars(title, Axis::linear("units of money"), [BarGroup::new("", bars)])
     };
     let caption = "Figure 1b of the paper, with more mechanisms. Incentive is what the coordinator pays in total, social cost \
-                   the true cost of those who take part.";
+                   the true cost of those who take part. Everyone is paid nothing.";
     let charts = [chart("Incentive", INCENTIVE), chart("Social cost", SOCIAL_COST)];
     Figure::new("figure-1b", "Incentive and social cost", caption, charts).in_columns(2).with_palette(palette())
 }
@@ -185,17 +196,19 @@ fn claims(lab: &Lab, methods: &Methods) -> Vec<Claim> {
         competitive_regret(lab, methods),
         competitive_communication(lab, methods),
         more_often(lab, methods),
+        every_step(lab, methods),
         cheaper(lab, methods, "cheaper-incentive", "pays less", INCENTIVE),
         cheaper(lab, methods, "cheaper-social-cost", "has a lower social cost", SOCIAL_COST),
+        overpays(lab, methods),
     ]
 }
 
 /// A cell for each reading.
-pub(super) fn by_reading(lab: &Lab, cell: impl Fn(usize, &Reading) -> (bool, String, Vec<Number>)) -> Vec<Cell> {
+pub(super) fn by_reading(lab: &Lab, cell: impl Fn(usize, &Reading) -> (VerdictKind, String, Vec<Number>)) -> Vec<Cell> {
     let cell = |(place, reading): (usize, &Reading)| {
-        let (holds, measured, numbers) = cell(place, reading);
+        let (verdict, measured, numbers) = cell(place, reading);
         let command = simulate(&reading_changes(reading, &[]), lab.seeds);
-        let (verdict, sample) = (reproduced_if(holds), Sample::runs(lab.seeds));
+        let sample = Sample::runs(lab.seeds);
         Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command }
     };
     READINGS.iter().enumerate().map(cell).collect()
@@ -214,7 +227,8 @@ fn competitive_regret(lab: &Lab, methods: &Methods) -> Claim {
             more.signed()
         );
         let numbers = vec![Number::with_interval("regret over that of everyone", more)];
-        (more.high() <= COMPETITIVE * base.mean, words, numbers)
+        let bound = COMPETITIVE * base.mean;
+        (lab.over_seeds(more.high() <= bound, more.excludes(bound)), words, numbers)
     });
     let claim = "Truth-FedBan has a regret competitive with DisLinUCB (at most a tenth more).";
     Claim::new("competitive-regret", "Figure 1a", claim, "Hardly any mechanism matters here for regret.", cells)
@@ -228,7 +242,7 @@ fn competitive_communication(lab: &Lab, methods: &Methods) -> Claim {
         let ratio = Interval::of(each(runs, SCALARS).into_iter().map(|scalars| scalars / base));
         let words = format!("{} scalars, {} times those of everyone", mean(runs, SCALARS).words(), ratio.words());
         let numbers = vec![Number::with_interval("scalars over those of everyone", ratio)];
-        (ratio.high() <= 1.0 + COMPETITIVE, words, numbers)
+        (lab.over_seeds(ratio.high() <= 1.0 + COMPETITIVE, ratio.excludes(1.0 + COMPETITIVE)), words, numbers)
     });
     let claim = "Truth-FedBan communicates about as much as DisLinUCB (at most a tenth more).";
     let why = "Since-delivery, whoever loses asks for a round at every step.";
@@ -251,7 +265,7 @@ fn more_often(lab: &Lab, methods: &Methods) -> Claim {
         );
         Cell {
             readings: with_target(target),
-            verdict: reproduced_if(change.is_below(0.0)),
+            verdict: lab.over_seeds(change.is_below(0.0), change.excludes(0.0)),
             measured,
             numbers: vec![Number::with_interval("regret since-delivery minus since-round", change)],
             sample: Sample::runs(lab.seeds),
@@ -261,6 +275,53 @@ fn more_often(lab: &Lab, methods: &Methods) -> Claim {
     let claim = "More frequent communication leads to lower regret.";
     let cells = super::readings::TARGETS.map(cell).to_vec();
     Claim::new("more-often", "Section 3", claim, "Compared within a reading of the target.", cells)
+}
+
+/// Everyone delivers at every step: the centralised setting.
+fn every_step(lab: &Lab, methods: &Methods) -> Claim {
+    let (central, everyone) = (&methods.every_step, methods.of("everyone"));
+    let lowest = |name: &str, runs: &[Brief]| {
+        let gap = difference(central, runs, REGRET);
+        (format!("{} below {name}", Interval { mean: -gap.mean, ..gap }.words()), gap)
+    };
+    let cells = by_reading(lab, |place, _| {
+        let pairs = [lowest("everyone", everyone), lowest("Truth-FedBan", &methods.readings[place])];
+        let words: Vec<&str> = pairs.iter().map(|(words, _)| words.as_str()).collect();
+        let holds = pairs.iter().all(|(_, gap)| gap.is_below(0.0));
+        let contrary = pairs.iter().any(|(_, gap)| gap.is_above(0.0));
+        let measured = format!(
+            "regret {} with {} scalars if all share at every step; seed by seed {}",
+            mean(central, REGRET).words(),
+            mean(central, SCALARS).words(),
+            words.join(", ")
+        );
+        let names = ["regret minus that of everyone", "regret minus that of Truth-FedBan"];
+        let numbers = names.into_iter().zip(&pairs).map(|(name, (_, gap))| Number::with_interval(name, *gap));
+        (lab.over_seeds(holds, holds || contrary), measured, numbers.collect())
+    });
+    let command = simulate(&EVERY_STEP, lab.seeds);
+    let cells = cells.into_iter().map(|cell| Cell { command: command.clone(), ..cell }).collect();
+    let claim = "Communicating at every step leads to the lowest regret, at a high communication cost.";
+    Claim::new("every-step", "Section 3", claim, "", cells)
+}
+
+fn overpays(lab: &Lab, methods: &Methods) -> Claim {
+    let cells = by_reading(lab, |place, _| {
+        let runs = &methods.readings[place];
+        let (paid, cost) = (mean(runs, INCENTIVE), mean(runs, SOCIAL_COST));
+        let more = Interval::paired(&each(runs, INCENTIVE), &each(runs, SOCIAL_COST));
+        let words = format!("paid {} for true costs of {}; seed by seed {}", paid.words(), cost.words(), more.signed());
+        let numbers = vec![Number::with_interval("paid beyond true costs", more)];
+        (lab.over_seeds(more.is_above(0.0), more.excludes(0.0)), words, numbers)
+    });
+    let claim = "To be truthful, the coordinator must pay the winners more than their true costs.";
+    Claim::new(
+        "overpays",
+        "Section 3",
+        claim,
+        "In total over a run; a single winner can be paid less (Theorem 8).",
+        cells,
+    )
 }
 
 fn cheaper(lab: &Lab, methods: &Methods, id: &'static str, what: &str, figure: fn(&Totals) -> f64) -> Claim {
@@ -275,7 +336,7 @@ fn cheaper(lab: &Lab, methods: &Methods, id: &'static str, what: &str, figure: f
             Number::with_interval("greedy", theirs),
             Number::with_interval("difference", more),
         ];
-        (more.is_below(0.0), words, numbers)
+        (lab.over_seeds(more.is_below(0.0), more.excludes(0.0)), words, numbers)
     });
     let claim = format!("Truth-FedBan {what} than plain greedy.");
     let why = "Normalised, the target asks for less than greedy must buy; printed, for more. Since-delivery, doubling budgets \

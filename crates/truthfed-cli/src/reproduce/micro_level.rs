@@ -1,8 +1,8 @@
 //! Figures 1c and 1d: what one client gains by misreporting while all others are truthful.
 
 use rayon::prelude::*;
-use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure};
-use truthfed_report::page::Section;
+use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
+use truthfed_report::page::{Section, VerdictKind};
 use truthfed_sim::config::Behaviour;
 use truthfed_sim::simulation::{ClientTotals, Simulation, behaviours};
 use truthfed_sim::world::WorldError;
@@ -10,9 +10,9 @@ use truthfed_sim::world::WorldError;
 use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
 use super::interval::Interval;
-use super::lab::{Brief, Lab, label, palette, reading_changes, reproduced_if, signed};
+use super::lab::{Brief, Lab, bar, label, palette, reading_changes, signed};
 use super::methods::Methods;
-use super::readings::{READINGS, TRIGGERS, with_trigger};
+use super::readings::{READINGS, Reading, TRIGGERS, with_trigger};
 
 /// Name, behaviour and factor. The paper gives no factors; 2 and 0.5 are ours.
 const REPORTS: [(&str, &str, &str); 2] = [("over ×2", "over", "2"), ("under ×0.5", "under", "0.5")];
@@ -29,10 +29,19 @@ impl Outcome {
         Interval::of(clients.iter().map(ClientTotals::utility))
     }
 
-    /// The gain of a report over the truth, seed by seed.
+    /// The gains of a report over the truth, seed by seed.
+    fn gains(&self, report: usize) -> Vec<f64> {
+        self.lies[report].iter().zip(&self.truth).map(|(lie, truth)| lie.utility() - truth.utility()).collect()
+    }
+
     fn gain(&self, report: usize) -> Interval {
-        let utilities = |clients: &[ClientTotals]| clients.iter().map(ClientTotals::utility).collect::<Vec<_>>();
-        Interval::paired(&utilities(&self.lies[report]), &utilities(&self.truth))
+        Interval::of(self.gains(report))
+    }
+
+    /// How much more often the client takes part, seed by seed.
+    fn more_often(&self, report: usize) -> Interval {
+        let part = |client: &ClientTotals| client.participations as f64;
+        Interval::of(self.lies[report].iter().zip(&self.truth).map(|(lie, truth)| part(lie) - part(truth)))
     }
 
     fn words(&self) -> String {
@@ -101,9 +110,8 @@ fn figure(readings: &[Outcome], greedy: &[Outcome]) -> Figure {
         let group = |outcome: &Outcome| {
             let scale = 100.0 / Outcome::utility(&outcome.truth).mean.abs().max(1e-9);
             let bar = |(report, (name, ..)): (usize, &(&str, &str, &str))| {
-                let Interval { mean, half } = outcome.gain(report);
-                let (height, sd) = (scale * mean, scale * half);
-                Bar { name: format!("{mechanism}, {name}"), height, sd, label: Some(signed(height)) }
+                let gains = outcome.gains(report).into_iter().map(|gain| scale * gain).collect();
+                bar(format!("{mechanism}, {name}"), gains, signed)
             };
             let name = outcome.name.rsplit(' ').next().unwrap_or_default();
             BarGroup::new(name, REPORTS.iter().enumerate().map(bar))
@@ -121,44 +129,51 @@ fn figure(readings: &[Outcome], greedy: &[Outcome]) -> Figure {
 const COMMAND: &str =
     "--set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04 --out one  # see one/clients.csv";
 
+/// A verdict, what was measured, and the numbers of it.
+type Judged = (VerdictKind, String, Vec<Number>);
+
 fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
-    let own = |holds: fn(&Outcome) -> bool| -> Vec<Cell> {
-        let cell = |(reading, outcome): (&super::readings::Reading, &Outcome)| Cell {
-            readings: vec![reading.name],
-            verdict: reproduced_if(holds(outcome)),
-            measured: outcome.words(),
-            numbers: outcome.numbers(),
-            sample: Sample::runs(lab.seeds),
-            command: format!(
-                "truthfed simulate --set rounds.mechanism=truth-fedban --set rounds.target={} --set rounds.trigger={} {COMMAND}",
-                reading.target, reading.trigger
-            ),
+    let cell = |columns: Vec<&'static str>, (verdict, measured, numbers): Judged, changes: String| {
+        let command = format!("truthfed simulate {changes} {COMMAND}");
+        Cell { readings: columns, verdict, measured, numbers, sample: Sample::runs(lab.seeds), command }
+    };
+    let own = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
+        let cell = |(reading, outcome): (&Reading, &Outcome)| {
+            let Reading { name, target, trigger, .. } = reading;
+            let changes = format!(
+                "--set rounds.mechanism=truth-fedban --set rounds.target={target} --set rounds.trigger={trigger}"
+            );
+            cell(vec![name], judge(outcome), changes)
         };
         READINGS.iter().zip(readings).map(cell).collect()
     };
-    let of_greedy = |holds: fn(&Outcome) -> bool| -> Vec<Cell> {
-        let cell = |(trigger, outcome): (&&str, &Outcome)| Cell {
-            readings: with_trigger(trigger),
-            verdict: reproduced_if(holds(outcome)),
-            measured: outcome.words(),
-            numbers: outcome.numbers(),
-            sample: Sample::runs(lab.seeds),
-            command: format!(
-                "truthfed simulate --set rounds.mechanism=greedy --set rounds.trigger={trigger} {COMMAND}"
-            ),
+    let of_greedy = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
+        let cell = |(trigger, outcome): (&&str, &Outcome)| {
+            let changes = format!("--set rounds.mechanism=greedy --set rounds.trigger={trigger}");
+            cell(with_trigger(trigger), judge(outcome), changes)
         };
         TRIGGERS.iter().zip(greedy).map(cell).collect()
     };
-    let no_gain = |outcome: &Outcome| !outcome.gain(0).is_above(0.0) && !outcome.gain(1).is_above(0.0);
-    let negative = |outcome: &Outcome| Outcome::utility(&outcome.lies[1]).is_below(0.0);
-    let more = |outcome: &Outcome| outcome.gain(0).is_above(0.0);
+    let judged = |verdict: VerdictKind, outcome: &Outcome| (verdict, outcome.words(), outcome.numbers());
+    let no_gain = |outcome: &Outcome| {
+        let gains = [0, 1].iter().any(|report| outcome.gain(*report).is_above(0.0));
+        judged(lab.over_seeds(!gains, gains), outcome)
+    };
+    let negative = |outcome: &Outcome| {
+        let utility = Outcome::utility(&outcome.lies[1]);
+        judged(lab.over_seeds(utility.is_below(0.0), utility.excludes(0.0)), outcome)
+    };
+    let more = |outcome: &Outcome| {
+        let gain = outcome.gain(0);
+        judged(lab.over_seeds(gain.is_above(0.0), gain.excludes(0.0)), outcome)
+    };
     vec![
         Claim::new(
             "no-gain",
             "Figure 1c",
             "Over whole runs, a client gains nothing by misreporting under Truth-FedBan.",
             "An average over runs: single rounds reward lies (Theorem 8).",
-            own(no_gain),
+            own(&no_gain),
         ),
         Claim::new(
             "under-reporting-negative",
@@ -166,21 +181,52 @@ fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
             "A client that under-reports under Truth-FedBan ends with a negative utility.",
             "Under-reporting costs money wherever it makes a client sell below its cost; payments to essential clients \
              can outweigh that.",
-            own(negative),
+            own(&negative),
+        ),
+        Claim::new(
+            "takes-part",
+            "Section 5.2",
+            "Under Truth-FedBan, a client that over-reports takes part less often, one that under-reports more often.",
+            "",
+            own(&|outcome| takes_part(lab, outcome)),
         ),
         Claim::new(
             "greedy-over-reporting",
             "Figure 1d",
             "A client that over-reports under plain greedy ends with a slightly higher utility.",
             "In each single round the truth is the best ask under greedy; what is gained comes from selling less often.",
-            of_greedy(more),
+            of_greedy(&more),
+        ),
+        Claim::new(
+            "greedy-no-gain",
+            "Figure 1d",
+            "Over whole runs, a client gains nothing by misreporting under plain greedy.",
+            "The paper says both this and the line above; one of them must fail.",
+            of_greedy(&no_gain),
         ),
         Claim::new(
             "greedy-under-reporting-negative",
             "Figure 1d",
             "A client that under-reports under plain greedy ends with a negative utility.",
             "",
-            of_greedy(negative),
+            of_greedy(&negative),
         ),
     ]
+}
+
+fn takes_part(lab: &Lab, outcome: &Outcome) -> Judged {
+    let [over, under] = [0, 1].map(|report| outcome.more_often(report));
+    let truth = Interval::of(outcome.truth.iter().map(|client| client.participations as f64));
+    let words = format!(
+        "takes part {} times with the truth; seed by seed {} if it over-reports, {} if it under-reports",
+        truth.words(),
+        over.signed(),
+        under.signed()
+    );
+    let numbers = vec![
+        Number::with_interval("change of participations by over-reporting", over),
+        Number::with_interval("change of participations by under-reporting", under),
+    ];
+    let (holds, is_contrary) = (over.is_below(0.0) && under.is_above(0.0), over.is_above(0.0) || under.is_below(0.0));
+    (lab.over_seeds(holds, holds || is_contrary), words, numbers)
 }

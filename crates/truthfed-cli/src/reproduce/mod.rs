@@ -112,6 +112,7 @@ fn matrix(claims: &[Claim]) -> String {
         VerdictKind::Reproduced => "+",
         VerdictKind::NotReproduced => "-",
         VerdictKind::Refuted => "x",
+        VerdictKind::Undecided => "?",
     };
     let row = |claim: &Claim| {
         let marks = READINGS.iter().map(|reading| mark(claim.verdict(reading.name)).to_owned());
@@ -125,7 +126,10 @@ fn matrix(claims: &[Claim]) -> String {
 fn legend() -> String {
     let reading = |reading: &Reading| format!("{} {} target, {}", reading.name, reading.target, reading.trigger);
     let readings: Vec<String> = READINGS.iter().map(reading).collect();
-    format!("+ holds, - not reproduced, x refuted by a counterexample. Readings: {}.\n", readings.join("; "))
+    format!(
+        "+ holds, - not reproduced, x refuted by a counterexample, ? undecided: too few seeds. Readings: {}.\n",
+        readings.join("; ")
+    )
 }
 
 fn ours(claims: &[Verdict]) -> String {
@@ -134,6 +138,7 @@ fn ours(claims: &[Verdict]) -> String {
             VerdictKind::Reproduced => "holds",
             VerdictKind::NotReproduced => "does not hold",
             VerdictKind::Refuted => "refuted",
+            VerdictKind::Undecided => "undecided",
         };
         vec![verdict.to_owned(), claim.claim.clone()]
     });

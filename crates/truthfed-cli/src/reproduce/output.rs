@@ -47,7 +47,7 @@ fn page(reproduction: &Reproduction) -> Page {
                 Behind each line are the measurements and a command that repeats them, or one case of them; run it in the folder of \
                 this page, which holds the files it reads. Differences between runs are taken seed by seed, ± is half of a 95 % \
                 interval. Reproduced: it holds in the measurement. Not reproduced: it does not show, and another setting might show \
-                it. Refuted: a counterexample, it is false as stated.";
+                it. Refuted: a counterexample, it is false as stated. Undecided: too few seeds to tell, as with `--quick`.";
     let paper = Section::new("claims", "The paper, statement by statement", [text], [Item::Matrix(matrix(claims))]);
     let text = "Claims about the mechanisms and rules of this program, which the paper does not make.";
     let beyond = Section::new("ours", "Claims beyond the paper", [text], [Item::Verdicts(ours.clone())]);
@@ -64,7 +64,7 @@ fn footer(reproduction: &Reproduction) -> String {
     format!(
         "truthfed {}. Seeds 1 to {}.{look} inc-feducb is \
          reconstructed from its outline. `config.toml` beside this page has the configuration, `rounds/` the rounds of \
-         the comparison.",
+         the comparison, and `figures/` for every figure the values by seed behind its means.",
         env!("CARGO_PKG_VERSION"),
         reproduction.seeds
     )

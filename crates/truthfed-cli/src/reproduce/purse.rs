@@ -1,15 +1,15 @@
 //! Beyond the paper: what a purse buys, and whether it holds.
 
+use rayon::prelude::*;
 use truthfed::Amount;
-use truthfed::auction::{Clock, Mechanism, Round};
-use truthfed::audit::{Audit, Findings, Property};
+use truthfed::auction::{Clock, Mechanism};
+use truthfed::audit::{Audit, Economics, Findings, Property, Spread};
 use truthfed::generate;
-use truthfed_report::chart::{Axis, Chart, Figure};
+use truthfed_report::chart::{Axis, Chart, Figure, Point, Series, Value};
 use truthfed_report::page::{Section, Table, Verdict};
-use truthfed_sim::experiment::Spread;
 
 use super::Part;
-use super::lab::{Lab, palette, refuted_if, series};
+use super::lab::{Lab, palette, refuted_if};
 
 /// Purses, as shares of what a round costs without one.
 const SHARES: [f64; 6] = [1.0, 0.7, 0.5, 0.2, 0.1, 0.01];
@@ -27,7 +27,7 @@ const CLAIMED: [Property; 7] = [
 pub(super) fn run(lab: &Lab) -> Part {
     lab.stage("purse");
     let seeds = lab.many(200);
-    let audited: Vec<(f64, Findings)> = SHARES.into_iter().map(|share| (share, audit(seeds, share))).collect();
+    let audited: Vec<Audited> = SHARES.into_iter().map(|share| (share, audit(seeds, share))).collect();
     let text = format!(
         "A round can have a purse. Where the target costs more, clock gives it up and buys what the purse can pay, so that the \
          true cost is still the best ask. Audited on {seeds} random rounds of 3 to 12 clients for each purse; the best set \
@@ -37,31 +37,47 @@ pub(super) fn run(lab: &Lab) -> Part {
     Part { section, claims: Vec::new(), ours: vec![claim(&audited)] }
 }
 
-fn audit(seeds: u64, share: f64) -> Findings {
-    let round = |seed: u64| -> Round {
+/// A purse, and what was found in each round.
+type Audited = (f64, Vec<Findings>);
+
+fn audit(seeds: u64, share: f64) -> Vec<Findings> {
+    let of = |seed: u64| {
         let round = generate::varied_within(seed, (3, 12), (1, 5));
         let cost = Clock.run(&round).map_or(0, |outcome| outcome.payments().micros());
-        round.with_purse(Some(Amount::saturating((cost as f64 * share) as i128)))
+        let round = round.with_purse(Some(Amount::saturating((cost as f64 * share) as i128)));
+        Audit::new(CLAIMED).rounds(&[&Clock], [&round], || {})
     };
-    let rounds: Vec<Round> = (0..seeds).map(round).collect();
-    Audit::new(CLAIMED).rounds(&[&Clock], &rounds, || {})
+    (0..seeds).into_par_iter().map(of).collect()
 }
 
 /// Cases and violations of all properties.
-fn broken(findings: &Findings) -> (u64, u64) {
-    findings.verdicts.iter().fold((0, 0), |(cases, broken), it| (cases + it.cases, broken + it.violations))
+fn broken(rounds: &[Findings]) -> (u64, u64) {
+    let verdicts = rounds.iter().flat_map(|findings| &findings.verdicts);
+    verdicts.fold((0, 0), |(cases, broken), it| (cases + it.cases, broken + it.violations))
 }
 
-/// Mean information bought over the best, of clock and of the proportional-share greedy.
-fn bought(findings: &Findings) -> Option<[f64; 2]> {
-    let economics = findings.economics.first()?;
-    Some([economics.information?.mean, economics.proportional?.mean])
+/// Information bought over the best in each round where that is defined, of clock or of the proportional-share greedy.
+fn bought(rounds: &[Findings], by: Bought) -> Vec<Value> {
+    let value = |(seed, findings): (u64, &Findings)| {
+        let spread = by(findings.economics.first()?)?;
+        Some(Value { seed, value: spread.mean })
+    };
+    (0..).zip(rounds).filter_map(value).collect()
 }
 
-fn table(audited: &[(f64, Findings)]) -> Table {
-    let row = |(share, findings): &(f64, Findings)| {
+/// What a rule buys.
+type Bought = fn(&Economics) -> Option<Spread>;
+
+const RULES: [(&str, Bought); 2] = [("clock", |it| it.information), ("proportional share", |it| it.proportional)];
+
+fn mean(values: &[Value]) -> f64 {
+    values.iter().map(|it| it.value).sum::<f64>() / values.len().max(1) as f64
+}
+
+fn table(audited: &[Audited]) -> Table {
+    let row = |(share, findings): &Audited| {
         let (cases, broken) = broken(findings);
-        let [clock, proportional] = bought(findings).unwrap_or_default().map(|mean| format!("{mean:.2}"));
+        let [clock, proportional] = RULES.map(|(_, by)| format!("{:.2}", mean(&bought(findings, by))));
         vec![format!("{} %", 100.0 * share), cases.to_string(), broken.to_string(), clock, proportional]
     };
     let caption = "Purses as shares of what each round costs without one: cases of monotone, ir, truthful, certified, collusion, \
@@ -70,12 +86,15 @@ fn table(audited: &[(f64, Findings)]) -> Table {
     Table::new(caption, header, audited.iter().map(row))
 }
 
-fn figure(audited: &[(f64, Findings)]) -> Figure {
-    let line = |name: &str, place: usize| {
-        let mean = |findings| Some(Spread { mean: bought(findings)?[place], sd: 0.0 });
-        series(name, audited.iter().filter_map(|(share, findings)| Some((100.0 * share, mean(findings)?))))
+fn figure(audited: &[Audited]) -> Figure {
+    let line = |(name, by): (&str, Bought)| {
+        let point = |(share, findings): &Audited| {
+            let values = bought(findings, by);
+            (!values.is_empty()).then(|| Point::new(100.0 * share, mean(&values), 0.0).with_values(values))
+        };
+        Series::new(name, audited.iter().filter_map(point))
     };
-    let lines = [line("clock", 0), line("proportional share", 1)];
+    let lines = RULES.map(line);
     let chart = Chart::lines(
         "Information bought",
         Axis::log("purse, % of what the round costs without one"),
@@ -87,7 +106,7 @@ fn figure(audited: &[(f64, Findings)]) -> Figure {
     Figure::new("purse", "What a purse buys", caption, [chart]).with_palette(palette())
 }
 
-fn claim(audited: &[(f64, Findings)]) -> Verdict {
+fn claim(audited: &[Audited]) -> Verdict {
     let (cases, broken) = audited.iter().fold((0, 0), |(cases, all), (_, findings)| {
         let (more, broken) = broken(findings);
         (cases + more, all + broken)

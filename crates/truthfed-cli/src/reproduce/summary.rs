@@ -20,8 +20,9 @@ const TOLD: [(&str, &str); 7] = [
 pub(super) fn lines(found: &Reproduction) -> Vec<String> {
     let all = found.claims.len();
     let count = |name: &str| {
-        let [held, failed, refuted] = counts(&found.claims, name);
-        format!("{name} {held} hold, {failed} not reproduced, {refuted} refuted")
+        let [held, failed, refuted, undecided] = counts(&found.claims, name);
+        let undecided = if undecided > 0 { format!(", {undecided} undecided") } else { String::new() };
+        format!("{name} {held} hold, {failed} not reproduced, {refuted} refuted{undecided}")
     };
     let by_reading: Vec<String> = READINGS.iter().map(|reading| count(reading.name)).collect();
     let is_same = |claim: &&Claim| READINGS.iter().all(|reading| claim.verdict(reading.name) == claim.verdict("A"));

@@ -12,9 +12,10 @@ fn reproduce(folder: &Path, more: &[&str]) -> Run {
     truthfed(folder, &[&["reproduce", "--quick", "--seeds", "2"], more].concat(), "")
 }
 
-const FIGURES: [&str; 14] = [
+const FIGURES: [&str; 18] = [
     "against-greedy",
     "figure-1a",
+    "figure-1a-communication",
     "figure-1b",
     "figure-1cd",
     "figure-2",
@@ -25,6 +26,9 @@ const FIGURES: [&str; 14] = [
     "triggers",
     "collusion",
     "across-rounds",
+    "quota",
+    "purse",
+    "false-data",
     "parameters",
     "scaling",
 ];
@@ -44,19 +48,51 @@ fn the_report_is_whole_and_the_same_at_any_number_of_threads() {
         assert!(bytes == &four[name], "{name}");
     }
     for figure in FIGURES {
-        for ending in [".svg", ".pdf", "-column.pdf", ".png", ".csv"] {
+        for ending in [".svg", ".pdf", "-column.pdf", ".png", ".csv", "-seeds.csv"] {
             assert!(one.contains_key(&format!("figures/{figure}{ending}")), "{figure}{ending}");
         }
+        let text = |ending: &str| std::str::from_utf8(&one[&format!("figures/{figure}{ending}")]).unwrap();
+        check_seeds(figure, text(".csv"), text("-seeds.csv"));
     }
     check_page(&String::from_utf8(one["index.html"].clone()).unwrap());
     check_claims(&serde_json::from_slice(&one["claims.json"]).unwrap());
     check_rounds(&one);
     check_counterexamples(&out, &one);
+    assert!(one.keys().filter(|name| name.ends_with(".png")).count() == FIGURES.len(), "a figure is not listed here");
+}
+
+/// Every mean of a figure is the mean of its values by seed.
+fn check_seeds(figure: &str, means: &str, seeds: &str) {
+    let mut behind: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
+    assert!(seeds.lines().next().unwrap().ends_with(",seed,value"), "{figure}");
+    for record in seeds.lines().skip(1).map(fields) {
+        behind.entry(record[..3].to_vec()).or_default().push(record[4].parse().unwrap());
+    }
+    let mut rows = 0;
+    for record in means.lines().skip(1).map(fields) {
+        let key = &record[..3];
+        let values = behind.get(key).unwrap_or_else(|| panic!("{figure}: no values of {key:?}"));
+        let (mean, shown) = (values.iter().sum::<f64>() / values.len() as f64, record[3].parse::<f64>().unwrap());
+        let size = values.iter().fold(1e-9, |most: f64, value| most.max(value.abs()));
+        assert!((mean - shown).abs() <= 1e-9 * size, "{figure} {key:?}: {mean} and {shown}");
+        rows += 1;
+    }
+    assert!(rows > 0 && behind.len() == rows, "{figure}: {rows} means, values of {}", behind.len());
+}
+
+/// The fields of a line of CSV without line breaks in them.
+fn fields(line: &str) -> Vec<String> {
+    let parts = line.split('"').enumerate();
+    // Between quotes a comma is text.
+    let marked: String =
+        parts.map(|(at, part)| if at % 2 == 0 { part.replace(',', "\n") } else { part.to_owned() }).collect();
+    marked.split('\n').map(str::to_owned).collect()
 }
 
 fn check_page(page: &str) {
     for figure in FIGURES {
         assert!(page.contains(&format!("figures/{figure}.png")), "{figure}");
+        assert!(page.contains(&format!("figures/{figure}-seeds.csv")), "{figure}");
     }
     let addresses = page.matches("://").count() - page.matches("http://www.w3.org/").count();
     assert_eq!(addresses, 0, "the page needs no network");
@@ -67,7 +103,7 @@ fn check_claims(claims: &Value) {
     assert!(paper.len() >= 40 && ours.len() >= 6, "{} and {}", paper.len(), ours.len());
     let is_told = |measured: &Value, keys: &[&str]| {
         let verdict = measured["verdict"].as_str().unwrap();
-        assert!(["reproduced", "not-reproduced", "refuted"].contains(&verdict), "{verdict}");
+        assert!(["reproduced", "not-reproduced", "refuted", "undecided"].contains(&verdict), "{verdict}");
         keys.iter().for_each(|key| assert!(!measured[*key].as_str().unwrap().is_empty(), "{key}"));
         assert!(measured["command"].as_str().unwrap().starts_with("truthfed "), "{measured}");
     };
@@ -95,6 +131,9 @@ fn check_claims(claims: &Value) {
     assert_eq!(verdicts("social-cost-1"), ["refuted"; 2], "in the constructed round");
     assert_eq!(verdicts("wolsey"), ["refuted"], "in the constructed round");
     assert_eq!(verdicts("monopoly-free"), ["reproduced", "refuted", "reproduced", "refuted"]);
+    assert_eq!(verdicts("flat-regret"), ["undecided"; 4], "two seeds are too few");
+    let held = ours.iter().find(|claim| claim["id"] == "held").unwrap();
+    assert_ne!(held["verdict"], "refuted", "{held}: too few rounds refute nothing");
 }
 
 /// What the audit found against a reading is found again from its file.

@@ -51,11 +51,13 @@ struct Names {
     leaning: bool,
 }
 
-/// How values at the ends of bars are set: small, or upright when they are still wider than their bars.
+/// How values at the ends of bars are set: small, or upright when they are still wider than their bars. Where even upright
+/// ones would touch each other, they are left to the CSV.
 #[derive(Debug, Clone, Copy)]
 struct Values {
     size: f64,
     upright: bool,
+    hidden: bool,
 }
 
 impl<'a> BarBody<'a> {
@@ -64,7 +66,7 @@ impl<'a> BarBody<'a> {
         let slot = plot_width / groups.len().max(1) as f64;
         let values = values(groups, slot);
         let extent = y_extent(groups, scale);
-        let y = if bars(groups).any(|bar| bar.label.is_some()) {
+        let y = if !values.hidden && bars(groups).any(|bar| bar.label.is_some()) {
             let extent = extent.map(|extent| with_headroom(groups, scale, extent, height, values));
             let spacing = if scale == Scale::Log { LOG_TICK_ROOM } else { TICK_ROOM };
             Ruler::new(scale, extent, (height / spacing) as usize, Fit::Tight)
@@ -126,7 +128,7 @@ impl<'a> BarBody<'a> {
             path.error_bar(centre, top, bottom, CAP);
             canvas.stroke(&path, Pen::solid(Role::Ink, 1.2));
         }
-        if let Some(label) = &bar.label {
+        if let Some(label) = bar.label.as_ref().filter(|_| !self.values.hidden) {
             let down = bar.height < 0.0;
             let edge = if down { bottom.max(end) } else { top.min(end) };
             self.draw_value(canvas, label, (centre, edge), down);
@@ -238,7 +240,8 @@ fn values(groups: &[BarGroup], slot: f64) -> Values {
         widest(group.bars.iter().filter_map(|bar| bar.label.as_deref()), size) <= room - 1.0
     };
     let size = VALUE_SIZES.into_iter().find(|size| groups.iter().all(|group| fits(group, *size)));
-    Values { size: size.unwrap_or(VALUE), upright: size.is_none() }
+    let narrowest = groups.iter().map(|group| pitch(group, slot)).fold(f64::INFINITY, f64::min);
+    Values { size: size.unwrap_or(VALUE), upright: size.is_none(), hidden: size.is_none() && narrowest < VALUE }
 }
 
 /// The largest lettering with which every name fits below its group, else leaning names.

@@ -1,10 +1,15 @@
 //! The data behind a figure, as CSV (RFC 4180, with bare newlines).
 
-use super::{Bar, BarGroup, Chart, Data, Figure, Point, Series, letter};
+use super::{Bar, BarGroup, Chart, Data, Figure, Point, Series, Value, letter};
 
 const LINE: [&str; 5] = ["chart", "series", "x", "mean", "sd"];
 const BAR: [&str; 6] = ["chart", "group", "bar", "height", "sd", "label"];
 const BOTH: [&str; 9] = ["chart", "series", "x", "mean", "sd", "group", "bar", "height", "label"];
+
+// The same for every repetition.
+const LINE_SEEDS: [&str; 5] = ["chart", "series", "x", "seed", "value"];
+const BAR_SEEDS: [&str; 5] = ["chart", "group", "bar", "seed", "value"];
+const BOTH_SEEDS: [&str; 7] = ["chart", "series", "x", "group", "bar", "seed", "value"];
 
 /// One row: the columns it has, and what is in them.
 type Row = Vec<(&'static str, String)>;
@@ -13,7 +18,24 @@ impl Figure {
     /// All values, not thinned. Columns `chart,series,x,mean,sd` or `chart,group,bar,height,sd,label`, or both kinds'
     /// columns when the figure has both kinds of charts. What is not finite is left empty.
     pub fn to_csv(&self) -> String {
-        let header = header(self);
+        self.table([&LINE, &BAR, &BOTH], rows)
+    }
+
+    /// The repetitions behind all means, one to a row: columns `chart,series,x,seed,value` or `chart,group,bar,seed,value`, or
+    /// both kinds' columns. `None` if no mean has any.
+    pub fn to_seeds_csv(&self) -> Option<String> {
+        self.has_values().then(|| self.table([&LINE_SEEDS, &BAR_SEEDS, &BOTH_SEEDS], seed_rows))
+    }
+
+    pub(crate) fn has_values(&self) -> bool {
+        self.charts.iter().any(|chart| match &chart.data {
+            Data::Lines { series, .. } => series.iter().flat_map(|line| &line.points).any(|it| !it.values.is_empty()),
+            Data::Bars(groups) => groups.iter().flat_map(|group| &group.bars).any(|it| !it.values.is_empty()),
+        })
+    }
+
+    fn table(&self, headers: [&[&'static str]; 3], rows: fn(&Chart, &str) -> Vec<Row>) -> String {
+        let header = header(self, headers);
         let mut out = header.join(",") + "\n";
         for (index, chart) in self.charts.iter().enumerate() {
             for row in rows(chart, &name(chart, index)) {
@@ -26,12 +48,12 @@ impl Figure {
     }
 }
 
-fn header(figure: &Figure) -> &'static [&'static str] {
+fn header<'a>(figure: &Figure, [line, bar, both]: [&'a [&'static str]; 3]) -> &'a [&'static str] {
     let lines = figure.charts.iter().filter(|chart| chart.has_lines()).count();
     match lines {
-        0 if !figure.charts.is_empty() => &BAR,
-        lines if lines == figure.charts.len() => &LINE,
-        _ => &BOTH,
+        0 if !figure.charts.is_empty() => bar,
+        lines if lines == figure.charts.len() => line,
+        _ => both,
     }
 }
 
@@ -55,6 +77,26 @@ fn rows(chart: &Chart, name: &str) -> Vec<Row> {
                 row(&BAR, name, [group.name.clone(), bar.name.clone(), number(bar.height), number(bar.sd), label])
             };
             bars.map(values).collect()
+        }
+    }
+}
+
+fn seed_rows(chart: &Chart, name: &str) -> Vec<Row> {
+    let each = |columns: &'static [&'static str], of: [String; 2], values: &[Value]| -> Vec<Row> {
+        let [first, second] = of;
+        let cells = |it: &Value| [first.clone(), second.clone(), it.seed.to_string(), number(it.value)];
+        values.iter().map(|it| row(columns, name, cells(it))).collect()
+    };
+    match &chart.data {
+        Data::Lines { series, .. } => {
+            let points = series.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
+            let of = |(line, point): (&Series, &Point)| [line.name.clone(), number(point.x)];
+            points.flat_map(|it| each(&LINE_SEEDS, of(it), &it.1.values)).collect()
+        }
+        Data::Bars(groups) => {
+            let bars = groups.iter().flat_map(|group| group.bars.iter().map(move |bar| (group, bar)));
+            let of = |(group, bar): (&BarGroup, &Bar)| [group.name.clone(), bar.name.clone()];
+            bars.flat_map(|it| each(&BAR_SEEDS, of(it), &it.1.values)).collect()
         }
     }
 }

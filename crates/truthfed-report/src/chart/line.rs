@@ -60,13 +60,13 @@ struct Placed {
 
 impl<'a> LineBody<'a> {
     /// Settles the axes for a plot of about that size.
-    pub(super) fn new(x: &Axis, y: Scale, series: &'a [Series], width: f64, height: f64) -> LineBody<'a> {
-        let scales = (x.scale, y);
+    pub(super) fn new(x: &Axis, y: &Axis, series: &'a [Series], width: f64, height: f64) -> LineBody<'a> {
+        let scales = (x.scale, y.scale);
         LineBody {
             series,
             scales,
             x: x_ruler(series, scales, width),
-            y: Ruler::upright(y, y_extent(series, scales), height),
+            y: Ruler::upright(y.scale, y_extent(series, scales, y.covers), height),
             x_label: wrap(&x.label, LABEL, width),
         }
     }
@@ -149,7 +149,7 @@ fn drawable(series: &[Series], scales: (Scale, Scale)) -> impl Iterator<Item = &
 }
 
 /// What the vertical axis must cover. A linear one starts at zero unless that would squeeze the data.
-fn y_extent(series: &[Series], scales: (Scale, Scale)) -> Option<(f64, f64)> {
+fn y_extent(series: &[Series], scales: (Scale, Scale), covers: Option<(f64, f64)>) -> Option<(f64, f64)> {
     let scale = scales.1;
     let ends = |point: &Point| {
         let (low, high) = (point.mean - deviation(point.sd), point.mean + deviation(point.sd));
@@ -157,7 +157,8 @@ fn y_extent(series: &[Series], scales: (Scale, Scale)) -> Option<(f64, f64)> {
         let cut = scale == Scale::Log && low < point.mean / 10.0;
         [if cut { point.mean } else { low }, high]
     };
-    let (low, high) = extent(drawable(series, scales).flat_map(ends), scale)?;
+    let covered = covers.into_iter().flat_map(|(low, high)| [low, high]);
+    let (low, high) = extent(drawable(series, scales).flat_map(ends).chain(covered), scale)?;
     Some(match scale {
         Scale::Linear if low >= 0.0 && (low < NEAR_ZERO * high || low == high) => (0.0, high),
         Scale::Linear if high <= 0.0 && (high > NEAR_ZERO * low || low == high) => (low, 0.0),

@@ -1,6 +1,7 @@
 //! Figures as data, and their drawing as SVG.
 //!
-//! A [`Figure`] holds one or more charts; [`Figure::to_svg`] draws it, [`Figure::to_csv`] lists what is behind it.
+//! A [`Figure`] holds one or more charts; [`Figure::to_svg`] draws it, [`Figure::to_csv`] lists what is behind it,
+//! [`Figure::to_seeds_csv`] every repetition.
 //! Names decide looks: the same series or bar name has the same colour, dash, marker and hatch in all charts of a
 //! figure, in the order in which names first appear. A [palette](Figure::with_palette) that all figures of a report share
 //! keeps a colour for a name throughout; `name, detail` has the colour of `name`, and a dash and marker of its own. Promises: the same figure gives the same bytes; values that are not finite, or not positive on
@@ -23,12 +24,21 @@ mod thin;
 
 use super::Theme;
 
-/// One value of a series: a mean over repetitions and its standard deviation, which is 0 when there was one.
+/// One repetition behind a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Value {
+    pub seed: u64,
+    pub value: f64,
+}
+
+/// One value of a series: a mean over repetitions and its standard deviation, which is 0 when there was one.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     pub x: f64,
     pub mean: f64,
     pub sd: f64,
+    /// What the mean is of, if it is known; see [`Figure::to_seeds_csv`].
+    pub values: Vec<Value>,
 }
 
 /// One line of a chart. A long one shows `sd` as a band, a short one as error bars.
@@ -47,11 +57,13 @@ pub enum Scale {
     Log,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// What it measures, with the unit.
     pub label: String,
     pub scale: Scale,
+    /// What a vertical axis covers besides the data, so that several charts can be compared.
+    pub covers: Option<(f64, f64)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +76,8 @@ pub struct Bar {
     pub sd: f64,
     /// Text at the end of the bar, such as the value itself when heights are normalised.
     pub label: Option<String>,
+    /// What the height is the mean of, if it is known; see [`Figure::to_seeds_csv`].
+    pub values: Vec<Value>,
 }
 
 /// Bars that stand side by side over one name.
@@ -113,11 +127,51 @@ const WIDTHS: (f64, f64) = (160.0, 4000.0);
 
 impl Axis {
     pub fn linear(label: &str) -> Axis {
-        Axis { label: label.to_owned(), scale: Scale::Linear }
+        Axis { label: label.to_owned(), scale: Scale::Linear, covers: None }
     }
 
     pub fn log(label: &str) -> Axis {
-        Axis { label: label.to_owned(), scale: Scale::Log }
+        Axis { label: label.to_owned(), scale: Scale::Log, covers: None }
+    }
+
+    /// The same axis, reaching at least this far.
+    #[must_use]
+    pub fn covering(self, low: f64, high: f64) -> Axis {
+        Axis { covers: Some((low, high)), ..self }
+    }
+}
+
+impl Value {
+    /// Values under consecutive seeds.
+    pub fn from_seed(first: u64, values: impl IntoIterator<Item = f64>) -> Vec<Value> {
+        (first..).zip(values).map(|(seed, value)| Value { seed, value }).collect()
+    }
+}
+
+impl Point {
+    pub fn new(x: f64, mean: f64, sd: f64) -> Point {
+        Point { x, mean, sd, values: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_values(self, values: Vec<Value>) -> Point {
+        Point { values, ..self }
+    }
+}
+
+impl Bar {
+    pub fn new(name: impl Into<String>, height: f64, sd: f64) -> Bar {
+        Bar { name: name.into(), height, sd, label: None, values: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_label(self, label: impl Into<String>) -> Bar {
+        Bar { label: Some(label.into()), ..self }
+    }
+
+    #[must_use]
+    pub fn with_values(self, values: Vec<Value>) -> Bar {
+        Bar { values, ..self }
     }
 }
 

@@ -54,7 +54,7 @@ impl<'a> Panel<'a> {
         };
         let (body, ticks, foot) = match &chart.data {
             Data::Lines { x, series } => {
-                let body = LineBody::new(x, chart.y.scale, series, plot_width, size.plot_height);
+                let body = LineBody::new(x, &chart.y, series, plot_width, size.plot_height);
                 let (ticks, foot) = (left_of(&body.y), body.foot());
                 (Body::Line(body), ticks, foot)
             }

@@ -4,11 +4,11 @@ use resvg::usvg::roxmltree::Document;
 const EVIL: &str = "<b>&\"'";
 
 fn axis(scale: Scale) -> Axis {
-    Axis { label: "label".to_owned(), scale }
+    Axis { label: "label".to_owned(), scale, covers: None }
 }
 
 fn points(values: &[(f64, f64)]) -> Vec<Point> {
-    values.iter().map(|(x, mean)| Point { x: *x, mean: *mean, sd: 0.0 }).collect()
+    values.iter().map(|(x, mean)| Point::new(*x, *mean, 0.0)).collect()
 }
 
 fn line(scale: Scale, series: Vec<(&str, Vec<Point>)>) -> Chart {
@@ -17,7 +17,7 @@ fn line(scale: Scale, series: Vec<(&str, Vec<Point>)>) -> Chart {
 }
 
 fn bars(scale: Scale, groups: &[&[(&str, f64)]]) -> Chart {
-    let bar = |(name, height): &(&str, f64)| Bar { name: (*name).to_owned(), height: *height, sd: 0.0, label: None };
+    let bar = |(name, height): &(&str, f64)| Bar::new(*name, *height, 0.0);
     let groups = groups.iter().map(|bars| BarGroup::new("group", bars.iter().map(bar)));
     Chart::bars("bars", axis(scale), groups)
 }
@@ -50,7 +50,7 @@ fn texts(svg: &str) -> Vec<String> {
 
 fn evil() -> Figure {
     let axis = || Axis::linear(EVIL);
-    let bar = Bar { name: format!("{EVIL}1"), height: 1.0, sd: 0.1, label: Some(EVIL.to_owned()) };
+    let bar = Bar::new(format!("{EVIL}1"), 1.0, 0.1).with_label(EVIL);
     let series = Series::new(format!("{EVIL}2"), points(&[(0.0, 1.0), (1.0, 2.0)]));
     let lines = Chart::lines(EVIL, axis(), axis(), [series]);
     let bars = Chart::bars(EVIL, axis(), [BarGroup::new(EVIL, [bar])]);
@@ -104,7 +104,7 @@ fn values_that_are_not_finite_are_left_out_and_break_the_line() {
 
 /// A rising line of so many points.
 fn rising(count: u32, sd: f64) -> String {
-    let points = (0..count).map(|i| Point { x: f64::from(i), mean: f64::from(i), sd }).collect();
+    let points = (0..count).map(|i| Point::new(f64::from(i), f64::from(i), sd)).collect();
     check(vec![line(Scale::Linear, vec![("series", points)])])
 }
 
@@ -155,7 +155,7 @@ fn awkward_bars_are_drawn() {
 
 #[test]
 fn many_groups_with_long_or_empty_names_are_drawn() {
-    let bar = || vec![Bar { name: String::new(), height: 1.0, sd: f64::NAN, label: Some("12345678".to_owned()) }];
+    let bar = || vec![Bar::new("", 1.0, f64::NAN).with_label("12345678")];
     let name = |index: usize| if index == 3 { String::new() } else { "an-unbreakablyverylongname of it".to_owned() };
     let groups = (0..30).map(|index| BarGroup::new(name(index), bar()));
     check(vec![Chart::bars("", axis(Scale::Linear), groups)]);
@@ -198,12 +198,49 @@ fn any_number_of_columns_is_taken() {
 
 #[test]
 fn csv_has_the_columns_of_its_kind() {
-    let lines = line(Scale::Linear, vec![("s", vec![Point { x: 1.0, mean: 0.1, sd: f64::NAN }])]);
+    let lines = line(Scale::Linear, vec![("s", vec![Point::new(1.0, 0.1, f64::NAN)])]);
     let bar = bars(Scale::Linear, &[&[("b", 1e-7)]]);
     assert_eq!(figure(vec![lines.clone()]).to_csv(), "chart,series,x,mean,sd\nlines,s,1,0.1,\n");
     assert_eq!(figure(vec![bar.clone()]).to_csv(), "chart,group,bar,height,sd,label\nbars,group,b,1e-7,0,\n");
     let both = "chart,series,x,mean,sd,group,bar,height,label\nlines,s,1,0.1,,,,,\nbars,,,,0,group,b,1e-7,\n";
     assert_eq!(figure(vec![lines, bar]).to_csv(), both);
+}
+
+#[test]
+fn repetitions_are_listed_one_to_a_row_and_only_if_there_are_any() {
+    let point = Point::new(0.5, 2.0, 1.0).with_values(Value::from_seed(7, [1.0, 3.0]));
+    let lines = line(Scale::Linear, vec![("s", vec![point, Point::new(1.0, 0.0, 0.0)])]);
+    let bar = bars(Scale::Linear, &[&[("b", 1.0)]]);
+    assert_eq!(figure(vec![bar.clone()]).to_seeds_csv(), None);
+    let expected = "chart,series,x,seed,value\nlines,s,0.5,7,1\nlines,s,0.5,8,3\n";
+    assert_eq!(figure(vec![lines.clone()]).to_seeds_csv().as_deref(), Some(expected));
+    let both = "chart,series,x,group,bar,seed,value\nlines,s,0.5,,,7,1\nlines,s,0.5,,,8,3\n";
+    assert_eq!(figure(vec![lines, bar]).to_seeds_csv().as_deref(), Some(both));
+}
+
+#[test]
+fn charts_that_cover_the_same_have_the_same_ticks() {
+    let chart = |high: f64| {
+        let y = axis(Scale::Linear).covering(-10.0, 50.0);
+        Chart::lines("lines", axis(Scale::Linear), y, [Series::new("s", points(&[(1.0, 0.0), (2.0, high)]))])
+    };
+    let ticks = |high: f64| {
+        let svg = figure(vec![chart(high)]).to_svg();
+        let texts = svg.lines().filter(|line| line.starts_with("<text")).map(str::to_owned);
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(ticks(3.0), ticks(49.0));
+}
+
+#[test]
+fn values_that_would_touch_each_other_are_left_out() {
+    let groups = |count: usize| {
+        let bar = |at: usize| Bar::new(format!("bar {at}"), 1.0, 0.0).with_label("+12345");
+        let group = |at: usize| BarGroup::new(format!("g{at}"), (0..4).map(bar));
+        figure(vec![Chart::bars("", axis(Scale::Linear), (0..count).map(group))]).for_column().to_svg()
+    };
+    assert!(groups(2).contains("+12345"));
+    assert!(!groups(8).contains("+12345"));
 }
 
 #[test]

@@ -28,8 +28,9 @@ pub enum ExportError {
     Convert { id: String, format: &'static str, reason: String },
 }
 
-/// The files of a figure by name: `<id>.svg`, `<id>.pdf`, `<id>-column.pdf` (3.3 inches wide), `<id>.png` and `<id>.csv`.
-pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 5], ExportError> {
+/// The files of a figure by name: `<id>.svg`, `<id>.pdf`, `<id>-column.pdf` (3.3 inches wide), `<id>.png` and `<id>.csv`; and
+/// `<id>-seeds.csv` if the figure has the values behind its means.
+pub fn figure_files(figure: &Figure) -> Result<Vec<(String, Vec<u8>)>, ExportError> {
     let can_name = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
     if figure.id.is_empty() || !figure.id.chars().all(can_name) {
         return Err(ExportError::Id { id: figure.id.clone() });
@@ -40,7 +41,8 @@ pub fn figure_files(figure: &Figure) -> Result<[(String, Vec<u8>); 5], ExportErr
     let column = to_pdf(&figure.id, &parse(&figure.id, &figure.for_column().to_svg())?)?;
     let csv = figure.to_csv().into_bytes();
     let files = [(".svg", svg.into_bytes()), (".pdf", pdf), ("-column.pdf", column), (".png", png), (".csv", csv)];
-    Ok(files.map(|(ending, bytes)| (format!("{}{ending}", figure.id), bytes)))
+    let seeds = figure.to_seeds_csv().map(|csv| ("-seeds.csv", csv.into_bytes()));
+    Ok(files.into_iter().chain(seeds).map(|(ending, bytes)| (format!("{}{ending}", figure.id), bytes)).collect())
 }
 
 /// The embedded font and no other, parsed once.

@@ -1,16 +1,16 @@
 use resvg::tiny_skia::Pixmap;
 
 use super::*;
-use crate::chart::{Axis, Bar, BarGroup, Chart, Point, Series};
+use crate::chart::{Axis, Bar, BarGroup, Chart, Point, Series, Value};
 
 fn lines(names: &[&str]) -> Chart {
-    let points = |shift: f64| (0..50).map(move |i| Point { x: f64::from(i), mean: shift * f64::from(i), sd: 1.0 });
+    let points = |shift: f64| (0..50).map(move |i| Point::new(f64::from(i), shift * f64::from(i), 1.0));
     let series = names.iter().enumerate().map(|(i, name)| Series::new(*name, points(i as f64)));
     Chart::lines("Lines", Axis::linear("time"), Axis::linear("regret"), series)
 }
 
 fn bars(names: &[&str]) -> Chart {
-    let bar = Bar { name: "bar".to_owned(), height: -2e5, sd: 1e4, label: Some("a value".to_owned()) };
+    let bar = Bar::new("bar", -2e5, 1e4).with_label("a value");
     let groups = names.iter().map(|name| BarGroup::new(*name, [bar.clone()]));
     Chart::bars("Bars", Axis::linear("units"), groups)
 }
@@ -39,7 +39,7 @@ fn dark_pixels(pixels: &Pixmap) -> usize {
 #[test]
 fn a_figure_becomes_five_files() {
     let files = figure_files(&busy()).unwrap();
-    let starts = files.each_ref().map(|(name, bytes)| (name.as_str(), &bytes[..5]));
+    let starts: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..5])).collect();
     let expected: [(&str, &[u8; 5]); 5] = [
         ("a-figure_1.svg", b"<svg "),
         ("a-figure_1.pdf", b"%PDF-"),
@@ -48,6 +48,15 @@ fn a_figure_becomes_five_files() {
         ("a-figure_1.csv", b"chart"),
     ];
     assert_eq!(starts, expected.map(|(name, start)| (name, &start[..])));
+}
+
+#[test]
+fn a_figure_that_knows_its_repetitions_has_a_file_of_them() {
+    let bar = Bar::new("b", 2.0, 1.0).with_values(Value::from_seed(1, [1.0, 3.0]));
+    let files = figure_files(&figure(vec![Chart::bars("", Axis::linear(""), [BarGroup::new("g", [bar])])])).unwrap();
+    let (name, bytes) = files.last().unwrap();
+    assert_eq!(name, "a-figure_1-seeds.csv");
+    assert_eq!(std::str::from_utf8(bytes).unwrap(), "chart,group,bar,seed,value\na,g,b,1,1\na,g,b,2,3\n");
 }
 
 #[test]

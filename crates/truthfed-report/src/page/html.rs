@@ -116,7 +116,8 @@ fn figure(html: &mut Markup, figure: &Figure, number: usize) {
     let title = inline(&sentence(&format!("Figure {number}. {}", figure.title)));
     html.wrap("p", &[], &format!("<strong>{title}</strong> {}", inline(&figure.caption)));
     html.open("p", &[("class", "files")]);
-    for (name, ending) in FILES {
+    let seeds = figure.has_values().then_some(("CSV by seed", "-seeds.csv"));
+    for (name, ending) in FILES.into_iter().chain(seeds) {
         let address = format!("figures/{}{ending}", figure.id);
         html.leaf("a", &[("href", &address), ("aria-label", &format!("Figure {number} as {name}"))], name);
     }
@@ -175,7 +176,7 @@ fn matrix(html: &mut Markup, matrix: &Matrix) {
     }
     html.close("dl");
     html.open("ul", &[("class", "tally")]);
-    for kind in KINDS {
+    for kind in kinds(matrix.rows.iter().flat_map(|row| &row.marks)) {
         html.wrap("li", &[], &badge(kind));
     }
     html.close("ul");
@@ -233,7 +234,7 @@ fn hidden(word: &str) -> String {
 /// A tally, then one row for each claim.
 fn verdicts(html: &mut Markup, verdicts: &[Verdict]) {
     html.open("ul", &[("class", "tally")]);
-    for kind in KINDS {
+    for kind in kinds(verdicts.iter().map(|verdict| &verdict.verdict)) {
         let count = verdicts.iter().filter(|verdict| verdict.verdict == kind).count();
         html.wrap("li", &[], &format!("<strong>{count}</strong> {}", badge(kind)));
     }
@@ -266,6 +267,12 @@ fn command(command: &str) -> String {
     format!("<code class=\"command\">{}</code>", words.join(" "))
 }
 
+/// The kinds that a tally shows: what is undecided only if something is.
+fn kinds<'a>(mut found: impl Iterator<Item = &'a VerdictKind>) -> Vec<VerdictKind> {
+    let undecided = found.any(|kind| *kind == VerdictKind::Undecided).then_some(VerdictKind::Undecided);
+    KINDS.into_iter().chain(undecided).collect()
+}
+
 /// A word and a sign in a colour.
 fn badge(kind: VerdictKind) -> String {
     let (class, word, _) = look(kind);
@@ -283,5 +290,6 @@ fn look(kind: VerdictKind) -> (&'static str, &'static str, &'static str) {
         VerdictKind::Reproduced => ("reproduced", "Reproduced", "M3.5 8.5l3 3 6-7"),
         VerdictKind::NotReproduced => ("not-reproduced", "Not reproduced", "M3.5 6h9M3.5 10h9M10.5 3l-5 10"),
         VerdictKind::Refuted => ("refuted", "Refuted", "M4 4l8 8M12 4l-8 8"),
+        VerdictKind::Undecided => ("undecided", "Undecided", "M5 6a3 3 0 1 1 4.2 2.7c-.8.4-1.2 1-1.2 1.8M8 13v.1"),
     }
 }

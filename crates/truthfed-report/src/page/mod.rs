@@ -120,6 +120,8 @@ pub enum VerdictKind {
     NotReproduced,
     /// A counterexample: the claim is false as stated.
     Refuted,
+    /// Too little was measured to tell.
+    Undecided,
 }
 
 impl From<Figure> for Item {

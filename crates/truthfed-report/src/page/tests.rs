@@ -6,7 +6,7 @@ use crate::chart::{Axis, Chart, Point, Series};
 const EVIL: &str = "<b>&\"'";
 
 fn figure(id: &str, text: &str) -> Figure {
-    let points = [Point { x: 0.0, mean: 1.0, sd: 0.5 }, Point { x: 1.0, mean: 2.0, sd: 0.5 }];
+    let points = [Point::new(0.0, 1.0, 0.5), Point::new(1.0, 2.0, 0.5)];
     let chart = Chart::lines(text, Axis::linear(text), Axis::linear(text), [Series::new(text, points)]);
     Figure::new(id, text, text, [chart])
 }
@@ -112,6 +112,15 @@ fn verdicts_are_told_by_word_and_counted() {
         assert_eq!(html.matches(&format!("</svg>{word}</span>")).count(), count, "{word}");
     }
     assert_eq!(html.matches("<strong>1</strong>").count(), 3);
+}
+
+#[test]
+fn what_is_undecided_is_told_only_if_something_is() {
+    assert!(!page("text").to_html().contains("Undecided"));
+    let verdicts = vec![verdict("x", VerdictKind::Undecided)];
+    let sections = vec![section("claims", "Claims", vec![Item::Verdicts(verdicts)])];
+    let html = Page { sections, ..page("text") }.to_html();
+    assert_eq!(html.matches("</svg>Undecided</span>").count(), 2, "in the tally and in the row");
 }
 
 #[test]

@@ -39,6 +39,9 @@ pub struct Finding {
     pub truthful: Spread,
     /// The difference, seed by seed.
     pub gain: Spread,
+    /// The differences behind it, under seeds from the first of the measurement.
+    #[serde(skip)]
+    pub gains: Vec<f64>,
     /// Mean gain divided by mean truthful utility; `None` if the truth earns nothing.
     pub relative_gain: Option<f64>,
     /// Standard error of the mean gain: its deviation over the root of the number of seeds.
@@ -49,7 +52,8 @@ pub struct Finding {
 impl Finding {
     /// From the mean utility in each seed, with the strategy and with the truth.
     pub(super) fn new(mechanism: &str, strategy: Strategy, manipulated: &[f64], truth: &[f64]) -> Finding {
-        let gain = Spread::of(manipulated.iter().zip(truth).map(|(lie, truth)| lie - truth));
+        let gains: Vec<f64> = manipulated.iter().zip(truth).map(|(lie, truth)| lie - truth).collect();
+        let gain = Spread::of(gains.iter().copied());
         let truthful = Spread::of(truth.iter().copied());
         Finding {
             mechanism: mechanism.to_owned(),
@@ -59,6 +63,7 @@ impl Finding {
             utility: Spread::of(manipulated.iter().copied()),
             truthful,
             gain,
+            gains,
             relative_gain: (truthful.mean > NOTHING).then(|| gain.mean / truthful.mean),
             standard_error: gain.sd / (truth.len().max(1) as f64).sqrt(),
             seeds: truth.len() as u64,

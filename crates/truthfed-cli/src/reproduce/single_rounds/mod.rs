@@ -1,0 +1,144 @@
+//! Claims about a single auction: monotonicity, truthfulness, payments, and the steps of the algorithms.
+//!
+//! A file for each group of statements: Truth-FedBan as a mechanism ([`truth_fedban`]), the steps of its algorithms ([`steps`]),
+//! and the greedy baselines ([`baselines`]). All are searched on the same random rounds.
+
+mod baselines;
+mod steps;
+mod truth_fedban;
+
+use rayon::prelude::*;
+use truthfed::Amount;
+use truthfed::auction::{Coverage, Information, Mechanism, Outcome, Round, Seat};
+use truthfed::generate::varied_within;
+use truthfed_report::page::Section;
+
+use super::Part;
+use super::claim::{Cell, Claim, Number, Sample};
+use super::lab::{Lab, refuted_if};
+use super::readings::{TARGETS, all, with_target};
+
+pub(super) use self::steps::exponent;
+pub(super) use self::truth_fedban::{FIXED_GRID, PRINTED_GRID};
+
+pub(super) fn run(lab: &Lab) -> Part {
+    lab.stage("single rounds");
+    let rounds: Vec<Round> = (0..lab.many(600)).map(odd_round).collect();
+    let searched = truth_fedban::search_all(&rounds);
+    let growth = steps::selection_growth(lab);
+    let claims =
+        [truth_fedban::claims(&searched), steps::claims(&rounds, &growth), baselines::claims(&rounds)].concat();
+    let text = "A mechanism can be truthful only if it is monotone: a client that wins with an ask also wins with any \
+                lower one. These searches look through random small rounds (3 to 11 clients, dimension 1 to 4), most of them \
+                odd on purpose. What depends on the target is searched under both readings of it; the trigger plays no part in \
+                a single round.";
+    let items = [truth_fedban::table(&searched).into(), steps::figure(&growth).into()];
+    Part { section: Section::new("rounds", "Single rounds", [text], items), claims, ours: Vec::new() }
+}
+
+fn odd_round(seed: u64) -> Round {
+    varied_within(seed, (3, 11), (1, 4))
+}
+
+fn sample(rounds: &[Round]) -> Sample {
+    Sample::odd_rounds(rounds.len() as u64)
+}
+
+/// A statement that one violation refutes.
+struct Statement {
+    id: &'static str,
+    source: &'static str,
+    claim: &'static str,
+    why: &'static str,
+    /// What a violation is, after "3 of 600".
+    violation: &'static str,
+}
+
+impl Statement {
+    /// Looks for violations in all rounds. `of` counts the cases of a round, and those that break the statement.
+    fn search(self, rounds: &[Round], command: &str, of: impl Fn(&Round) -> (usize, usize) + Sync) -> Claim {
+        let cell = self.cell(all(), rounds, command.to_owned(), of);
+        Claim::new(self.id, self.source, self.claim, self.why, vec![cell])
+    }
+
+    /// The same under each reading of the target, in the rounds in which it makes Algorithm 1 search.
+    fn search_by_target(self, rounds: &[Round], of: impl Fn(&Round, &str) -> (usize, usize) + Sync) -> Claim {
+        let cell = |target: &'static str| {
+            let command =
+                format!("truthfed auction counterexamples/printed-grid.json -m truth-fedban --target {target}");
+            let searched = |round: &Round| if is_searched(round, target) { of(round, target) } else { (0, 0) };
+            self.cell(with_target(target), rounds, command, searched)
+        };
+        Claim::new(self.id, self.source, self.claim, self.why, TARGETS.map(cell).to_vec())
+    }
+
+    fn cell(
+        &self,
+        readings: Vec<&'static str>,
+        rounds: &[Round],
+        command: String,
+        of: impl Fn(&Round) -> (usize, usize) + Sync,
+    ) -> Cell {
+        let (tried, broken) = rounds.par_iter().map(&of).reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        Cell {
+            readings,
+            verdict: refuted_if(broken > 0),
+            measured: format!("{broken} of {tried} {}", self.violation),
+            numbers: vec![share("violations", broken, tried)],
+            sample: sample(rounds),
+            command,
+        }
+    }
+}
+
+fn share(name: &str, count: usize, of: usize) -> Number {
+    Number::exact(format!("{name}, of {of}"), count as f64)
+}
+
+/// The level that a reading of the target requires.
+fn required(round: &Round, target: &str) -> Information {
+    let strict = 1.0 - 1.0 / std::f64::consts::E;
+    let nobody = (round.level(&[]) - round.total_level()).to_nats();
+    let more = if target == TARGETS[0] { nobody / std::f64::consts::E } else { 0.0 };
+    round.required(Coverage::from_log((strict * round.coverage().log() + more).min(0.0)).expect("a target"))
+}
+
+/// Rounds in which a paying search takes place.
+fn is_searched(round: &Round, target: &str) -> bool {
+    round.seats().all(|seat| round.ask(seat) > Amount::ZERO) && round.level(&[]) < required(round, target)
+}
+
+/// 40 rising asks, up to twice the highest ask of the round or the reserve.
+fn asks(round: &Round) -> Vec<Amount> {
+    let highest = round.seats().map(|seat| round.ask(seat).micros()).max().unwrap_or(0).max(1_000_000);
+    let top = (2 * highest).min(round.reserve().micros());
+    (1..=40).filter_map(|step| Amount::from_micros(top * step / 40)).collect()
+}
+
+fn wins(mechanism: &dyn Mechanism, round: &Round, seat: Seat, ask: Amount) -> bool {
+    let asked = round.with_ask(round.client(seat), ask);
+    mechanism.select(&asked).is_ok_and(|winners| winners.contains(&seat))
+}
+
+fn breaks_monotonicity(mechanism: &dyn Mechanism, round: &Round) -> bool {
+    let asks = asks(round);
+    round.seats().any(|seat| {
+        let won: Vec<bool> = asks.iter().map(|&ask| wins(mechanism, round, seat, ask)).collect();
+        won.windows(2).any(|pair| !pair[0] && pair[1])
+    })
+}
+
+/// The largest gain of a client that asks 0.5, 1.1, 1.5 or 2 times its cost, relative to its cost.
+fn best_gain(mechanism: &dyn Mechanism, round: &Round, honest: &Outcome) -> f64 {
+    let gain = |seat: Seat| {
+        let (client, cost) = (round.client(seat), round.ask(seat).to_f64());
+        let utility = |outcome: &Outcome| outcome.winner(client).map_or(0.0, |won| won.payment.to_f64() - cost);
+        let lied = |factor: f64| {
+            let ask = Amount::from_micros((round.ask(seat).micros() as f64 * factor) as i64).unwrap_or(Amount::MAX);
+            mechanism.run(&round.with_ask(client, ask)).map_or(0.0, |outcome| utility(&outcome))
+        };
+        let best = [0.5, 1.1, 1.5, 2.0].map(lied).into_iter().fold(0.0, f64::max);
+        if cost > 0.0 { (best - utility(honest)) / cost } else { 0.0 }
+    };
+    round.seats().map(gain).fold(0.0, f64::max)
+}

@@ -1,0 +1,251 @@
+//! Truth-FedBan as a mechanism: monotone, truthful, individually rational, with critical payments.
+
+use rayon::prelude::*;
+use truthfed::Amount;
+use truthfed::auction::{Mechanism, Round};
+use truthfed_report::page::Table;
+
+use super::super::claim::{Cell, Claim, Number, Sample};
+use super::super::lab::refuted_if;
+use super::super::readings::{TARGETS, truth_fedban, with_target};
+use super::{best_gain, breaks_monotonicity, share};
+
+/// A round in which Algorithm 1 as printed is not monotone and rewards a lie.
+pub(in crate::reproduce) const PRINTED_GRID: &str = include_str!("../counterexamples/printed-grid.json");
+/// A round in which Algorithm 1 is not monotone even with a fixed grid of budgets.
+pub(in crate::reproduce) const FIXED_GRID: &str = include_str!("../counterexamples/fixed-grid.json");
+
+/// What a search found against Truth-FedBan in one reading of its target.
+pub(super) struct Searched {
+    target: &'static str,
+    rounds: usize,
+    /// Rounds in which some client loses by asking less.
+    broken: usize,
+    /// Gains above 5 % of the cost, the largest of each round.
+    gains: Vec<f64>,
+    winners: usize,
+    /// Winners paid less than they ask, and by how much of it at most.
+    below: usize,
+    least: f64,
+    /// Winners that ask half: those that still win, and are then paid otherwise.
+    asked_less: usize,
+    paid_otherwise: usize,
+    /// Rounds in which some winner has the same utility with half its cost.
+    other_best: usize,
+    /// Winners whose payment is not the largest ask with which they win.
+    not_critical: usize,
+}
+
+pub(super) fn search_all(rounds: &[Round]) -> Vec<Searched> {
+    TARGETS.into_iter().map(|target| search(target, rounds)).collect()
+}
+
+fn search(target: &'static str, rounds: &[Round]) -> Searched {
+    let mechanism = &*truth_fedban(target, &[]);
+    let finest = &*truth_fedban(target, &[("gamma", "0.000001")]);
+    let found: Vec<Searched> = rounds.par_iter().map(|round| search_round(target, mechanism, finest, round)).collect();
+    let zero = Searched::none(target);
+    found.into_iter().fold(zero, |sum, one| Searched {
+        target,
+        rounds: sum.rounds + one.rounds,
+        broken: sum.broken + one.broken,
+        gains: [sum.gains, one.gains].concat(),
+        winners: sum.winners + one.winners,
+        below: sum.below + one.below,
+        least: sum.least.min(one.least),
+        asked_less: sum.asked_less + one.asked_less,
+        paid_otherwise: sum.paid_otherwise + one.paid_otherwise,
+        other_best: sum.other_best + one.other_best,
+        not_critical: sum.not_critical + one.not_critical,
+    })
+}
+
+impl Searched {
+    fn none(target: &'static str) -> Searched {
+        Searched {
+            target,
+            rounds: 0,
+            broken: 0,
+            gains: Vec::new(),
+            winners: 0,
+            below: 0,
+            least: 1.0,
+            asked_less: 0,
+            paid_otherwise: 0,
+            other_best: 0,
+            not_critical: 0,
+        }
+    }
+}
+
+fn search_round(target: &'static str, mechanism: &dyn Mechanism, finest: &dyn Mechanism, round: &Round) -> Searched {
+    let honest = mechanism.run(round).expect("it never refuses");
+    let gain = best_gain(mechanism, round, &honest);
+    let mut found = Searched {
+        rounds: 1,
+        broken: usize::from(breaks_monotonicity(mechanism, round)),
+        gains: Some(gain).filter(|gain| *gain > 0.05).into_iter().collect(),
+        winners: honest.winners().len(),
+        ..Searched::none(target)
+    };
+    let exact = finest.run(round).expect("it never refuses");
+    let mut is_other_best = false;
+    for winner in exact.winners() {
+        let at = |ask: Amount| finest.select(&round.with_ask(&winner.client, ask)).expect("it never refuses");
+        let wins = |ask: Amount| ask <= round.reserve() && at(ask).contains(&winner.seat);
+        let above = Amount::from_micros(winner.payment.micros() + 2).unwrap_or(Amount::MAX);
+        let below = Amount::from_micros((winner.payment.micros() - 2).max(0)).unwrap_or(Amount::ZERO);
+        found.not_critical += usize::from(!wins(below) || wins(above));
+    }
+    for winner in honest.winners() {
+        if winner.payment < winner.ask {
+            found.below += 1;
+            found.least = found.least.min(winner.payment.to_f64() / winner.ask.to_f64());
+        }
+        let half = Amount::from_micros(winner.ask.micros() / 2).expect("half an amount is one");
+        if half == winner.ask {
+            continue;
+        }
+        let lied = mechanism.run(&round.with_ask(&winner.client, half)).expect("it never refuses");
+        if let Some(now) = lied.winner(&winner.client) {
+            found.asked_less += 1;
+            found.paid_otherwise += usize::from(now.payment != winner.payment);
+            is_other_best |= now.payment == winner.payment;
+        }
+    }
+    found.other_best = usize::from(is_other_best);
+    found
+}
+
+pub(super) fn table(searched: &[Searched]) -> Table {
+    let row = |found: &Searched| {
+        let most = found.gains.iter().copied().fold(0.0, f64::max);
+        vec![
+            found.target.to_owned(),
+            format!("{} of {}", found.broken, found.rounds),
+            format!("{} of {}", found.gains.len(), found.rounds),
+            if most > 0.0 { format!("{most:.2} times its cost") } else { "none".to_owned() },
+            format!("{} of {}", found.below, found.winners),
+        ]
+    };
+    let header = [
+        "target",
+        "rounds with a client that loses by asking less",
+        "rounds with a gain above 5 %",
+        "largest gain",
+        "winners paid less than they ask",
+    ];
+    let caption =
+        "Random search for violations by Truth-FedBan. Lies tried for gains: 0.5, 1.1, 1.5 and 2 times the cost.";
+    Table::new(caption, header, searched.iter().map(row)).with_numeric([1, 2, 3, 4])
+}
+
+/// A cell for each reading of the target.
+fn by_target(searched: &[Searched], judge: impl Fn(&Searched) -> (bool, String, Vec<Number>)) -> Vec<Cell> {
+    let cell = |found: &Searched| {
+        let (is_broken, measured, numbers) = judge(found);
+        Cell {
+            readings: with_target(found.target),
+            verdict: refuted_if(is_broken),
+            measured,
+            numbers,
+            sample: Sample::odd_rounds(found.rounds as u64),
+            command: format!("truthfed audit -m truth-fedban --target {} --random 400 --runs 0", found.target),
+        }
+    };
+    searched.iter().map(cell).collect()
+}
+
+pub(super) fn claims(searched: &[Searched]) -> Vec<Claim> {
+    vec![
+        Claim::new(
+            "monotone",
+            "Proposition 5",
+            "The selection of Algorithm 1 is monotone.",
+            "A client that lowers its ask can move the grid of budgets, or change the purchases after it so that the target \
+             is missed at that budget. The audit has the smallest round.",
+            by_target(searched, |found| {
+                let words =
+                    format!("in {} of {} random rounds some client loses by asking less", found.broken, found.rounds);
+                (found.broken > 0, words, vec![share("rounds", found.broken, found.rounds)])
+            }),
+        ),
+        Claim::new(
+            "truthful",
+            "Theorem 8 (a)",
+            "No client gains by misreporting its cost.",
+            "It rests on Proposition 5.",
+            by_target(searched, |found| {
+                let most = found.gains.iter().copied().fold(0.0, f64::max);
+                let words = format!(
+                    "in {} of {} random rounds some client gains more than 5 % of its cost by a lie, at most {most:.2} times \
+                     its cost",
+                    found.gains.len(),
+                    found.rounds
+                );
+                let numbers = vec![
+                    share("rounds", found.gains.len(), found.rounds),
+                    Number::exact("largest gain over cost", most),
+                ];
+                (!found.gains.is_empty(), words, numbers)
+            }),
+        ),
+        Claim::new(
+            "individually-rational",
+            "Theorem 8 (b)",
+            "No client that takes part has a negative utility.",
+            "Algorithm 7 returns its last midpoint, and winning asks need not be an interval. A bisection that begins at the \
+             ask (`--bisection-from ask`) is individually rational.",
+            by_target(searched, |found| {
+                let words = format!(
+                    "{} of {} winners are paid less than they ask, at worst {:.2} of it",
+                    found.below, found.winners, found.least
+                );
+                let numbers = vec![
+                    share("winners", found.below, found.winners),
+                    Number::exact("least payment over ask", found.least),
+                ];
+                (found.below > 0, words, numbers)
+            }),
+        ),
+        Claim::new(
+            "only-way",
+            "Abstract, proof of Theorem 8",
+            "Reporting the true cost is the only way to achieve the best utility.",
+            "Case 1 of the proof says the opposite: any two winning asks earn the same.",
+            by_target(searched, |found| {
+                let words = format!(
+                    "in {} of {} random rounds some winner has the same utility if it asks half its cost",
+                    found.other_best, found.rounds
+                );
+                (found.other_best > 0, words, vec![share("rounds", found.other_best, found.rounds)])
+            }),
+        ),
+        Claim::new(
+            "independent",
+            "Equation 2",
+            "A winner's payment does not depend on its own ask.",
+            "With `--bisection-from ask` it does.",
+            by_target(searched, |found| {
+                let words = format!(
+                    "of {} winners that still win with half their ask, {} are paid otherwise",
+                    found.asked_less, found.paid_otherwise
+                );
+                (found.paid_otherwise > 0, words, vec![share("winners", found.paid_otherwise, found.asked_less)])
+            }),
+        ),
+        Claim::new(
+            "critical",
+            "Definition 4",
+            "The payment is critical: a client wins below it and loses above it.",
+            "A critical value exists only for monotone rules.",
+            by_target(searched, |found| {
+                let words = format!(
+                    "with a bisection to the micro-unit, {} of {} winners lose below their payment or win above it",
+                    found.not_critical, found.winners
+                );
+                (found.not_critical > 0, words, vec![share("winners", found.not_critical, found.winners)])
+            }),
+        ),
+    ]
+}
