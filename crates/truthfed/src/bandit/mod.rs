@@ -240,7 +240,9 @@ impl LinUcb {
             }
             let (means, forms) = (self.means(&lanes), self.forms(&lanes));
             for (lane, (mean, form)) in means.into_iter().zip(forms).take(filled).enumerate() {
-                take(first + lane, Estimate { mean, width: form.max(0.0).sqrt() })?;
+                // Rounding can make it negative; what is not a number stays so, and is refused.
+                let width = if form < 0.0 { 0.0 } else { form.sqrt() };
+                take(first + lane, Estimate { mean, width })?;
             }
             first += filled;
         }

@@ -136,6 +136,10 @@ fn flat_arms_are_chosen_scored_and_estimated_like_rows() {
     let error = ChooseError::WrongDimension { index: 1, got: 1, expected: 3 };
     assert_eq!(bandit.choose_flat(&[1.0; 4]), Err(error));
     assert_eq!(bandit.choose_flat(&[]), Err(ChooseError::NoArms));
+    // The form of such an arm is not a number.
+    let huge = [1.0, 0.0, 0.0, 1e300, 1e300, 1e300];
+    assert_eq!(bandit.choose_flat(&huge), Err(ChooseError::NotFinite { index: 1 }));
+    assert_eq!(bandit.estimates(&huge), Err(ChooseError::NotFinite { index: 1 }));
 }
 
 #[test]
