@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ class Verdict:
     #: What could not be tried.
     refused: int
 
-    @property
+    @builtins.property
     def holds(self) -> bool:
         """Whether nothing was found against it."""
         return self.violations == 0

@@ -21,6 +21,8 @@ from truthfed.progress import Progress, counting
 #: The true cost of a client's data, by the number of the client.
 Cost = Callable[[int, Statistics], float]
 Path = str | os.PathLike[str]
+#: What became of a cell of a sweep: its number, its totals, and its tables of clients and rounds unless it was taken from disk.
+Cell = tuple[int, dict[str, Any], tuple[str, str] | None]
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Simulated(Runs):
 class Swept(Runs):
     """The runs of a sweep."""
 
-    def __init__(self, sweep: _core.Sweep, cells: list[_core.Cell], jobs: int | None, library: str | None) -> None:
+    def __init__(self, sweep: _core.Sweep, cells: list[Cell], jobs: int | None, library: str | None) -> None:
         self._sweep, self._jobs = sweep, jobs
         self._runs = {cell: totals for cell, totals, _ in cells}
         self._texts = {cell: tables for cell, _, tables in cells}
@@ -197,7 +199,7 @@ def sweep(
     """
     cells = prepared(config, grid=grid, seeds=seeds, cost=cost)
     with counting(progress, len(cells), "cells") as done:
-        ran = cells.run((1, 1), jobs, out, done)
+        ran = cells.run(None, jobs, out, done)
     return Swept(cells, ran, jobs, frames)
 
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use truthfed::audit::{Audit, Counterexample, Effort, Findings, Property, Verdict};
 use truthfed::auction::{Refusal, Round};
+use truthfed::audit::{Audit, Counterexample, Effort, Findings, Property, Verdict};
 use truthfed::generate;
 
 use crate::error;
@@ -64,7 +64,8 @@ pub(crate) fn audit(
     let findings = job.run(py, move |job| {
         let effort = if recorded.len() + random as usize <= FEW { Effort::THOROUGH } else { Effort::QUICK };
         // The same rounds as those of the command line.
-        let drawn = (0..random).into_par_iter().map(|number| generate::varied(u64::from(seed) << 32 | u64::from(number)));
+        let drawn =
+            (0..random).into_par_iter().map(|number| generate::varied(u64::from(seed) << 32 | u64::from(number)));
         let all = recorded.into_par_iter().chain(drawn);
         let tell = || tell(job, done.as_ref());
         Audit::new(checks).with_effort(effort).rounds_until(&job.stop, &[runs.as_ref()], all, tell)

@@ -75,7 +75,8 @@ pub(crate) fn gram(class: &str, field: &str, dimension: usize, entries: &[f64]) 
 /// The whole matrix of a packed lower triangle.
 pub(crate) fn square(dimension: usize, lower: &[f64]) -> Vec<f64> {
     let entry = |i: usize, j: usize| lower[i * (i + 1) / 2 + j];
-    let entries = (0..dimension).flat_map(|i| (0..dimension).map(move |j| if i >= j { entry(i, j) } else { entry(j, i) }));
+    let entries =
+        (0..dimension).flat_map(|i| (0..dimension).map(move |j| if i >= j { entry(i, j) } else { entry(j, i) }));
     entries.collect()
 }
 
@@ -114,9 +115,9 @@ pub(crate) fn amounts(class: &str, field: &str, value: &Bound<'_, PyAny>) -> PyR
             .collect();
     }
     let bound = "a list of amounts";
-    let items = value.try_iter().map_err(|_| {
-        error::input(class, &format!("{field} is no list: it must be {bound}"), field, bound)
-    })?;
+    let items = value
+        .try_iter()
+        .map_err(|_| error::input(class, &format!("{field} is no list: it must be {bound}"), field, bound))?;
     items.enumerate().map(|(place, item)| amount(class, &named(place), &item?)).collect()
 }
 
@@ -147,5 +148,7 @@ pub(crate) fn micros(py: Python<'_>, amounts: impl Iterator<Item = Amount>) -> B
 pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).inspect_err(|_| drop(std::fs::remove_file(&new)))
+    std::fs::write(&new, text)
+        .and_then(|()| std::fs::rename(&new, path))
+        .inspect_err(|_| drop(std::fs::remove_file(&new)))
 }

@@ -4,6 +4,8 @@
 //! raises an exception of `truthfed.errors` whatever happens ([`work`]). Python's names are those of `python/truthfed/_core.pyi`,
 //! which has the documentation too.
 
+#![allow(clippy::needless_pass_by_value, reason = "pyo3 hands over the arguments of a call")]
+
 mod audit;
 mod bandit;
 mod cli;

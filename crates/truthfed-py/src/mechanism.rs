@@ -171,7 +171,12 @@ fn paid(round: &Round, result: &Bound<'_, PyAny>) -> PyResult<Vec<(Seat, Amount)
         let seat = seat(round, "client", &who)?;
         let name = round.client(seat);
         if paid.iter().any(|(other, _)| *other == seat) {
-            return Err(error::input(ERROR, &format!("{name} wins twice: it must win once"), "run", "each client once"));
+            return Err(error::input(
+                ERROR,
+                &format!("{name} wins twice: it must win once"),
+                "run",
+                "each client once",
+            ));
         }
         paid.push((seat, amount(ERROR, &format!("payment of {name}"), &payment)?));
     }

@@ -6,7 +6,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use truthfed::Amount;
-use truthfed::auction::{MechanismSetting, Outcome, Round, Seat, Winner};
+use truthfed::auction::{ClientId, MechanismSetting, Outcome, Round, Seat, Winner};
 
 use crate::convert::{micros, units};
 use crate::error;
@@ -27,13 +27,21 @@ pub(crate) struct PyOutcome {
     pub(crate) round: Arc<Round>,
 }
 
+/// What makes an outcome again: a function and its arguments.
+type Again<'py> = (Bound<'py, PyAny>, (PyRound, Bound<'py, PyAny>));
+
 impl PyOutcome {
     /// Winners and payments by the seats of a round, which may be another one with the same clients.
     pub(crate) fn paid(&self, round: &Round) -> PyResult<Vec<(Seat, Amount)>> {
         let paid = |winner: &Winner| {
             let seat = round.seat_of(&winner.client).ok_or_else(|| {
                 let (field, bound) = ("run", "an outcome of the round that it was given");
-                error::input("RoundError", &format!("{} is not admitted: it must be {bound}", winner.client), field, bound)
+                error::input(
+                    "RoundError",
+                    &format!("{} is not admitted: it must be {bound}", winner.client),
+                    field,
+                    bound,
+                )
             })?;
             Ok((seat, winner.payment))
         };
@@ -94,7 +102,7 @@ impl PyOutcome {
 
     #[getter]
     fn turned_away(&self) -> Vec<&str> {
-        self.outcome.turned_away().iter().map(|client| client.as_str()).collect()
+        self.outcome.turned_away().iter().map(ClientId::as_str).collect()
     }
 
     #[getter]
@@ -151,7 +159,7 @@ impl PyOutcome {
     }
 
     /// Pickling: the round and the mechanism, which give the same outcome again.
-    fn __reduce__<'py>(slf: &Bound<'py, PyOutcome>) -> PyResult<(Bound<'py, PyAny>, (PyRound, Bound<'py, PyAny>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, PyOutcome>) -> PyResult<Again<'py>> {
         let py = slf.py();
         let mechanism = match &slf.get().chosen {
             Kept::Setting(setting) => {

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use truthfed::auction::{ClientId, Coverage, Offer, Round, RoundDocument, RoundError, RoundSpec, Seat, certify};
+use truthfed::Amount;
 use truthfed::auction::{CertificateError, MechanismSetting, catalog};
+use truthfed::auction::{
+    ClientId, Coverage, Information, Offer, Round, RoundDocument, RoundError, RoundSpec, Seat, certify,
+};
 use truthfed::generate;
 
 use crate::convert::{amount, amounts, client, floats, gram, micros, slice, square, units, write_whole};
@@ -133,7 +136,11 @@ impl PyRound {
             return wrong("base", format!("is {}", by(base.shape())), "a square matrix".to_owned());
         }
         if grams.shape() != [n, d, d] {
-            return wrong("grams", format!("is {}", by(grams.shape())), format!("{n} by {d} by {d}, a matrix for each ask"));
+            return wrong(
+                "grams",
+                format!("is {}", by(grams.shape())),
+                format!("{n} by {d} by {d}, a matrix for each ask"),
+            );
         }
         let names = names(clients, n)?;
         if names.len() != n {
@@ -206,7 +213,12 @@ impl PyRound {
         let (round, outcome) = (Arc::clone(&self.round), outcome.get().outcome.clone());
         if outcome.winners().iter().any(|winner| round.seat_of(&winner.client) != Some(winner.seat)) {
             let bound = "the outcome of this round";
-            return Err(error::input(ERROR, &format!("outcome has other clients: it must be {bound}"), "outcome", bound));
+            return Err(error::input(
+                ERROR,
+                &format!("outcome has other clients: it must be {bound}"),
+                "outcome",
+                bound,
+            ));
         }
         match job.run(py, move |_| certify(&round, mechanism.as_ref(), &outcome))? {
             Ok(()) => Ok(()),
@@ -296,7 +308,7 @@ impl PyRound {
         let seats = clients.map_or_else(|| Ok(self.round.seats().collect()), |clients| self.seats(clients))?;
         let round = Arc::clone(&self.round);
         let losses = Job::new().run(py, move |_| round.losses(&seats))?;
-        Ok(PyArray1::from_vec(py, losses.into_iter().map(|loss| loss.to_nats()).collect()))
+        Ok(PyArray1::from_vec(py, losses.into_iter().map(Information::to_nats).collect()))
     }
 
     #[getter]
@@ -350,7 +362,7 @@ impl PyRound {
 
     #[getter]
     fn purse(&self) -> Option<f64> {
-        self.round.purse().map(|purse| purse.to_f64())
+        self.round.purse().map(Amount::to_f64)
     }
 
     #[getter]

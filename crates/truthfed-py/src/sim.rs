@@ -100,7 +100,10 @@ fn refused(wrong: &ConfigError) -> PyErr {
     }
 }
 
-fn folder(path: Option<&Path>, open: impl FnOnce(&Path) -> Result<OutputFolder, truthfed_sim::output::OutputError>) -> PyResult<Option<OutputFolder>> {
+fn folder(
+    path: Option<&Path>,
+    open: impl FnOnce(&Path) -> Result<OutputFolder, truthfed_sim::output::OutputError>,
+) -> PyResult<Option<OutputFolder>> {
     path.map(open).transpose().map_err(|failure| error::failed(&failure.to_string()))
 }
 
@@ -116,6 +119,9 @@ pub(crate) fn default_config() -> String {
     default_toml()
 }
 
+/// The totals of each run, and the tables of all: clients, rounds, curves.
+type Simulated<'py> = (Vec<Bound<'py, PyDict>>, (String, String, String));
+
 /// Runs a configuration under seeds 1 to `seeds`: the totals of each run, and the tables of all (clients, rounds, curves).
 #[pyfunction]
 #[pyo3(signature = (config, seeds, mechanisms, cost=None, out=None, documents=false, done=None))]
@@ -129,7 +135,7 @@ pub(crate) fn simulate<'py>(
     out: Option<PathBuf>,
     documents: bool,
     done: Option<Py<PyAny>>,
-) -> PyResult<(Vec<Bound<'py, PyDict>>, (String, String, String))> {
+) -> PyResult<Simulated<'py>> {
     if seeds == 0 {
         return Err(error::input(ERROR, "seeds is 0: it must be at least 1", "seeds", "at least 1"));
     }
@@ -172,6 +178,9 @@ pub(crate) struct PySweep {
 
 /// What became of a cell: its number, its totals, and its tables of clients and rounds unless it was taken from disk.
 type Cell<'py> = (usize, Bound<'py, PyDict>, Option<(String, String)>);
+
+/// What makes a sweep again: its class and the arguments.
+type Again<'py> = (Bound<'py, PyAny>, (String, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>));
 
 impl PySweep {
     /// The sweep within some work.
@@ -240,16 +249,17 @@ impl PySweep {
 
     /// Runs the cells of a part. With a folder, cells found there are taken over and new ones written; the whole writes its results
     /// too.
-    #[pyo3(signature = (part=(1, 1), jobs=None, out=None, done=None))]
+    #[pyo3(signature = (part=None, jobs=None, out=None, done=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
-        part: (usize, usize),
+        part: Option<(usize, usize)>,
         jobs: Option<usize>,
         out: Option<PathBuf>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Vec<Cell<'py>>> {
-        let part = Part::new(part.0, part.1)
+        let part = part.map_or(Ok(Part::WHOLE), |(number, of)| Part::new(number, of));
+        let part = part
             .map_err(|wrong| error::input(ERROR, &wrong.to_string(), "part", "1/N to N/N, with N from 1 to 100000"))?;
         let job = Job::new();
         let sweep = self.read(py, &job)?;
@@ -266,7 +276,8 @@ impl PySweep {
             };
             let jobs = jobs.unwrap_or_else(rayon::current_num_threads);
             let plan = Plan { part, jobs, stop: job.stop.clone() };
-            let totals = sweep::run_part(&sweep, folder.as_ref(), &plan, &hear).map_err(|failure| failure.to_string())?;
+            let totals =
+                sweep::run_part(&sweep, folder.as_ref(), &plan, &hear).map_err(|failure| failure.to_string())?;
             if let (Some(folder), true) = (folder, part == Part::WHOLE) {
                 let whole: Vec<SeedTotals> = totals.iter().flatten().copied().collect();
                 sweep::write_results(folder, &sweep, &whole).map_err(|failure| failure.to_string())?;
@@ -305,9 +316,7 @@ impl PySweep {
         collected.map_err(|message| error::failed(&message))?.iter().map(|run| totals(py, run)).collect()
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, PySweep>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, PySweep>) -> PyResult<Again<'py>> {
         let (py, own) = (slf.py(), slf.get());
         let mechanisms = own.mechanisms.iter().map(|object| object.bind(py).clone()).collect();
         let cost = own.cost.as_ref().map(|cost| cost.bind(py).clone());

@@ -29,7 +29,8 @@ fn pool() -> PyResult<&'static ThreadPool> {
     match *pool {
         Some((owner, pool)) if owner == process => Ok(pool),
         _ => {
-            let started = rayon::ThreadPoolBuilder::new().build().map_err(|error| error::internal(&error.to_string()))?;
+            let started =
+                rayon::ThreadPoolBuilder::new().build().map_err(|error| error::internal(&error.to_string()))?;
             let started: &'static ThreadPool = Box::leak(Box::new(started));
             *pool = Some((process, started));
             Ok(started)

@@ -31,12 +31,7 @@ pub enum RunError {
 }
 
 /// [`run_seeds`], unless it is stopped: then each run ends after its current step.
-pub fn run_seeds_until(
-    stop: &Stop,
-    config: &Config,
-    seeds: u64,
-    done: impl Fn() + Sync,
-) -> Result<Vec<Run>, RunError> {
+pub fn run_seeds_until(stop: &Stop, config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, RunError> {
     let source = Source::read(config)?;
     let run = |seed| {
         let run = Simulation::from_source(config, &source, seed).run_until(stop)?;

@@ -113,7 +113,8 @@ pub fn run_part(
     tell(Event::Started { kept, cells: own });
     let slots: Vec<OnceLock<SeedTotals>> =
         known.into_iter().map(|totals| totals.map_or_else(OnceLock::new, OnceLock::from)).collect();
-    let is_missing = |(cell, slot): &(&Cell<'_>, &OnceLock<SeedTotals>)| plan.part.has(cell.index) && slot.get().is_none();
+    let is_missing =
+        |(cell, slot): &(&Cell<'_>, &OnceLock<SeedTotals>)| plan.part.has(cell.index) && slot.get().is_none();
     let todo: Vec<_> = cells.iter().zip(&slots).filter(is_missing).collect();
     compute(&todo, folder, plan, tell)?;
     Ok(slots.into_iter().map(OnceLock::into_inner).collect())
