@@ -28,7 +28,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_ctrl_c_ends_long_work_within_a_second(name: str, tmp_path) -> None:
+def test_ctrl_c_ends_long_work_soon(name: str, tmp_path) -> None:
     code = f"""
 import sys, numpy as np, truthfed as tf
 class Mine(tf.Mechanism):
