@@ -176,6 +176,19 @@ def test_refresh_replaces_what_is_known() -> None:
     assert other.information == pytest.approx(bandit.information)
 
 
+def test_a_bandit_that_another_thread_teaches_meanwhile_plays_no_log() -> None:
+    arms, rewards = log(steps=60_000, arms=10)
+    bandit = tf.LinUCB(4)
+    with ThreadPoolExecutor(1) as threads:
+        played = threads.submit(bandit.run, arms, rewards)
+        bandit.update(arms[0, 0], 1.0)
+        try:
+            played.result()
+            assert bandit.samples == 60_001, "the update came before the log, or after it"
+        except tf.BanditError as error:
+            assert error.field == "self" and bandit.samples == 1
+
+
 def test_threads_that_share_a_bandit_lose_no_sample() -> None:
     arms, rewards = log(steps=400, arms=1)
     bandit = tf.LinUCB(4)

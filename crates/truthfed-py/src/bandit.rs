@@ -84,6 +84,7 @@ impl PyLinUcb {
         }
     }
 
+    /// The index of the arm to play: that with the largest score; of equals, the first.
     fn pull(&self, py: Python<'_>, arms: &Bound<'_, PyAny>) -> PyResult<usize> {
         let arms = floats(ERROR, "arms", arms, 2)?;
         self.check_columns("arms", arms.shape()[1])?;
@@ -91,6 +92,7 @@ impl PyLinUcb {
         self.read(py, |bandit| bandit.choose_flat(arms))?.map_err(|wrong| error::bad(ERROR, &wrong))
     }
 
+    /// The optimistic estimate of each arm: its mean plus `exploration` times its width.
     fn scores<'py>(&self, py: Python<'py>, arms: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let arms = floats(ERROR, "arms", arms, 2)?;
         self.check_columns("arms", arms.shape()[1])?;
@@ -99,6 +101,7 @@ impl PyLinUcb {
         Ok(PyArray1::from_vec(py, scores))
     }
 
+    /// Learns the reward of an arm that was played. What is refused changes nothing.
     fn update(&self, py: Python<'_>, arm: &Bound<'_, PyAny>, reward: f64) -> PyResult<()> {
         let arm = floats(ERROR, "arm", arm, 1)?;
         self.check_columns("arm", arm.len())?;
@@ -107,6 +110,7 @@ impl PyLinUcb {
         learned.map_err(|wrong| error::bad_field(ERROR, &wrong, if reward_is_wrong(&wrong) { "reward" } else { "arm" }))
     }
 
+    /// Learns rewards `y` of arms `x`, all or none of them; returns the bandit.
     #[pyo3(name = "partial_fit")]
     fn partial_fit<'py>(
         slf: Bound<'py, PyLinUcb>,
@@ -124,11 +128,12 @@ impl PyLinUcb {
         let (x, y, d) = (slice(&x)?, slice(&y)?, own.d());
         let learned = quick(slf.py(), || {
             // What is refused changes nothing.
-            let mut bandit = own.lock().clone();
+            let mut known = own.lock();
+            let mut bandit = known.clone();
             for (row, (arm, reward)) in x.chunks_exact(d).zip(y).enumerate() {
                 bandit.learn(arm, *reward).map_err(|wrong| (row, wrong))?;
             }
-            *own.lock() = bandit;
+            *known = bandit;
             Ok(())
         })?;
         learned.map_err(|(row, wrong)| {
@@ -138,6 +143,7 @@ impl PyLinUcb {
         Ok(slf)
     }
 
+    /// The mean reward of each arm; with `return_std` also its width, the square root of x' V^-1 x.
     #[pyo3(signature = (x, return_std=false))]
     fn predict<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>, return_std: bool) -> PyResult<Bound<'py, PyAny>> {
         let x = floats(ERROR, "x", x, 2)?;
@@ -155,6 +161,8 @@ impl PyLinUcb {
         Ok(PyTuple::new(py, [means, widths])?.into_any())
     }
 
+    /// Plays a log in which every reward is known: chooses at each step and learns the reward of the choice; returns the choices.
+    /// `arms` is steps by arms by `dim`, `rewards` steps by arms. What is refused changes nothing.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -171,6 +179,7 @@ impl PyLinUcb {
         }
         let (arms, rewards, d) = (slice(&arms)?, slice(&rewards)?, self.d());
         let mut bandit = self.read(py, LinUcb::clone)?;
+        let before = bandit.known().samples();
         let mut choices: Vec<i64> = Vec::with_capacity(steps);
         while choices.len() < steps {
             let (from, more) = (choices.len(), STEPS_AT_ONCE.min(steps - choices.len()));
@@ -184,7 +193,23 @@ impl PyLinUcb {
             choices.extend(made.into_iter().map(|choice| choice as i64));
             py.check_signals()?;
         }
-        quick(py, || *self.lock() = bandit)?;
+        let is_alone = quick(py, || {
+            let mut known = self.lock();
+            let is_alone = known.known().samples() == before;
+            if is_alone {
+                *known = bandit;
+            }
+            is_alone
+        })?;
+        if !is_alone {
+            let bound = "a bandit that no other thread teaches meanwhile";
+            return Err(error::input(
+                ERROR,
+                &format!("self learned something else: it must be {bound}"),
+                "self",
+                bound,
+            ));
+        }
         Ok(PyArray1::from_vec(py, choices))
     }
 
@@ -193,6 +218,7 @@ impl PyLinUcb {
         self.read(py, |bandit| serde_json::to_string(bandit).expect("a bandit is JSON"))
     }
 
+    /// The bandit of such a text.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> PyResult<PyLinUcb> {
         let read = quick(py, || serde_json::from_str::<LinUcb>(text))?;
@@ -208,6 +234,7 @@ impl PyLinUcb {
         quick(py, move || write_whole(&path, &text))?.map_err(PyErr::from)
     }
 
+    /// The bandit of a file that `save` wrote.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyLinUcb> {
         PyLinUcb::from_json(py, &quick(py, move || std::fs::read_to_string(path))??)
@@ -233,61 +260,73 @@ impl PyLinUcb {
         })
     }
 
+    /// Another bandit that knows the same.
     fn copy(&self, py: Python<'_>) -> PyResult<PyLinUcb> {
         Ok(PyLinUcb::of(self.read(py, LinUcb::clone)?))
     }
 
+    /// The estimate of the hidden parameter.
     #[getter]
     fn theta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         Ok(PyArray1::from_vec(py, self.read(py, |bandit| bandit.theta().to_vec())?))
     }
 
+    /// The sum of x x' over everything that was learned, without the ridge.
     #[getter]
     fn gram<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let whole = self.read(py, |bandit| square(self.d(), bandit.known().gram().lower()))?;
         PyArray1::from_vec(py, whole).reshape([self.d(), self.d()])
     }
 
+    /// The sum of x y over everything that was learned.
     #[getter]
     fn moment<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         Ok(PyArray1::from_vec(py, self.read(py, |bandit| bandit.known().moment().to_vec())?))
     }
 
+    /// How many rewards were learned.
     #[getter]
     fn samples(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |bandit| bandit.known().samples())
     }
 
+    /// How much is tried: the width of the confidence set, or alpha.
     #[getter]
     fn exploration(&self, py: Python<'_>) -> PyResult<f64> {
         self.read(py, LinUcb::exploration)
     }
 
+    /// log(det V / det(ridge I)), in nats.
     #[getter]
     fn information(&self, py: Python<'_>) -> PyResult<f64> {
         self.read(py, LinUcb::log_det_ratio)
     }
 
+    /// The dimension of the arms.
     #[getter]
     fn dim(&self) -> usize {
         self.d()
     }
 
+    /// The ridge weight.
     #[getter]
     fn ridge(&self) -> f64 {
         self.config.lambda()
     }
 
+    /// The scale of the noise that it believes in.
     #[getter]
     fn noise(&self) -> f64 {
         self.config.sigma()
     }
 
+    /// The probability of a wrong confidence set.
     #[getter]
     fn delta(&self) -> f64 {
         self.config.delta()
     }
 
+    /// The fixed alpha, or None.
     #[getter]
     fn alpha(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         self.read(py, LinUcb::alpha)

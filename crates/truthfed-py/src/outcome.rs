@@ -65,82 +65,98 @@ impl PyOutcome {
         }
     }
 
+    /// The name of the mechanism.
     #[getter]
     fn mechanism(&self) -> &str {
         self.outcome.mechanism()
     }
 
+    /// The names of the winners, sorted.
     #[getter]
     fn winners(&self) -> Vec<&str> {
         self.outcome.winners().iter().map(|winner| winner.client.as_str()).collect()
     }
 
+    /// The places of the winners among the clients of the round.
     #[getter]
     fn indices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_vec(py, self.winners_as(|winner| winner.seat.0 as i64))
     }
 
+    /// What the winners ask, in units.
     #[getter]
     fn asks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         units(py, self.outcome.winners().iter().map(|winner| winner.ask))
     }
 
+    /// What the winners are paid, in units.
     #[getter]
     fn payments<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         units(py, self.outcome.winners().iter().map(|winner| winner.payment))
     }
 
+    /// What the winners are paid, exactly, in millionths.
     #[getter]
     fn micros<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         micros(py, self.outcome.winners().iter().map(|winner| winner.payment))
     }
 
+    /// Without which winners the target would be missed.
     #[getter]
     fn essential<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_vec(py, self.winners_as(|winner| winner.essential))
     }
 
+    /// Who asks more than the reserve or the purse.
     #[getter]
     fn turned_away(&self) -> Vec<&str> {
         self.outcome.turned_away().iter().map(ClientId::as_str).collect()
     }
 
+    /// The part of the determinant that the winners reach.
     #[getter]
     fn coverage(&self) -> f64 {
         self.outcome.coverage()
     }
 
+    /// The part that the mechanism set out to reach.
     #[getter]
     fn target(&self) -> f64 {
         self.outcome.target()
     }
 
+    /// The sum of the winners' asks.
     #[getter]
     fn social_cost(&self) -> f64 {
         self.outcome.social_cost().to_f64()
     }
 
+    /// The sum of the payments.
     #[getter]
     fn incentive(&self) -> f64 {
         self.outcome.payments().to_f64()
     }
 
+    /// How many log determinants it evaluated.
     #[getter]
     fn log_dets(&self) -> u64 {
         let evaluations = self.outcome.evaluations();
         evaluations.select + evaluations.price
     }
 
+    /// Whether it gave the target up to keep to the purse.
     #[getter]
     fn bound_by_purse(&self) -> bool {
         self.outcome.is_bound_by_purse()
     }
 
+    /// The round that it decides.
     #[getter]
     fn round(&self) -> PyRound {
         PyRound { round: Arc::clone(&self.round) }
     }
 
+    /// The outcome as JSON, with exact decimals.
     fn to_json(&self) -> String {
         serde_json::to_string(&self.outcome).expect("an outcome is JSON")
     }

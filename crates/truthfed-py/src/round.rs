@@ -161,6 +161,7 @@ impl PyRound {
         PyRound::checked(py, spec, names)
     }
 
+    /// A random round of that many clients, like one of a real federation.
     #[staticmethod]
     #[pyo3(signature = (clients, dim, seed=0))]
     fn generate(py: Python<'_>, clients: i64, dim: i64, seed: u64) -> PyResult<PyRound> {
@@ -169,17 +170,20 @@ impl PyRound {
         PyRound::checked(py, spec.map_err(|wrong| error::bad(ERROR, &wrong))?, Vec::new())
     }
 
+    /// A small, deliberately odd round, to find mistakes.
     #[staticmethod]
     fn varied(py: Python<'_>, seed: u64) -> PyResult<PyRound> {
         Ok(PyRound::of(quick(py, || generate::varied(seed))?))
     }
 
+    /// The round of a document of schema truthfed.round/1.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: String) -> PyResult<PyRound> {
         let read = Job::new().run(py, move |_| RoundDocument::read_round(&text))?;
         read.map(PyRound::of).map_err(|wrong| error::bad(ERROR, &wrong))
     }
 
+    /// The round of a file of schema truthfed.round/1.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyRound> {
         PyRound::from_json(py, quick(py, move || std::fs::read_to_string(path))??)
@@ -191,10 +195,12 @@ impl PyRound {
         Ok(quick(py, move || write_whole(&path, &text))??)
     }
 
+    /// The round as a document of schema truthfed.round/1.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         quick(py, || RoundDocument::of(&self.round.spec()).to_string())
     }
 
+    /// The outcome under a mechanism: a name of the catalog with parameters, or one of your own. By default `clock`.
     #[pyo3(signature = (mechanism=None, **parameters))]
     fn solve(
         slf: &Bound<'_, PyRound>,
@@ -264,6 +270,7 @@ impl PyRound {
         slf.py().import("truthfed.comparing")?.call_method1("compare", (slf, mechanisms, frames))
     }
 
+    /// The same round in which a client, by name or index, asks something else.
     fn with_ask(&self, py: Python<'_>, who: &Bound<'_, PyAny>, ask: &Bound<'_, PyAny>) -> PyResult<PyRound> {
         let ask = amount(ERROR, "ask", ask)?;
         let name = match seat(&self.round, "client", who) {
@@ -282,10 +289,12 @@ impl PyRound {
         Ok(PyRound::of(Job::new().run(py, move |_| round.with_ask(&name, ask))?))
     }
 
+    /// The same round with another coverage.
     fn with_coverage(&self, coverage: f64) -> PyResult<PyRound> {
         Ok(PyRound::of(self.round.with_coverage(self::coverage(coverage)?)))
     }
 
+    /// The same round with another purse, or none.
     #[pyo3(signature = (purse=None))]
     fn with_purse(&self, py: Python<'_>, purse: Option<&Bound<'_, PyAny>>) -> PyResult<PyRound> {
         let purse = purse.map(|purse| amount(ERROR, "purse", purse)).transpose()?;
@@ -293,16 +302,19 @@ impl PyRound {
         Ok(PyRound::of(Job::new().run(py, move |_| round.with_purse(purse))?))
     }
 
+    /// log det V of some clients, by name or index, with the ridge and what is settled, in nats.
     fn level(&self, py: Python<'_>, clients: &Bound<'_, PyAny>) -> PyResult<f64> {
         let seats = self.seats(clients)?;
         quick(py, || self.round.level(&seats).to_nats())
     }
 
+    /// Whether some clients together reach the coverage. Exact, unlike comparing levels.
     fn covers(&self, py: Python<'_>, clients: &Bound<'_, PyAny>) -> PyResult<bool> {
         let seats = self.seats(clients)?;
         quick(py, || self.round.level(&seats) >= self.round.required(self.round.coverage()))
     }
 
+    /// What is lost without each client while all others take part, in nats.
     #[pyo3(signature = (clients=None))]
     fn losses<'py>(&self, py: Python<'py>, clients: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let seats = clients.map_or_else(|| Ok(self.round.seats().collect()), |clients| self.seats(clients))?;
@@ -311,31 +323,37 @@ impl PyRound {
         Ok(PyArray1::from_vec(py, losses.into_iter().map(Information::to_nats).collect()))
     }
 
+    /// The level that meets the coverage, in nats.
     #[getter]
     fn required(&self) -> f64 {
         self.round.required(self.round.coverage()).to_nats()
     }
 
+    /// The names of the admitted clients, sorted.
     #[getter]
     fn clients(&self) -> Vec<&str> {
         self.round.seats().map(|seat| self.round.client(seat).as_str()).collect()
     }
 
+    /// Who asks more than the reserve or the purse.
     #[getter]
     fn turned_away(&self) -> Vec<&str> {
         self.round.turned_away().iter().map(|offer| offer.client.as_str()).collect()
     }
 
+    /// The asks of the admitted clients, in units.
     #[getter]
     fn asks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         units(py, self.round.seats().map(|seat| self.round.ask(seat)))
     }
 
+    /// The asks of the admitted clients, exactly, in millionths.
     #[getter]
     fn micros<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         micros(py, self.round.seats().map(|seat| self.round.ask(seat)))
     }
 
+    /// The Gram matrices of the admitted clients.
     #[getter]
     fn grams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let (n, d) = (self.round.admitted(), self.round.dimension());
@@ -343,6 +361,7 @@ impl PyRound {
         PyArray1::from_vec(py, whole).reshape([n, d, d])
     }
 
+    /// The Gram matrix of what is settled, without the ridge.
     #[getter]
     fn base<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let d = self.round.dimension();
@@ -350,26 +369,31 @@ impl PyRound {
         PyArray1::from_vec(py, whole).reshape([d, d])
     }
 
+    /// The part of the determinant that the winners must reach.
     #[getter]
     fn coverage(&self) -> f64 {
         self.round.coverage().to_ratio()
     }
 
+    /// The highest ask that is admitted, and the highest payment.
     #[getter]
     fn reserve(&self) -> f64 {
         self.round.reserve().to_f64()
     }
 
+    /// What all payments together may come to, or None.
     #[getter]
     fn purse(&self) -> Option<f64> {
         self.round.purse().map(Amount::to_f64)
     }
 
+    /// The ridge weight.
     #[getter]
     fn ridge(&self) -> f64 {
         self.round.lambda()
     }
 
+    /// The dimension of the data.
     #[getter]
     fn dim(&self) -> usize {
         self.round.dimension()
