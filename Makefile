@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test tidy documents figures fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test test-python wheel tidy documents figures fuzz soak mutants load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -36,7 +36,14 @@ test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	bash scripts/postgres.sh run cargo test --workspace --locked
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) tidy
+	$(MAKE) test-python
 	$(MAKE) fuzz
+
+test-python: ## Build the wheel, install it into an empty environment, and run the tests of the Python package
+	PYTHON=$(PYTHON) bash scripts/python.sh
+
+wheel: $(TOOLS)/wheel/.ready ## Build the wheel to publish, dist/truthfed-*.whl
+	$(TOOLS)/wheel/bin/maturin build --locked --release --interpreter $(PYTHON) --out dist
 
 tidy: $(PANDAS)/.ready ## Load the tables of a run and of a sweep into pandas, with the program that the tests built
 	$(PANDAS)/bin/python scripts/tidy/test_tidy.py $${CARGO_TARGET_DIR:-target}/debug/truthfed
@@ -69,7 +76,7 @@ load: ## Measure a coordinator under load and attack (half an hour; exit code 1 
 
 clean: ## Remove everything that was built
 	cargo clean
-	rm -rf $(TOOLS) out
+	rm -rf $(TOOLS) out dist
 
 # It runs for a second: built without optimisation it is ready minutes earlier.
 $(TOOLS)/bin/cargo-deny:
@@ -80,7 +87,8 @@ $(TOOLS)/bin/cargo-mutants:
 
 $(VENV)/.ready: bench/requirements.txt
 $(PANDAS)/.ready: scripts/tidy/requirements.txt
-$(VENV)/.ready $(PANDAS)/.ready:
+$(TOOLS)/wheel/.ready: python/requirements/build.txt
+$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --requirement $<
 	touch $@

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, value_parser};
 use truthfed::Amount;
 use truthfed::auction::{Coverage, catalog};
+use truthfed_sim::sweep::Part;
 
 use crate::node::args::NodeCommand;
 use crate::parameters::ParameterArgs;
@@ -317,6 +318,8 @@ Examples:
   truthfed sweep sweep.toml --out grid           write each cell when it is done, then results
   truthfed sweep sweep.toml --out grid           after an interruption: go on
   truthfed sweep sweep.toml --jobs 2 --json      two cells at once, one JSON object
+  truthfed sweep sweep.toml --out grid --part 3/8   a task of a Slurm array: an eighth of the cells
+  truthfed sweep sweep.toml --out grid --collect    the results of all parts
 
 Exit codes: 0 done, 2 the input is wrong.")]
 pub(crate) struct SweepArgs {
@@ -332,9 +335,23 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Compute only the i-th of n parts of the cells, to collect them later; parts may run at the same time, on any machine
+    #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "json", value_parser = part)]
+    pub(crate) part: Option<Part>,
+
+    /// Write the results of cells that parts computed; the same bytes as one run would write
+    #[arg(long, requires = "out", conflicts_with_all = ["part", "jobs"])]
+    pub(crate) collect: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn part(text: &str) -> Result<Part, String> {
+    let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    let (number, of) = parts.ok_or("it must be of the form I/N, such as 2/8")?;
+    Part::new(number, of).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Args)]

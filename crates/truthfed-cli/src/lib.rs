@@ -1,6 +1,7 @@
 //! `truthfed`: federated bandits whose clients are paid, and have no reason to lie.
 //!
-//! The library behind the binary, so that `truthfed-proof` can run and show things as it does. No API to build on.
+//! The library behind the binary, so that `truthfed-proof` and the Python package can run and show things as it does. No API to
+//! build on.
 //!
 //! Each verb is a module: it takes its parsed arguments and returns a [`Report`], which is
 //! printed only when the whole is ready, so a failure leaves nothing on standard output.
@@ -33,11 +34,32 @@ use crate::report::Report;
 
 /// Runs `truthfed` with these arguments; the first is the program's name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    show(run(Cli::parse_from(args)))
+    ExitCode::from(main_with(args))
+}
+
+/// The same for a caller that goes on afterwards: returns the exit code, and never ends the process.
+pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
+    match Cli::try_parse_from(args) {
+        Ok(cli) => say(run(cli)),
+        Err(error) => {
+            // Nothing is left to do when there is nobody to tell.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(2)
+        }
+    }
+}
+
+/// What `truthfed` has to say with these arguments, without printing it.
+pub fn report(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<Report> {
+    run(Cli::try_parse_from(args)?)
 }
 
 /// Prints what a verb has to say, or why it failed, which is exit code 2.
 pub fn show(done: anyhow::Result<Report>) -> ExitCode {
+    ExitCode::from(say(done))
+}
+
+fn say(done: anyhow::Result<Report>) -> u8 {
     match done {
         Ok(report) => print(&report),
         Err(error) => fail(&error),
@@ -74,7 +96,7 @@ fn completions(shell: clap_complete::Shell) -> Report {
 }
 
 /// Prints the report; a reader that went away (`| head`) is no error.
-fn print(report: &Report) -> ExitCode {
+fn print(report: &Report) -> u8 {
     let mut out = std::io::stdout().lock();
     match out.write_all(report.text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => fail(&error.into()),
@@ -83,10 +105,10 @@ fn print(report: &Report) -> ExitCode {
 }
 
 /// Says on standard error what is wrong. Control characters out of a file do not reach the terminal.
-fn fail(error: &anyhow::Error) -> ExitCode {
+fn fail(error: &anyhow::Error) -> u8 {
     let plain = |c: char| if c.is_control() && c != '\n' { c.escape_default().collect() } else { c.to_string() };
     let text: String = format!("{error:#}").chars().map(plain).collect();
     // Nothing is left to do when standard error is closed too.
     let _ = writeln!(std::io::stderr(), "error: {text}");
-    ExitCode::from(2)
+    2
 }

@@ -1,11 +1,14 @@
 //! `truthfed sweep`: runs a grid of configurations, each under some seeds.
 
+use std::path::Path;
+
 use anyhow::Context;
 use serde::{Serialize, Serializer};
+use truthfed::Stop;
 use truthfed_sim::config::RawConfig;
 use truthfed_sim::experiment::Spread;
 use truthfed_sim::output::{OutputFolder, SWEEP};
-use truthfed_sim::sweep::{Event, Point, Sweep, run as run_sweep, write_results};
+use truthfed_sim::sweep::{Event, Part, Plan, Point, Sweep, collect, run as run_sweep, run_part, write_results};
 use truthfed_sim::totals::{ByName, FIGURES, Figure, SeedTotals, Summary};
 
 use crate::args::SweepArgs;
@@ -22,10 +25,16 @@ const LISTED: [&str; 6] = ["regret", "rounds", "scalars", "participations", "soc
 pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
     let sweep =
         Sweep::read(&source::read(&args.sweep, source::MAX_CONFIG)?).with_context(|| source::name(&args.sweep))?;
+    if let (Some(part), Some(out)) = (args.part, &args.out) {
+        return compute(&sweep, part, out, args.jobs);
+    }
     let folder = args.out.as_deref().map(|path| OutputFolder::open(path, &SWEEP)).transpose()?;
     let progress = Progress::new("cells", sweep.cells() as u64);
-    let jobs = args.jobs.map_or_else(rayon::current_num_threads, usize::from);
-    let totals = run_sweep(&sweep, folder.as_ref(), jobs, &|event| tell(&progress, event))?;
+    let tell = |event: Event<'_>| tell(&progress, event);
+    let totals = match &folder {
+        Some(folder) if args.collect => collect(&sweep, folder, &tell)?,
+        folder => run_sweep(&sweep, folder.as_ref(), jobs(args.jobs), &tell)?,
+    };
     progress.finish();
     let mut text = if args.json { as_object(&sweep, &totals) } else { as_table(&sweep, &totals) };
     if let Some(folder) = folder {
@@ -36,6 +45,21 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Report> {
         }
     }
     Ok(Report::done(text))
+}
+
+fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(rayon::current_num_threads, usize::from)
+}
+
+/// Computes a part of the cells. The results wait for the others.
+fn compute(sweep: &Sweep, part: Part, out: &Path, asked: Option<u16>) -> anyhow::Result<Report> {
+    let folder = OutputFolder::share(out, &SWEEP)?;
+    let own = (0..sweep.cells()).filter(|&cell| part.has(cell)).count();
+    let progress = Progress::new("cells", own.max(1) as u64);
+    let plan = Plan { part, jobs: jobs(asked), stop: Stop::never() };
+    run_part(sweep, Some(&folder), &plan, &|event| tell(&progress, event))?;
+    progress.finish();
+    Ok(Report::done(format!("{own} of {} are in {}.\n", counted(sweep.cells(), "cell"), out.display())))
 }
 
 fn tell(progress: &Progress, event: Event<'_>) {
@@ -50,7 +74,7 @@ fn tell(progress: &Progress, event: Event<'_>) {
                 progress.note(&format!("{kept} of {cells} cells are already done"));
             }
         }
-        Event::Done => progress.step(),
+        Event::Done { .. } => progress.step(),
     }
 }
 

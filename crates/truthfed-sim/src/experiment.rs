@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
+use truthfed::{Stop, Stopped};
 
 use crate::config::Config;
 use crate::simulation::{Run, Simulation};
@@ -11,13 +12,33 @@ use crate::world::{Source, WorldError};
 /// Runs a configuration under seeds `1..=seeds`, in parallel; the result does not depend on the number of threads.
 /// `done` is called after each run, from any thread.
 pub fn run_seeds(config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, WorldError> {
+    match run_seeds_until(&Stop::never(), config, seeds, done) {
+        Ok(runs) => Ok(runs),
+        Err(RunError::World(error)) => Err(error),
+        Err(RunError::Stopped(_)) => unreachable!("nobody stops it"),
+    }
+}
+
+/// Why runs ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// User: a file of arms or ratings cannot be used.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// Caller: it stopped them.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// [`run_seeds`], unless it is stopped: then each run ends after its current step.
+pub fn run_seeds_until(stop: &Stop, config: &Config, seeds: u64, done: impl Fn() + Sync) -> Result<Vec<Run>, RunError> {
     let source = Source::read(config)?;
     let run = |seed| {
-        let run = Simulation::from_source(config, &source, seed).run();
+        let run = Simulation::from_source(config, &source, seed).run_until(stop)?;
         done();
-        run
+        Ok(run)
     };
-    Ok((1..=seeds).into_par_iter().map(run).collect())
+    (1..=seeds).into_par_iter().map(run).collect()
 }
 
 /// Mean and standard deviation.

@@ -19,6 +19,7 @@ pub mod federation;
 pub mod forgery;
 pub mod gzip;
 mod identities;
+pub mod interval;
 pub mod manipulation;
 pub mod output;
 pub mod role;

@@ -1,9 +1,9 @@
 //! One simulated run: a world, a federation, and what came of it.
 
-use truthfed::Amount;
 use truthfed::auction::Mechanism;
 use truthfed::protocol::{Ending, RoundRecord, Time};
 use truthfed::statistics::Statistics;
+use truthfed::{Amount, Stop, Stopped};
 
 use crate::config::{Behaviour, Config, STEP_MS};
 use crate::federation::{Federation, client_id, client_number, paid};
@@ -151,7 +151,16 @@ impl<'c> Simulation<'c> {
     }
 
     /// Runs it to the end, and shows the federation after every step that ended a round.
-    pub fn run_watched(mut self, mut watch: impl FnMut(&mut Federation<'_>)) -> Run {
+    pub fn run_watched(self, watch: impl FnMut(&mut Federation<'_>)) -> Run {
+        self.steps(&Stop::never(), watch).expect("nobody stops it")
+    }
+
+    /// Runs it to the end, unless it is stopped: then after the current step.
+    pub fn run_until(self, stop: &Stop) -> Result<Run, Stopped> {
+        self.steps(stop, |_| {})
+    }
+
+    fn steps(mut self, stop: &Stop, mut watch: impl FnMut(&mut Federation<'_>)) -> Result<Run, Stopped> {
         let world = &self.config.raw().world;
         let mut identities = Identities::new(world.clients, self.enrolment);
         let nothing = Statistics::new(world.dimension).expect("a checked configuration has a valid dimension");
@@ -165,6 +174,7 @@ impl<'c> Simulation<'c> {
         let every = (world.steps / POINTS).max(1);
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
+            stop.check()?;
             let now = Time(step * STEP_MS);
             let member = identities.next(client);
             federation.catch_up(member);
@@ -181,7 +191,7 @@ impl<'c> Simulation<'c> {
                 ledger.mark();
             }
         }
-        ledger.run
+        Ok(ledger.run)
     }
 }
 

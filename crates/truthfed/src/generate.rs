@@ -10,10 +10,12 @@ use rayon::prelude::*;
 
 use crate::Amount;
 use crate::auction::{Coverage, Offer, Round, RoundSpec};
-use crate::statistics::{Gram, Statistics};
+use crate::statistics::{Gram, MAX_DIMENSION, Statistics};
 
 /// So many clients are drawn on all cores.
 const MANY: usize = 1000;
+/// As many as a round may have.
+const MAX_CLIENTS: usize = 10_000_000;
 
 /// A stream of random numbers. One seed has many independent streams.
 #[derive(Debug)]
@@ -85,14 +87,27 @@ impl Stream {
 /// # Panics
 /// When `clients` is 0 or above ten million, or `dimension` not in `1..=512`.
 pub fn federation(clients: usize, dimension: usize, seed: u64) -> Round {
-    Round::new(federation_spec(clients, dimension, seed)).expect("a generated round is valid")
+    let spec = federation_spec(clients, dimension, seed).expect("a valid number of clients and dimensions");
+    Round::new(spec).expect("a generated round is valid")
+}
+
+/// Why no federation can be generated. The caller must choose another size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GenerateError {
+    #[error("clients is {0}: it must lie in 1..=10000000")]
+    Clients(usize),
+    #[error("dimension is {0}: it must lie in 1..=512")]
+    Dimension(usize),
 }
 
 /// The parts of [`federation`]. Every client draws from a stream of its own, so many are drawn on all cores.
-///
-/// # Panics
-/// As [`federation`].
-pub fn federation_spec(clients: usize, dimension: usize, seed: u64) -> RoundSpec {
+pub fn federation_spec(clients: usize, dimension: usize, seed: u64) -> Result<RoundSpec, GenerateError> {
+    if !(1..=MAX_CLIENTS).contains(&clients) {
+        return Err(GenerateError::Clients(clients));
+    }
+    if !(1..=MAX_DIMENSION).contains(&dimension) {
+        return Err(GenerateError::Dimension(dimension));
+    }
     let digits = (clients - 1).to_string().len();
     let offer = |i: usize| {
         let mut stream = Stream::new(seed, 1 + i as u64);
@@ -106,7 +121,7 @@ pub fn federation_spec(clients: usize, dimension: usize, seed: u64) -> RoundSpec
         true => (0..clients).map(offer).collect(),
         false => (0..clients).into_par_iter().map(offer).collect(),
     };
-    RoundSpec::new(settled, offers)
+    Ok(RoundSpec::new(settled, offers))
 }
 
 /// A small odd round: 1 to 12 clients, dimension 1 to 5, with equal clients, equal or zero asks, empty data,

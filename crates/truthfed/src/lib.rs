@@ -39,6 +39,7 @@
 
 pub mod auction;
 pub mod audit;
+mod bad_input;
 pub mod bandit;
 pub mod generate;
 mod money;
@@ -46,5 +47,8 @@ mod money;
 pub mod planted;
 pub mod protocol;
 pub mod statistics;
+mod stop;
 
+pub use bad_input::BadInput;
 pub use money::{Amount, AmountError, Total};
+pub use stop::{Stop, Stopped};

@@ -102,6 +102,20 @@ impl TryFrom<i64> for Amount {
     }
 }
 
+/// The amount nearest to some units, for numbers that were computed. It fails where no amount is near.
+impl TryFrom<f64> for Amount {
+    type Error = AmountError;
+
+    fn try_from(units: f64) -> Result<Amount, AmountError> {
+        match units {
+            units if !units.is_finite() => Err(AmountError::NotANumber(units.to_string())),
+            units if units < 0.0 => Err(AmountError::Negative(units.to_string())),
+            units if units > Amount::MAX.to_f64() => Err(AmountError::TooLarge(units.to_string())),
+            units => Ok(Amount::nearest(units)),
+        }
+    }
+}
+
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_decimal(f, i128::from(self.0))
@@ -297,6 +311,15 @@ mod tests {
         for most in [1e12, 1e30, f64::MAX, f64::INFINITY, f64::NAN] {
             assert_eq!(Amount::nearest(most), Amount::MAX, "{most}");
         }
+    }
+
+    #[test]
+    fn a_computed_number_that_no_amount_is_near_is_refused() {
+        assert_eq!(Amount::try_from(0.1 + 0.2).map(Amount::micros), Ok(300_000));
+        assert_eq!(Amount::try_from(1e12), Ok(Amount::MAX));
+        assert_eq!(Amount::try_from(f64::NAN), Err(AmountError::NotANumber("NaN".to_owned())));
+        assert_eq!(Amount::try_from(-0.5), Err(AmountError::Negative("-0.5".to_owned())));
+        assert_eq!(Amount::try_from(2e12), Err(AmountError::TooLarge("2000000000000".to_owned())));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) fn round(args: &AuctionArgs) -> anyhow::Result<Round> {
     let (mut spec, name) = match (&args.round, args.generate) {
         (Some(path), _) => read(path)?,
         (None, Some((clients, dimension))) => {
-            (generate::federation_spec(clients, dimension, args.seed), "round".to_owned())
+            (generate::federation_spec(clients, dimension, args.seed)?, "round".to_owned())
         }
         (None, None) => anyhow::bail!("no round given: name a file, or - for standard input"),
     };

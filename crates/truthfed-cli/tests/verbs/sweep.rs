@@ -230,3 +230,25 @@ fn what_is_wrong_is_named_with_its_place() {
     let inline = "sweep = { grid = { \"world.clients\" = [1] } }\n";
     truthfed(folder.path(), &["sweep", "-"], inline).refused("must be written as tables of its own");
 }
+
+#[test]
+fn parts_that_run_at_the_same_time_are_collected_to_the_bytes_of_one_run() {
+    let folder = folder();
+    let one = sweep(folder.path(), &["--out", "one"]).done();
+    sweep(folder.path(), &["--out", "parts", "--collect"]).refused("8 of 8 cells are missing");
+    std::thread::scope(|scope| {
+        let path = folder.path();
+        for part in ["1/3", "2/3"] {
+            scope.spawn(move || sweep(path, &["--out", "parts", "--part", part]).done());
+        }
+    });
+    sweep(folder.path(), &["--out", "parts", "--collect"]).refused("2 of 8 cells are missing");
+    let last = sweep(folder.path(), &["--out", "parts", "--part", "3/3"]).done();
+    assert_eq!(last, "2 of 8 cells are in parts.\n");
+    let collected = sweep(folder.path(), &["--out", "parts", "--collect"]).done();
+    assert_eq!(collected, one.replace("to one", "to parts"));
+    check_same(&folder.path().join("parts"), &folder.path().join("one"));
+    for wrong in ["0/3", "4/3", "1", "1/0", "x/y"] {
+        sweep(folder.path(), &["--out", "parts", "--part", wrong]).refused("--part");
+    }
+}

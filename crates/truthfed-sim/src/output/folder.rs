@@ -51,16 +51,34 @@ pub struct OutputFolder {
     files: Mutex<BTreeMap<String, String>>,
     /// Held, never read.
     _lock: File,
+    access: Access,
+}
+
+/// Who else may write a folder meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Alone,
+    /// Others that write parts of the same.
+    Shared,
 }
 
 impl OutputFolder {
     /// The folder of that path, made if it is not there. Fails when it cannot be made or written, holds something else,
     /// or is being written already.
     pub fn open(path: &Path, kind: &'static Kind) -> Result<OutputFolder, OutputError> {
+        OutputFolder::open_as(path, kind, Access::Alone)
+    }
+
+    /// The same for processes that each write a part: they may do so at the same time, but not while another has it alone.
+    pub fn share(path: &Path, kind: &'static Kind) -> Result<OutputFolder, OutputError> {
+        OutputFolder::open_as(path, kind, Access::Shared)
+    }
+
+    fn open_as(path: &Path, kind: &'static Kind, access: Access) -> Result<OutputFolder, OutputError> {
         fs::create_dir_all(path).map_err(OutputError::io("make the folder", path))?;
         kind.refuse_foreign(path)?;
-        let lock = lock(path)?;
-        Ok(OutputFolder { path: path.to_owned(), kind, files: Mutex::default(), _lock: lock })
+        let lock = lock(path, access)?;
+        Ok(OutputFolder { path: path.to_owned(), kind, files: Mutex::default(), _lock: lock, access })
     }
 
     pub fn path(&self) -> &Path {
@@ -142,8 +160,10 @@ impl OutputFolder {
 
 impl Drop for OutputFolder {
     fn drop(&mut self) {
-        // Whoever comes next takes the lock over where this fails.
-        let _ = self.remove(LOCK);
+        // Others may share the lock: it stays for them. Whoever comes next takes it over, also where removing fails.
+        if self.access == Access::Alone {
+            let _ = self.remove(LOCK);
+        }
     }
 }
 
@@ -162,9 +182,13 @@ pub(super) fn list(path: &Path) -> Result<Vec<String>, OutputError> {
     }
 }
 
-fn lock(path: &Path) -> Result<File, OutputError> {
+fn lock(path: &Path, access: Access) -> Result<File, OutputError> {
     let file = File::create(path.join(LOCK)).map_err(OutputError::io("write to the folder", path))?;
-    match file.try_lock() {
+    let locked = match access {
+        Access::Alone => file.try_lock(),
+        Access::Shared => file.try_lock_shared(),
+    };
+    match locked {
         Err(TryLockError::WouldBlock) => Err(OutputError::Busy(path.display().to_string())),
         // Where the file system has no locks, we go on without.
         _ => Ok(file),

@@ -67,6 +67,25 @@ pub fn write_simulation(
     folder.finish(Details { config: config.raw(), seeds: runs.len(), inputs })
 }
 
+/// Tables of runs as text: `clients.csv`, `rounds.csv` and `curves.csv` of the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tables {
+    pub clients: String,
+    pub rounds: String,
+    pub curves: String,
+}
+
+impl Tables {
+    pub fn of(runs: &[Run]) -> Tables {
+        let text = |fill: fn(&mut Writer<'_>, &[Run]) -> std::io::Result<()>| {
+            let mut text = Vec::new();
+            fill(&mut text, runs).expect("memory takes everything");
+            String::from_utf8(text).expect("tables are text")
+        };
+        Tables { clients: text(tables::clients), rounds: text(tables::rounds), curves: text(tables::curves) }
+    }
+}
+
 pub(crate) fn input_files(config: &Config) -> Vec<PathBuf> {
     match &config.arms {
         Arms::File(path) => vec![path.clone()],

@@ -22,7 +22,7 @@ const SHORT: usize = 12;
 pub(super) struct Cell<'s> {
     pub(super) point: &'s Point,
     pub(super) seed: u64,
-    index: usize,
+    pub(super) index: usize,
     /// The hash of everything that decides the totals: version, configuration, files that it reads, seed.
     key: String,
 }

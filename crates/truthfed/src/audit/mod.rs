@@ -49,6 +49,7 @@ use rayon::prelude::*;
 use self::economics::Ratios;
 use self::scene::{Scene, Sheet};
 use crate::auction::{Mechanism, Round};
+use crate::{Stop, Stopped};
 
 pub use self::counterexample::{Account, Counterexample, Part, Replay};
 pub use self::document::{COUNTEREXAMPLE_SCHEMA, CounterexampleError};
@@ -103,21 +104,38 @@ impl Audit {
         R: IntoParallelIterator,
         R::Item: Borrow<Round>,
     {
+        self.rounds_until(&Stop::never(), mechanisms, rounds, done).expect("nobody stops it")
+    }
+
+    /// [`Audit::rounds`], unless it is stopped: then no further round is begun.
+    pub fn rounds_until<R>(
+        &self,
+        stop: &Stop,
+        mechanisms: &[&dyn Mechanism],
+        rounds: R,
+        done: impl Fn() + Sync,
+    ) -> Result<Findings, Stopped>
+    where
+        R: IntoParallelIterator,
+        R::Item: Borrow<Round>,
+    {
         let audited = rounds.into_par_iter().map(|round| {
+            stop.check()?;
             let scene = Scene::new(self, round.borrow(), true);
             let sheets = mechanisms.iter().map(|mechanism| scene.sheet(self, *mechanism)).collect::<Vec<_>>();
             done();
-            (1, sheets)
+            Ok((1, sheets))
         });
         let empty = || (0, mechanisms.iter().map(|mechanism| self.empty_sheet(mechanism.name())).collect());
-        let (rounds, sheets) = audited.reduce(empty, |(count, mut sheets): (usize, Vec<Sheet>), (more, later)| {
+        let merge = |(count, mut sheets): (usize, Vec<Sheet>), (more, later): (usize, Vec<Sheet>)| {
             sheets.iter_mut().zip(later).for_each(|(sheet, later)| sheet.merge(later));
-            (count + more, sheets)
-        });
+            Ok((count + more, sheets))
+        };
+        let (rounds, sheets) = audited.try_reduce(empty, merge)?;
         let named = mechanisms.iter().map(|mechanism| mechanism.name()).zip(&sheets);
         let economics = named.map(|(name, sheet)| sheet.ratios.economics(name)).collect();
         let verdicts = sheets.into_iter().flat_map(|sheet| sheet.verdicts).collect();
-        Findings { rounds, verdicts, economics }
+        Ok(Findings { rounds, verdicts, economics })
     }
 
     fn empty_sheet(&self, mechanism: &str) -> Sheet {

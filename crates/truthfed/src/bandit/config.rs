@@ -42,6 +42,11 @@ pub enum ConfigError {
     Delta(f64),
 }
 
+/// Why a fixed alpha is refused. The caller must give another.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("alpha is {0}: it must lie between 0 and 1e9")]
+pub struct AlphaError(pub f64);
+
 impl TryFrom<RawConfig> for Config {
     type Error = ConfigError;
 

@@ -12,7 +12,7 @@
 
 mod config;
 
-pub use config::{Config, ConfigError, RawConfig};
+pub use config::{AlphaError, Config, ConfigError, RawConfig};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,9 @@ pub struct LinUcb {
     /// log(det V / det(lambda I)).
     log_det_ratio: f64,
     since_refresh: u32,
+    /// Instead of the width of the confidence set. Left out where there is none: older files have no such field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alpha: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -67,18 +70,21 @@ struct Saved {
     theta: Vec<f64>,
     log_det_ratio: f64,
     since_refresh: u32,
+    #[serde(default)]
+    alpha: Option<f64>,
 }
 
 impl TryFrom<Saved> for LinUcb {
     type Error = String;
 
     fn try_from(saved: Saved) -> Result<LinUcb, String> {
-        let Saved { config, known, inverse, theta, log_det_ratio, since_refresh } = saved;
+        let Saved { config, known, inverse, theta, log_det_ratio, since_refresh, alpha } = saved;
         let d = config.dimension();
         if (known.dimension(), inverse.len(), theta.len()) != (d, d * d, d) {
             return Err(format!("a saved bandit of dimension {d} has parts of other sizes"));
         }
-        Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh })
+        alpha.map_or(Ok(()), check_alpha).map_err(|error| error.to_string())?;
+        Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh, alpha })
     }
 }
 
@@ -91,6 +97,26 @@ pub enum ChooseError {
     WrongDimension { index: usize, got: usize, expected: usize },
     #[error("arm {index} gives no finite score: its coordinates must be finite and below 1e100 in size")]
     NotFinite { index: usize },
+}
+
+/// Why a log could not be played. All are the application's to fix.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlayError {
+    #[error("{got} coordinates of arms are not {steps} steps of {arms} arms of dimension {dimension}")]
+    WrongSize { got: usize, steps: usize, arms: usize, dimension: usize },
+    #[error("step {step}: {error}")]
+    Choose { step: usize, error: ChooseError },
+    #[error("step {step}: {error}")]
+    Learn { step: usize, error: StatisticsError },
+}
+
+/// What the bandit expects of an arm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// x.theta
+    pub mean: f64,
+    /// ||x||_{V^-1}: times alpha, how much better it may be.
+    pub width: f64,
 }
 
 /// Why a bandit cannot use a snapshot of statistics.
@@ -119,33 +145,107 @@ impl LinUcb {
         if theta.iter().any(|estimate| !estimate.is_finite()) {
             return Err(RefreshError::NoEstimate);
         }
-        Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh: 0 })
+        Ok(LinUcb { config, known, inverse, theta, log_det_ratio, since_refresh: 0, alpha: None })
+    }
+
+    /// The same with a fixed alpha, at least 0, instead of the width of the confidence set.
+    pub fn with_alpha(self, alpha: f64) -> Result<LinUcb, AlphaError> {
+        check_alpha(alpha)?;
+        Ok(LinUcb { alpha: Some(alpha), ..self })
     }
 
     /// Replaces everything this client knows, for example by a new global snapshot. What is refused changes nothing.
     pub fn refresh(&mut self, known: Statistics) -> Result<(), RefreshError> {
-        *self = LinUcb::knowing(self.config, known)?;
+        *self = LinUcb { alpha: self.alpha, ..LinUcb::knowing(self.config, known)? };
         Ok(())
     }
 
     /// The arm to play: the one with the largest optimistic estimate; of equals, the first.
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
-        let alpha = self.exploration();
-        let mut scores = Vec::with_capacity(arms.len());
-        for block in arms.chunks(LANES) {
-            let lanes = self.lanes(block, scores.len())?;
-            let (means, forms) = (self.means(&lanes), self.forms(&lanes));
-            for (mean, form) in means.into_iter().zip(forms).take(block.len()) {
-                let score = mean + alpha * form.max(0.0).sqrt();
-                if !score.is_finite() {
-                    return Err(ChooseError::NotFinite { index: scores.len() });
-                }
-                scores.push(score);
-            }
+        best_of(&self.scores_of(arms.iter().map(AsRef::as_ref))?)
+    }
+
+    /// [`LinUcb::choose`] from arms that stand one after another.
+    pub fn choose_flat(&self, arms: &[f64]) -> Result<usize, ChooseError> {
+        best_of(&self.scores(arms)?)
+    }
+
+    /// The optimistic estimates of arms that stand one after another: mean + alpha * width.
+    pub fn scores(&self, arms: &[f64]) -> Result<Vec<f64>, ChooseError> {
+        self.scores_of(self.rows(arms)?)
+    }
+
+    /// Mean and width of arms that stand one after another.
+    pub fn estimates(&self, arms: &[f64]) -> Result<Vec<Estimate>, ChooseError> {
+        let mut estimates = Vec::with_capacity(arms.len() / self.config.dimension());
+        self.each_estimate(self.rows(arms)?, |index, estimate| {
+            let is_finite = estimate.mean.is_finite() && estimate.width.is_finite();
+            estimates.push(estimate);
+            if is_finite { Ok(()) } else { Err(ChooseError::NotFinite { index }) }
+        })?;
+        Ok(estimates)
+    }
+
+    /// Plays a log in which the reward of every arm is known: chooses at each step, and learns the reward of what it chose. Arms
+    /// stand one after another, step by step, and so do rewards. Returns the choices. What is refused changes nothing.
+    pub fn play(&mut self, arms: &[f64], rewards: &[f64], steps: usize) -> Result<Vec<usize>, PlayError> {
+        let (d, each) = (self.config.dimension(), rewards.len().checked_div(steps).unwrap_or(0));
+        if rewards.len() != each * steps || arms.len() != each * steps * d {
+            return Err(PlayError::WrongSize { got: arms.len(), steps, arms: each, dimension: d });
         }
-        let best = scores.iter().copied().reduce(f64::max).ok_or(ChooseError::NoArms)?;
-        let enough = best - TIE * best.abs();
-        Ok(scores.iter().position(|&score| score >= enough).expect("the best is among them"))
+        let mut played = self.clone();
+        let mut choices = Vec::with_capacity(steps);
+        for step in 0..steps {
+            let arms = &arms[step * each * d..][..each * d];
+            let chosen = played.choose_flat(arms).map_err(|error| PlayError::Choose { step, error })?;
+            let (arm, reward) = (&arms[chosen * d..][..d], rewards[step * each + chosen]);
+            played.learn(arm, reward).map_err(|error| PlayError::Learn { step, error })?;
+            choices.push(chosen);
+        }
+        *self = played;
+        Ok(choices)
+    }
+
+    fn rows<'a>(&self, arms: &'a [f64]) -> Result<impl Iterator<Item = &'a [f64]> + use<'a>, ChooseError> {
+        let expected = self.config.dimension();
+        match arms.len() % expected {
+            0 => Ok(arms.chunks_exact(expected)),
+            got => Err(ChooseError::WrongDimension { index: arms.len() / expected, got, expected }),
+        }
+    }
+
+    fn scores_of<'a>(&self, arms: impl Iterator<Item = &'a [f64]>) -> Result<Vec<f64>, ChooseError> {
+        let alpha = self.exploration();
+        let mut scores = Vec::with_capacity(arms.size_hint().0);
+        self.each_estimate(arms, |index, Estimate { mean, width }| {
+            let score = mean + alpha * width;
+            scores.push(score);
+            if score.is_finite() { Ok(()) } else { Err(ChooseError::NotFinite { index }) }
+        })?;
+        Ok(scores)
+    }
+
+    /// The estimates of arms, in their order.
+    fn each_estimate<'a>(
+        &self,
+        mut arms: impl Iterator<Item = &'a [f64]>,
+        mut take: impl FnMut(usize, Estimate) -> Result<(), ChooseError>,
+    ) -> Result<(), ChooseError> {
+        let mut lanes = vec![[0.0; LANES]; self.config.dimension()];
+        let mut first = 0;
+        loop {
+            let filled = self.fill(&mut lanes, &mut arms, first)?;
+            if filled == 0 {
+                return Ok(());
+            }
+            let (means, forms) = (self.means(&lanes), self.forms(&lanes));
+            for (lane, (mean, form)) in means.into_iter().zip(forms).take(filled).enumerate() {
+                // Rounding can make it negative; what is not a number stays so, and is refused.
+                let width = if form < 0.0 { 0.0 } else { form.sqrt() };
+                take(first + lane, Estimate { mean, width })?;
+            }
+            first += filled;
+        }
     }
 
     /// Learns the reward of an arm that was played. What is refused changes nothing.
@@ -157,7 +257,7 @@ impl LinUcb {
             self.since_refresh = 0;
             // If rounding swallows the ridge there may be no factor: keep the updated inverse.
             if let Ok(anew) = LinUcb::knowing(self.config, self.known.clone()) {
-                *self = anew;
+                *self = LinUcb { alpha: self.alpha, ..anew };
             }
         }
         Ok(())
@@ -177,24 +277,41 @@ impl LinUcb {
         self.log_det_ratio
     }
 
-    /// The width of the confidence set, alpha.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The fixed alpha, if there is one.
+    pub fn alpha(&self) -> Option<f64> {
+        self.alpha
+    }
+
+    /// The width of the confidence set, alpha, or the fixed one.
     pub fn exploration(&self) -> f64 {
+        if let Some(alpha) = self.alpha {
+            return alpha;
+        }
         let confidence = self.log_det_ratio + 2.0 * libm::log(1.0 / self.config.delta());
         self.config.sigma() * confidence.sqrt() + self.config.lambda().sqrt()
     }
 
-    /// A block of arms by coordinate: entry i holds coordinate i of every arm, and zero for missing arms.
-    fn lanes<A: AsRef<[f64]>>(&self, block: &[A], first: usize) -> Result<Vec<[f64; LANES]>, ChooseError> {
+    /// The next arms by coordinate: entry i holds coordinate i of every arm, and something else for missing arms. How many there are.
+    fn fill<'a>(
+        &self,
+        lanes: &mut [[f64; LANES]],
+        arms: &mut impl Iterator<Item = &'a [f64]>,
+        first: usize,
+    ) -> Result<usize, ChooseError> {
         let expected = self.config.dimension();
-        let mut lanes = vec![[0.0; LANES]; expected];
-        for (lane, arm) in block.iter().enumerate() {
-            let arm = arm.as_ref();
+        let mut filled = 0;
+        for arm in arms.take(LANES) {
             if arm.len() != expected {
-                return Err(ChooseError::WrongDimension { index: first + lane, got: arm.len(), expected });
+                return Err(ChooseError::WrongDimension { index: first + filled, got: arm.len(), expected });
             }
-            lanes.iter_mut().zip(arm).for_each(|(coordinate, x)| coordinate[lane] = *x);
+            lanes.iter_mut().zip(arm).for_each(|(coordinate, x)| coordinate[filled] = *x);
+            filled += 1;
         }
-        Ok(lanes)
+        Ok(filled)
     }
 
     /// x.theta of each lane.
@@ -241,6 +358,17 @@ impl LinUcb {
         multiply(&self.inverse, self.known.moment(), &mut self.theta);
         growth
     }
+}
+
+/// The first of the best; scores within [`TIE`] are equal.
+fn best_of(scores: &[f64]) -> Result<usize, ChooseError> {
+    let best = scores.iter().copied().reduce(f64::max).ok_or(ChooseError::NoArms)?;
+    let enough = best - TIE * best.abs();
+    Ok(scores.iter().position(|&score| score >= enough).expect("the best is among them"))
+}
+
+fn check_alpha(alpha: f64) -> Result<(), AlphaError> {
+    if (0.0..=1e9).contains(&alpha) { Ok(()) } else { Err(AlphaError(alpha)) }
 }
 
 /// The factor of V + lambda I, and log(det(V + lambda I) / det(lambda I)).

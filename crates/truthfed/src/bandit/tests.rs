@@ -115,3 +115,64 @@ fn a_snapshot_with_which_no_estimate_is_finite_was_taken_over() {
     let known = Statistics::from_parts(gram, vec![f64::MAX, 4.0], 144).unwrap();
     assert_eq!(LinUcb::new(config(2)).refresh(known), Err(RefreshError::NoEstimate));
 }
+
+#[test]
+fn flat_arms_are_chosen_scored_and_estimated_like_rows() {
+    let mut stream = Stream::new(4, 0);
+    let mut bandit = LinUcb::new(config(3));
+    for count in [1, 7, 8, 9, 25] {
+        let arms: Vec<Vec<f64>> = (0..count).map(|_| stream.context(3)).collect();
+        let flat = arms.concat();
+        assert_eq!(bandit.choose_flat(&flat), bandit.choose(&arms));
+        let factor = Factor::new(&bandit.known().gram().ridge(0.1)).unwrap();
+        let (scores, estimates) = (bandit.scores(&flat).unwrap(), bandit.estimates(&flat).unwrap());
+        for ((arm, score), Estimate { mean, width }) in arms.iter().zip(scores).zip(estimates) {
+            assert!((mean - dot(arm, bandit.theta())).abs() < 1e-12);
+            assert!((width - factor.quadratic_form(arm).sqrt()).abs() < 1e-9);
+            assert_eq!(score, mean + bandit.exploration() * width);
+        }
+        bandit.learn(&arms[0], 1.0).unwrap();
+    }
+    let error = ChooseError::WrongDimension { index: 1, got: 1, expected: 3 };
+    assert_eq!(bandit.choose_flat(&[1.0; 4]), Err(error));
+    assert_eq!(bandit.choose_flat(&[]), Err(ChooseError::NoArms));
+    // The form of such an arm is not a number.
+    let huge = [1.0, 0.0, 0.0, 1e300, 1e300, 1e300];
+    assert_eq!(bandit.choose_flat(&huge), Err(ChooseError::NotFinite { index: 1 }));
+    assert_eq!(bandit.estimates(&huge), Err(ChooseError::NotFinite { index: 1 }));
+}
+
+#[test]
+fn a_log_is_played_as_step_by_step_and_a_wrong_one_changes_nothing() {
+    let (mut stream, steps, count) = (Stream::new(5, 0), 60, 6);
+    let arms: Vec<f64> = (0..steps * count).flat_map(|_| stream.context(3)).collect();
+    let rewards = stream.normals(steps * count);
+    let (mut stepwise, mut at_once) = (LinUcb::new(config(3)), LinUcb::new(config(3)));
+    let choices = at_once.play(&arms, &rewards, steps).unwrap();
+    for (step, shown) in arms.chunks_exact(3 * count).enumerate() {
+        let chosen = stepwise.choose_flat(shown).unwrap();
+        assert_eq!(chosen, choices[step]);
+        stepwise.learn(&shown[3 * chosen..][..3], rewards[step * count + chosen]).unwrap();
+    }
+    assert_eq!(stepwise.theta(), at_once.theta());
+    let mut wrong = rewards.clone();
+    wrong[(steps - 1) * count..].fill(f64::NAN);
+    assert!(matches!(at_once.play(&arms, &wrong, steps), Err(PlayError::Learn { step: 59, .. })));
+    assert!(matches!(at_once.play(&arms, &rewards[1..], steps), Err(PlayError::WrongSize { .. })));
+    assert_eq!(stepwise.theta(), at_once.theta());
+    assert_eq!(at_once.play(&[], &[], 0), Ok(Vec::new()));
+}
+
+#[test]
+fn a_fixed_alpha_stays_and_is_saved() {
+    let bandit = LinUcb::new(config(2));
+    assert!(!serde_json::to_string(&bandit).unwrap().contains("alpha"));
+    let mut bandit = bandit.with_alpha(0.5).unwrap();
+    (0..REFRESH_EVERY).for_each(|_| bandit.learn(&[0.6, 0.8], 1.0).unwrap());
+    bandit.refresh(bandit.known().clone()).unwrap();
+    assert_eq!((bandit.exploration(), bandit.alpha()), (0.5, Some(0.5)));
+    let text = serde_json::to_string(&bandit).unwrap();
+    assert_eq!(serde_json::from_str::<LinUcb>(&text).unwrap().alpha(), Some(0.5));
+    assert!(serde_json::from_str::<LinUcb>(&text.replace("\"alpha\":0.5", "\"alpha\":-1")).is_err());
+    assert_eq!(bandit.with_alpha(-0.5).unwrap_err(), AlphaError(-0.5));
+}

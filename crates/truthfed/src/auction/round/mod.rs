@@ -194,6 +194,11 @@ impl Round {
         self.lambda
     }
 
+    /// Gram matrix of what is settled already, without the ridge.
+    pub fn base(&self) -> &Gram {
+        &self.field.base
+    }
+
     /// The required determinant ratio.
     pub fn coverage(&self) -> Coverage {
         self.coverage

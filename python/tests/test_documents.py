@@ -1,0 +1,45 @@
+"""What documents show works: docstrings, and the README when it is pasted."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import truthfed
+from conftest import ROOT
+
+MODULES = [name for _, name, _ in pkgutil.iter_modules(truthfed.__path__, "truthfed.") if not name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", ["truthfed", *MODULES])
+def test_the_examples_of_docstrings_are_true(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["LinUCB", "Round", "Outcome"])
+def test_the_examples_of_classes_in_rust_are_true(name: str) -> None:
+    example = doctest.DocTestParser().get_doctest(getattr(truthfed, name).__doc__, {}, name, None, 0)
+    assert example.examples, "it has an example"
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_everything_public_has_a_docstring() -> None:
+    for name in truthfed.__all__:
+        thing = getattr(truthfed, name)
+        assert name == "__version__" or thing.__doc__, name
+
+
+def test_the_readme_works_when_it_is_pasted(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks, "the README has a section on Python"
+    done = subprocess.run([sys.executable, "-"], input="".join(blocks), cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path)
