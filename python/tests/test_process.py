@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -27,6 +29,16 @@ LONG = {
 }
 
 
+@contextmanager
+def started(args: list, **options) -> Iterator[subprocess.Popen]:
+    """A process that hears SIGINT, which whatever runs in the background of a shell does not; killed in the end."""
+    with subprocess.Popen(args, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c_ends_long_work_soon(name: str, tmp_path) -> None:
     code = f"""
@@ -42,20 +54,20 @@ except KeyboardInterrupt:
     import os
     os._exit(7)
 """
-    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-    assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
-    time.sleep(0.4)
-    assert worker.poll() is None
-    sent = time.monotonic()
-    worker.send_signal(signal.SIGINT)
-    assert worker.wait(30) == 7 and worker.stdout.read() == "interrupted\n"
-    worker.stdout.close()
-    assert time.monotonic() - sent < 2.0
+    with started([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as worker:
+        assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+        time.sleep(0.4)
+        assert worker.poll() is None
+        sent = time.monotonic()
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(30) == 7 and worker.stdout.read() == "interrupted\n"
+        assert time.monotonic() - sent < 2.0
 
 
 def test_an_interrupted_session_goes_on() -> None:
     code = """
 import signal, threading, os, time, truthfed as tf
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     tf.simulate({"world.steps": 7_000_000}, seeds=2)
@@ -69,10 +81,10 @@ print(tf.simulate({"world.steps": 200}, seeds=2, frames="numpy").totals["steps"]
 
 def test_the_command_ends_at_ctrl_c_as_the_binary_does(command, program) -> None:
     for tool in (command, program):
-        worker = subprocess.Popen([tool, "simulate", "--set", "world.steps=7000000"], stderr=subprocess.DEVNULL)
-        time.sleep(1.0)
-        worker.send_signal(signal.SIGINT)
-        assert worker.wait(30) == -signal.SIGINT
+        with started([tool, "simulate", "--set", "world.steps=7000000"], stderr=subprocess.DEVNULL) as worker:
+            time.sleep(1.0)
+            worker.send_signal(signal.SIGINT)
+            assert worker.wait(30) == -signal.SIGINT
 
 
 def test_a_child_that_was_forked_after_threads_started_works_on() -> None:

@@ -14,8 +14,8 @@ use crate::error;
 use crate::work::quick;
 
 const ERROR: &str = "BanditError";
-/// Steps of a log between two looks for signals: some milliseconds of work.
-const STEPS_AT_ONCE: usize = 1000;
+/// Multiplications of a log between two looks for signals: some milliseconds of work.
+const WORK_AT_ONCE: usize = 4_000_000;
 
 /// A client's bandit: chooses an arm, and learns from its reward.
 ///
@@ -180,9 +180,10 @@ impl PyLinUcb {
         let (arms, rewards, d) = (slice(&arms)?, slice(&rewards)?, self.d());
         let mut bandit = self.read(py, LinUcb::clone)?;
         let before = bandit.known().samples();
+        let at_once = WORK_AT_ONCE / (each * d * d).max(1) + 1;
         let mut choices: Vec<i64> = Vec::with_capacity(steps);
         while choices.len() < steps {
-            let (from, more) = (choices.len(), STEPS_AT_ONCE.min(steps - choices.len()));
+            let (from, more) = (choices.len(), at_once.min(steps - choices.len()));
             let (arms, rewards) = (&arms[from * each * d..][..more * each * d], &rewards[from * each..][..more * each]);
             let (played, made) = quick(py, move || {
                 let made = bandit.play(arms, rewards, more);
