@@ -30,7 +30,7 @@ def agent(tmp_path: Path, command: Path) -> Iterator[tf.Agent]:
                 break
         else:
             pytest.fail(said)
-        yield tf.Agent(f"http://127.0.0.1:{found[1]}/")
+        yield tf.Agent(f"http://127.0.0.1:{found[1]}/", token_file=tmp_path / "fed/members/m1/agent.token")
         process.terminate()
         process.stderr.read()
 
@@ -47,6 +47,26 @@ def test_an_agent_chooses_learns_and_refuses(agent: tf.Agent) -> None:
     assert caught.value.code
     with pytest.raises(tf.AgentError):
         agent.learn("99-00000000", 1.0)
+
+
+def test_many_are_chosen_and_learned_at_once_or_none(agent: tf.Agent) -> None:
+    sets = [np.array([[1.0, 0.0], [0.6, 0.8]]), [[0.0, 1.0]]]
+    choices = agent.choose_each(sets)
+    assert [index for index, _ in choices][1] == 0
+    agent.learn_each((decision, 0.5) for _, decision in choices)
+    assert agent.status()["known"] == 2 and agent.receipts() == []
+    with pytest.raises(tf.AgentError, match=r"each\[1\]"):
+        agent.choose_each([[[1.0, 0.0]], [[1.0]]])
+
+
+def test_an_agent_answers_only_who_shows_its_token(agent: tf.Agent) -> None:
+    for token in (None, "0" * 64):
+        with pytest.raises(tf.AgentError) as caught:
+            tf.Agent(agent.url, token=token).status()
+        assert caught.value.code == "no-token"
+    with pytest.raises(tf.InputError) as twice:
+        tf.Agent(agent.url, token="x", token_file="y")
+    assert twice.value.field == "token_file"
 
 
 def test_an_agent_that_is_not_there_is_named() -> None:
