@@ -314,12 +314,12 @@ A sweep is a configuration (truthfed simulate --print-config) with lists to comb
   \"rounds.mechanism\" = [\"clock\", \"greedy\"]
 
 Examples:
-  truthfed sweep sweep.toml                      a table of all points
-  truthfed sweep sweep.toml --out grid           write each cell when it is done, then results
-  truthfed sweep sweep.toml --out grid           after an interruption: go on
-  truthfed sweep sweep.toml --jobs 2 --json      two cells at once, one JSON object
-  truthfed sweep sweep.toml --out grid --part 3/8   a task of a Slurm array: an eighth of the cells
-  truthfed sweep sweep.toml --out grid --collect    the results of all parts
+  truthfed sweep sweep.toml                        a table of all points
+  truthfed sweep sweep.toml --out grid             write each cell when it is done, then results
+  truthfed sweep sweep.toml --out grid             after an interruption: go on
+  truthfed sweep sweep.toml --jobs 2 --json        two cells at once, one JSON object
+  truthfed sweep sweep.toml --out grid --part 3/8  a task of a Slurm array: an eighth of the cells
+  truthfed sweep sweep.toml --out grid --collect   the results of all parts
 
 Exit codes: 0 done, 2 the input is wrong.")]
 pub(crate) struct SweepArgs {

@@ -38,7 +38,7 @@ fn examples(help: &str) -> Vec<&str> {
 fn every_example_of_the_help_runs() {
     let binaries = assert_cmd::cargo::cargo_bin!("truthfed").parent().unwrap().display();
     let path = format!("{binaries}:{}", std::env::var("PATH").unwrap());
-    for (verb, count) in [("auction", 7), ("audit", 6), ("simulate", 6), ("sweep", 4), ("plot", 7)] {
+    for (verb, count) in [("auction", 7), ("audit", 6), ("simulate", 6), ("sweep", 6), ("plot", 7)] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("sweep.toml"), crate::sweep::SMALL).unwrap();
         if verb == "audit" {
