@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Command::Load(args) => measure::run(&args),
         Command::Truthfed { args } => {
             let args = std::iter::once("truthfed".into()).chain(args);
-            Ok(Report { text: String::new(), code: truthfed_cli::main(args) })
+            Ok(Report { text: String::new(), code: truthfed_cli::main_with(args) })
         }
     });
     show(done)
