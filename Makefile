@@ -43,7 +43,9 @@ test-python: ## Build the wheel, install it into an empty environment, and run t
 	PYTHON=$(PYTHON) bash scripts/python.sh
 
 wheel: $(TOOLS)/wheel/.ready ## Build the wheel to publish, dist/truthfed-*.whl
-	$(TOOLS)/wheel/bin/maturin build --locked --release --interpreter $(PYTHON) --out dist
+	rm -rf dist
+	$(TOOLS)/wheel/bin/maturin build --locked --release --compression-level 9 --interpreter $(PYTHON) --out dist
+	test -z "$$(find dist -size +9999999c)" # 10 MB at most: an index may refuse more, and people download it
 
 tidy: $(PANDAS)/.ready ## Load the tables of a run and of a sweep into pandas, with the program that the tests built
 	$(PANDAS)/bin/python scripts/tidy/test_tidy.py $${CARGO_TARGET_DIR:-target}/debug/truthfed
