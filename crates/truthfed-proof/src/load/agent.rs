@@ -204,7 +204,8 @@ impl Agent {
     }
 
     async fn say(&self, call: Call) -> anyhow::Result<Reply> {
-        let reply = self.call(call.clone()).await.with_context(|| format!("{} {call:?}", self.party.name()))?;
+        let reply =
+            self.call(call.clone()).await.with_context(|| format!("{}: {}", self.party.name(), call.message().path))?;
         Ok(call.read_reply(&reply)?)
     }
 }

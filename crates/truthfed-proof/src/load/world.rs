@@ -71,6 +71,8 @@ impl World {
             // Rounds go on as long as they are measured, and not every mechanism keeps to a purse.
             "terms.purse=none".to_owned(),
             "terms.daily_purse=none".to_owned(),
+            // An offer has as many observations in every dimension, so that its size is what differs.
+            "terms.least_samples=0".to_owned(),
             format!("terms.offers_ms={PHASE_MS}"),
             format!("terms.deliveries_ms={PHASE_MS}"),
             "terms.gap_ms=0".to_owned(),
