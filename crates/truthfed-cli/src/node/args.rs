@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum, value_parser};
 use truthfed::Amount;
 use truthfed_node::calendar::{CalendarMonth, Day, Period};
+use truthfed_node::coordinator::LEASE_MS;
 use truthfed_node::digest::Digest;
 use truthfed_node::ledger::Reference;
 
@@ -136,7 +137,7 @@ pub(crate) struct ServeArgs {
     pub(crate) log: LogFormat,
 
     /// How long a standby waits before it takes over, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = value_parser!(u64).range(500..=600_000))]
+    #[arg(long, value_name = "MS", default_value_t = LEASE_MS, value_parser = value_parser!(u64).range(500..=600_000))]
     pub(crate) lease_ms: u64,
 }
 

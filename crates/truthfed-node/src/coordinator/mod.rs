@@ -55,6 +55,9 @@ pub struct Config {
     pub plan: Plan,
 }
 
+/// How long the lease of a coordinator lasts without renewal, unless it is told otherwise.
+pub const LEASE_MS: u64 = 4000;
+
 pub struct Plan {
     /// The server's certificate; its key also signs receipts.
     pub server: Identity,

@@ -1,8 +1,7 @@
 //! How much is done.
 
 use clap::Args;
-
-use crate::load::server::LEASE;
+use truthfed_node::coordinator::LEASE_MS;
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Plan {
@@ -72,7 +71,7 @@ impl Default for Plan {
             wide_s: 60,
             strangers: 1000,
             bidders: 40,
-            lease_ms: LEASE.as_millis() as u64,
+            lease_ms: LEASE_MS,
             outage_s: 60,
             rows: 1_000_000,
             members: 1000,

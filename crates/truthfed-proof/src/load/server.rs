@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+use truthfed_node::coordinator::LEASE_MS;
 
 use crate::load::machine::resident_bytes;
 
@@ -21,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at it.
 const LOOK: Duration = Duration::from_millis(2);
 const LOG: &str = "server.log";
-
-/// The lease that `truthfed serve` takes by itself.
-pub const LEASE: Duration = Duration::from_secs(5);
 
 /// Where a coordinator listens: the line `listening` of its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -40,7 +38,7 @@ pub struct Server {
 
 impl Server {
     pub async fn start(program: &Path, folder: &Path) -> anyhow::Result<Server> {
-        Server::leasing(program, folder, LEASE).await
+        Server::leasing(program, folder, Duration::from_millis(LEASE_MS)).await
     }
 
     /// Starts `program truthfed serve FOLDER`, and waits until it listens.

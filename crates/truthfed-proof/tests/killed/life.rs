@@ -149,13 +149,13 @@ impl Life {
         self.until("the agent answers", |site| site.status(member))
     }
 
-    /// The operator adds or revokes who joins later, again until it is done.
-    pub(crate) fn operate(&mut self, change: &str) {
-        let folder = self.site.folder();
-        let is_so = |member: &Value| member["member"] == "zoe" && member["is_revoked"] == (change == "revoke");
+    /// The operator adds or revokes a member, again until it is done.
+    pub(crate) fn operate(&mut self, change: &str, member: usize) {
+        let (folder, name) = (self.site.folder(), MEMBERS[member]);
+        let is_so = |line: &Value| line["member"] == name && line["is_revoked"] == (change == "revoke");
         self.until(&format!("the operator can {change}"), |site| {
             site.entries()?;
-            if verb(&["members", change, &folder, "zoe"]).status.success() {
+            if verb(&["members", change, &folder, name]).status.success() {
                 return Some(());
             }
             let list = verb(&["members", "list", &folder, "--json"]);
@@ -164,17 +164,14 @@ impl Life {
         });
     }
 
-    /// The operator releases the payment of the first member that waits, again until it is done.
-    pub(crate) fn release(&mut self) {
-        let (folder, member) = (self.site.folder(), MEMBERS[0]);
-        self.until("the operator can release a payment", |site| {
+    /// The operator rules about what a member delivered, again until it is done: then there is nothing left to rule about.
+    pub(crate) fn rule(&mut self, ruling: &str, member: usize) {
+        let (folder, name) = (self.site.folder(), MEMBERS[member]);
+        self.until(&format!("the operator can {ruling}"), |site| {
             site.entries()?;
-            if verb(&["members", "release", &folder, member]).status.success() {
-                return Some(());
-            }
-            let doubts = verb(&["members", "doubts", &folder, "--json"]);
-            let doubts: Value = serde_json::from_slice(&doubts.stdout).ok()?;
-            doubts["doubts"].as_array()?.iter().all(|line| line["member"] != member).then_some(())
+            let ruled = verb(&["members", ruling, &folder, name]);
+            let is_so = || String::from_utf8_lossy(&ruled.stderr).contains("nothing-in-doubt");
+            (ruled.status.success() || is_so()).then_some(())
         });
     }
 

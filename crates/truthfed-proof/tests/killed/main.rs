@@ -16,9 +16,12 @@ use std::sync::Mutex;
 use truthfed_node::kill::{AGENT, COORDINATOR, MOMENTS};
 
 use self::life::{Life, serve};
-use self::plan::{Plan, again_and_again, of_a_coordinator, of_other_agents, of_the_first_agent, where_time_is_up};
+use self::plan::{
+    Plan, again_and_again, of_a_coordinator, of_other_agents, of_the_first_agent, where_one_is_forgotten,
+    where_time_is_up,
+};
 use self::process::{End, Process, await_end, done, http, verb};
-use self::script::{Script, deadlines, live, two_rounds};
+use self::script::{Script, deadlines, forgotten, live, two_rounds};
 use self::site::{FIRST, Kind, MEMBERS, Site, Template, port, set};
 use self::trace::Trace;
 
@@ -92,6 +95,16 @@ fn a_coordinator_killed_where_time_is_up_goes_on_as_if_undisturbed_on_sqlite() {
 #[test]
 fn a_coordinator_killed_where_time_is_up_goes_on_as_if_undisturbed_on_postgresql() {
     check(Kind::Postgres, deadlines, SHORT_MS, |_| where_time_is_up());
+}
+
+#[test]
+fn killed_while_a_member_is_forgotten_they_go_on_as_if_undisturbed_on_sqlite() {
+    check(Kind::Sqlite, forgotten, LONG_MS, where_one_is_forgotten);
+}
+
+#[test]
+fn killed_while_a_member_is_forgotten_they_go_on_as_if_undisturbed_on_postgresql() {
+    check(Kind::Postgres, forgotten, LONG_MS, where_one_is_forgotten);
 }
 
 #[test]

@@ -41,8 +41,8 @@ impl Plan {
 
 /// At every entry of the journal, and where the coordinator starts.
 pub(crate) fn of_a_coordinator(undisturbed: &Trace) -> Vec<Plan> {
-    let times = |step: &str| undisturbed.steps.iter().filter(|of| **of == step).count().max(1);
-    COORDINATOR.iter().flat_map(|step| deaths(Victim::Coordinator, step, 1..=times(step))).collect()
+    let times = |step| 1..=undisturbed.times(step).max(1);
+    COORDINATOR.iter().flat_map(|step| deaths(Victim::Coordinator, step, times(step))).collect()
 }
 
 /// At every step of the first member's agent, before and after it has come back; at every reward.
@@ -69,6 +69,14 @@ pub(crate) fn where_time_is_up() -> Vec<Plan> {
     [("sealed", 1), ("awarded", 1), ("settled", 1), ("checkpoint", 2)].into_iter().flat_map(of).collect()
 }
 
+/// Where a member is revoked and forgotten: the coordinator, also on the way back, and an agent that takes it over.
+pub(crate) fn where_one_is_forgotten(undisturbed: &Trace) -> Vec<Plan> {
+    let last = |step| deaths(Victim::Coordinator, step, undisturbed.times(step)..=undisturbed.times(step));
+    let agents = [0, 2].map(|member| deaths(Victim::Agent(member), "synced", 2..=2));
+    let back = Plan { victim: Victim::Coordinator, points: points(&["ruled.after-commit", ON_THE_WAY_BACK]) };
+    ["enrolled", "ruled", "checkpoint"].into_iter().flat_map(last).chain(agents.concat()).chain([back]).collect()
+}
+
 /// At every moment of a step, at these of its times.
 fn deaths(victim: Victim, step: &str, times: RangeInclusive<usize>) -> Vec<Plan> {
     let plan = |(time, moment): (usize, &str)| Plan { victim, points: vec![format!("{step}.{moment}#{time}")] };
@@ -77,11 +85,7 @@ fn deaths(victim: Victim, step: &str, times: RangeInclusive<usize>) -> Vec<Plan>
 
 /// Several deaths in one life: on the way back, and at nearly every step.
 pub(crate) fn again_and_again() -> Vec<Plan> {
-    let plan = |victim, points: &[&str]| Plan {
-        victim,
-        points: points.iter().flat_map(|points| points.split(' ')).map(str::to_owned).collect(),
-    };
-    let back = "recovery.before recovery.inside recovery.after-commit recovery.after-reply";
+    let plan = |victim, way: &[&str]| Plan { victim, points: points(way) };
     let on_the_way_back = [
         "opened.after-commit",
         "offered.inside#2",
@@ -89,10 +93,16 @@ pub(crate) fn again_and_again() -> Vec<Plan> {
         "settled.after-commit#2",
         "ruled.after-commit",
     ];
-    let recoveries = on_the_way_back.map(|first| plan(Victim::Coordinator, &[first, back]));
+    let recoveries = on_the_way_back.map(|first| plan(Victim::Coordinator, &[first, ON_THE_WAY_BACK]));
     let all = [plan(Victim::Coordinator, &COORDINATORS_WAY), plan(Victim::Agent(0), &AGENTS_WAY)];
     recoveries.into_iter().chain(all).collect()
 }
+
+fn points(way: &[&str]) -> Vec<String> {
+    way.iter().flat_map(|points| points.split(' ')).map(str::to_owned).collect()
+}
+
+const ON_THE_WAY_BACK: &str = "recovery.before recovery.inside recovery.after-commit recovery.after-reply";
 
 /// In the order in which they come, each after the death before: the start, the first round, one joins and the operator rules and
 /// pays, the second round.

@@ -32,6 +32,21 @@ pub(crate) fn deadlines(mut life: Life) -> Trace {
     life.end()
 }
 
+/// One round, after which a member that delivered is revoked, and what it delivered is taken out of what all share.
+pub(crate) fn forgotten(mut life: Life) -> Trace {
+    life.first_offers();
+    life.last_offer();
+    life.first_deliveries();
+    life.operate("revoke", 1);
+    // Revoked, a checkpoint.
+    life.recorded(2);
+    life.rule("forget", 1);
+    // Ruled, a checkpoint.
+    life.recorded(2);
+    [0, 2].into_iter().for_each(|member| life.turn(member, |life| life.synced(member, 2)));
+    life.end()
+}
+
 impl Life {
     /// The first member opens a round with its offer; the second offers.
     pub(crate) fn first_offers(&mut self) {
@@ -61,12 +76,12 @@ impl Life {
     pub(crate) fn between(&mut self) {
         self.come_back();
         self.site.issue();
-        self.operate("add");
+        self.operate("add", FIRST);
         // Enrolled, a checkpoint.
         self.recorded(2);
         self.join(FIRST);
         self.turn(FIRST, |life| life.synced(FIRST, 1));
-        self.release();
+        self.rule("release", 0);
         // Ruled, a checkpoint.
         self.recorded(2);
         (0..=FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 2)));
@@ -87,7 +102,7 @@ impl Life {
         [FIRST, 1].into_iter().for_each(|member| self.turn(member, |life| life.recorded(1)));
         self.last_offer();
         [0, 1].into_iter().for_each(|member| self.turn(member, |life| life.recorded(1)));
-        self.operate("revoke");
+        self.operate("revoke", FIRST);
         // Revoked, a checkpoint; settled, a checkpoint.
         self.recorded(4);
         (0..FIRST).for_each(|member| self.turn(member, |life| life.synced(member, 3)));

@@ -18,7 +18,7 @@ const DECISIVE: [&str; 2] = ["paid", "voided"];
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trace {
     /// The steps that the entries of the journal are, in order.
-    pub(crate) steps: Vec<&'static str>,
+    steps: Vec<&'static str>,
     /// The coordinator's: journal, ledger, standing, every reply and receipt it gave; without times and what is signed over them.
     store: Vec<String>,
     /// What agents know, and were paid.
@@ -54,6 +54,11 @@ impl Trace {
             statuses: statuses.iter().map(status).collect(),
             receipts: decisive,
         }
+    }
+
+    /// How often a step is in the journal.
+    pub(crate) fn times(&self, step: &str) -> usize {
+        self.steps.iter().filter(|of| **of == step).count()
     }
 
     /// Panics unless this is what the other is; says where they part.
