@@ -169,6 +169,7 @@ impl Core {
     /// Commits the draft. While it is in doubt whether it is written, the same is committed again: nothing else may be.
     fn commit(&mut self, wait: &mut dyn FnMut(&str) -> bool) -> Result<(), StoreError> {
         kill_point!(before(self.state.batch().rows.as_slice()));
+        let began = self.health.now();
         loop {
             match self.store.commit(self.lease, self.state.batch()) {
                 Err(error @ StoreError::InDoubt(_)) => {
@@ -177,7 +178,11 @@ impl Core {
                         return Err(error);
                     }
                 }
-                answered => return answered,
+                answered => {
+                    // Who renews the lease may have waited for the commit: it did the same.
+                    answered.iter().for_each(|()| self.health.held(began));
+                    return answered;
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Health {
 }
 
 struct Seen {
-    /// When the last renewal that worked began.
+    /// When the last renewal or commit that worked began.
     renewed: Time,
     /// What was wrong with a renewal or a commit since.
     problem: Option<String>,
@@ -31,6 +31,10 @@ impl Health {
         let (clock, lease_ms) = (setup.clock.clone(), setup.lease_ms);
         let seen = Mutex::new(Seen { renewed: clock.now(), problem: None, waits_for: None });
         Health { clock, lease_ms, seen, seldom: Mutex::default() }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
     }
 
     pub(super) fn lease_ms(&self) -> u64 {
@@ -50,10 +54,7 @@ impl Health {
     pub(super) fn renew(&self, store: &mut dyn Store, lease: Lease) -> Result<(), StoreError> {
         let began = self.clock.now();
         match store.renew(lease, self.lease_ms) {
-            Ok(()) => {
-                let mut seen = self.seen();
-                (seen.renewed, seen.problem) = (began, None);
-            }
+            Ok(()) => self.held(began),
             // The store may come back before the lease runs out; every commit checks the lease anyway.
             Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
                 let mut seldom = self.seldom.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,6 +64,12 @@ impl Health {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// The lease was held for longer, by a renewal or a commit that began then. They may end in another order.
+    pub(super) fn held(&self, began: Time) {
+        let mut seen = self.seen();
+        (seen.renewed, seen.problem) = (seen.renewed.max(began), None);
     }
 
     /// Something was not written. The next renewal that works makes it good.

@@ -49,7 +49,8 @@ pub trait Store: Send {
     /// Gives the lease back, so that the next coordinator need not wait.
     fn release(&mut self, lease: Lease) -> Result<(), StoreError>;
 
-    /// Writes a batch in one transaction.
+    /// Writes a batch in one transaction, and holds the lease for as long again: while many commits follow each other, nobody
+    /// else may come to renew it.
     ///
     /// # Errors
     /// Nothing of it was written then, but for [`StoreError::InDoubt`]: commit the very same batch again, and nothing

@@ -39,6 +39,7 @@ suite! { sqlite: File, postgres: Database => {
     requests_beyond_all_numbers_find_nothing
     the_standing_is_replaced
     a_lease_is_held_until_it_expires_or_is_given_back
+    a_commit_holds_the_lease_as_long_again
     whoever_lost_the_lease_cannot_write
     a_lease_from_before_the_clock_was_set_back_does_not_last
     nothing_kept_can_be_changed_or_removed
@@ -331,6 +332,15 @@ fn a_lease_is_held_until_it_expires_or_is_given_back(place: &dyn Place) {
     assert!(third.epoch > second.epoch);
     assert!(matches!(other.renew(second, LONG_MS), Err(StoreError::NotLeader(_))));
     one.renew(third, LONG_MS).unwrap();
+}
+
+fn a_commit_holds_the_lease_as_long_again(place: &dyn Place) {
+    let (mut one, mut other) = (place.open(), place.open());
+    let lease = one.acquire(LONG_MS).unwrap();
+    place.execute(place.dialect().age_lease).unwrap();
+    one.commit(lease, &only_rows(first_rows(1))).unwrap();
+    let standby = other.acquire(LONG_MS);
+    assert!(matches!(standby, Err(StoreError::Held)), "{standby:?}");
 }
 
 fn whoever_lost_the_lease_cannot_write(place: &dyn Place) {

@@ -10,6 +10,8 @@ pub struct Dialect {
     pub set_version: &'static str,
     /// Moves the lease a year into the future.
     pub move_lease: &'static str,
+    /// Makes a lease as old as an hour.
+    pub age_lease: &'static str,
     /// Makes a table of ours without saying of which version.
     pub unknown_tables: &'static str,
     /// Makes the tables of version 1, with an entry and its two postings.

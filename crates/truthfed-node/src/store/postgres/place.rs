@@ -46,6 +46,7 @@ impl Place for Database {
         Dialect {
             schema: "truthfed.",
             set_version: "UPDATE truthfed.version SET version =",
+            age_lease: "UPDATE truthfed.lease SET granted = granted - interval '1 h', expires = expires - interval '1 h'",
             move_lease: "UPDATE truthfed.lease SET granted = granted + '1 year', expires = expires + '1 year'",
             before_payouts: concat!(
                 "CREATE SCHEMA truthfed;

@@ -103,20 +103,6 @@ fn linked(database: &Database, lease_ms: u64) -> (Link, Postgres, Lease) {
 }
 
 #[test]
-fn a_commit_that_took_longer_than_the_lease_lasts_keeps_it_from_a_standby_that_waited() {
-    let database = Database::create();
-    let mut store = Postgres::open(database.address()).unwrap();
-    let lease = store.acquire(LONG_MS).unwrap();
-    let mut head = Head::START;
-    let an_hour_ago = "SET granted = granted - interval '1 h', expires = expires - interval '1 h'";
-    database.execute(&format!("UPDATE truthfed.lease {an_hour_ago}")).unwrap();
-    store.commit(lease, &batch(&mut head)).unwrap();
-    let standby = Postgres::open(database.address()).unwrap().acquire(LONG_MS);
-    assert!(matches!(standby, Err(StoreError::Held)), "{standby:?}");
-    store.commit(lease, &batch(&mut head)).unwrap();
-}
-
-#[test]
 fn a_commit_that_was_not_heard_of_or_whose_answer_was_lost_is_written_once() {
     for cut in [Cut::Before, Cut::After] {
         let database = Database::create();

@@ -102,6 +102,9 @@ impl Sqlite {
         }
         batch.check(head(&transaction)?, last_posting(&transaction)?)?;
         insert(&transaction, batch).map_err(store_error)?;
+        let sql =
+            format!("UPDATE lease SET granted_ms = now, expires_ms = now + (expires_ms - granted_ms) FROM {CLOCK}");
+        transaction.execute(&sql, []).map_err(store_error)?;
         transaction.commit().map_err(commit_error)
     }
 

@@ -32,6 +32,7 @@ impl Place for File {
         Dialect {
             schema: "",
             set_version: "PRAGMA user_version =",
+            age_lease: "UPDATE lease SET granted_ms = granted_ms - 3600000, expires_ms = expires_ms - 3600000",
             move_lease: "UPDATE lease SET granted_ms = granted_ms + 31536000000, expires_ms = expires_ms + 31536000000",
             before_payouts: concat!(
                 include_str!("../../../migrations/sqlite/0001_journal.sql"),
