@@ -8,18 +8,20 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use truthfed_node::digest::Digest;
 use truthfed_node::federation::{Bundle, InitOptions, OpenError, init, open_bundle};
-use truthfed_node::identity::{Authority, Certificate, REQUEST_SCHEMA, Request, check_name};
-use truthfed_node::signature::Signer;
+use truthfed_node::identity::{Authority, Certificate, REQUEST_SCHEMA, RenewalRequest, Request, check_name};
+use truthfed_node::signature::{Signer, Verifier};
 use truthfed_node::wire::Envelope;
 
 use crate::text::text;
 
-/// A certificate or a key in PEM form, or else the bytes inside of one; or a name; or a request for a certificate.
+/// A certificate or a key in PEM form, or else the bytes inside of one; or a name; or a request for a
+/// certificate or a renewal.
 pub fn certificate(bytes: &[u8]) -> bool {
     if let Some(text) = text(bytes) {
         check_name_is_one(text);
         check_key(text);
         check_request(text);
+        check_renewal(text);
         if let Ok(certificate) = Certificate::from_pem(text) {
             check_certificate(&certificate, text);
             return true;
@@ -57,6 +59,13 @@ fn check_key(text: &str) {
     if let Ok(authority) = Authority::from_pem(text, text) {
         check_name(authority.name()).expect("the name of an authority is one");
     }
+}
+
+/// The same of a renewal, whose new key signed it too.
+fn check_renewal(text: &str) {
+    let Ok(renewal) = RenewalRequest::read(text) else { return };
+    check_name(renewal.request.member().as_str()).expect("the name in a renewal is one");
+    Verifier::new(&renewal.request.key()).expect("a key that signed is one");
 }
 
 /// Whoever made it holds the key that it names, and its name is one.

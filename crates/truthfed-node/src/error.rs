@@ -105,6 +105,7 @@ codes! {
     // Who asks.
     NotAMember "not-a-member" 403 Operator "The certificate is genuine but not enrolled: the operator adds the member."
     MemberRevoked "member-revoked" 403 Operator "The member was revoked: the operator issues a new bundle to let it return."
+    CertificateReplaced "certificate-replaced" 403 Member "The member has renewed its certificate, and this is an earlier one: put the new one in place with `truthfed member renew BUNDLE --issued FILE`. If you did not renew it, tell the operator."
     NotOperator "not-operator" 403 Member "Only the operator's certificate may do this: use the one in the operator folder."
 
     NoToken "no-token" 401 Member "The request to the agent does not show its token: send the one in the agent's file."
@@ -113,11 +114,12 @@ codes! {
     BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
     MemberExists "member-exists" 409 Operator "A member with this name, certificate or key was enrolled before: choose another."
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
+    BadRenewal "bad-renewal" 403 Operator "The renewal is not signed with the member's present key: ask the member for a new request."
     NothingInDoubt "nothing-in-doubt" 404 Operator "Nothing that the member delivered is in doubt, or there is nothing to forget: list what is in doubt."
     StillAMember "still-a-member" 409 Operator "Only what a revoked member delivered is forgotten: revoke it first."
     PayoutExists "payout-exists" 409 Operator "A payout with this reference is recorded with another amount: use the reference of the transfer."
     NotOwed "not-owed" 409 Operator "The payout is zero or more than is owed to the member: look at the ledger's totals."
-    RoundOpen "round-open" 429 Time "The operator rules about data between rounds: try again when the round has ended."
+    RoundOpen "round-open" 429 Time "The operator rules about data, and members renew their certificates, between rounds: try again when the round has ended."
 
     // The state of the coordinator.
     RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait the number of seconds in Retry-After."

@@ -37,6 +37,15 @@ pub enum Entry {
     Revoked {
         member: ClientId,
     },
+    /// A member goes on with another key and certificate, between two rounds.
+    Renewed {
+        member: ClientId,
+        /// Signs its offers and deliveries from now on.
+        key: PublicKey,
+        certificate: Digest,
+        /// The member's, with the key before, over federation, name and new key ([`crate::identity::Renewal`]).
+        signature: Signature,
+    },
     Opened {
         round: RoundId,
         /// Signed in every offer and delivery.
@@ -150,6 +159,7 @@ impl Entry {
             Entry::Genesis { .. } => ("genesis", "a genesis", None, None),
             Entry::Enrolled { .. } => ("enrolled", "an enrolment", None, None),
             Entry::Revoked { .. } => ("revoked", "a revocation", None, None),
+            Entry::Renewed { .. } => ("renewed", "a renewal", None, None),
             Entry::Opened { round, .. } => ("opened", "a round is opened", Some(*round), None),
             Entry::Offered { round, member, .. } => ("offered", "an offer", Some(*round), Some(member)),
             Entry::Declined { round, member } => ("declined", "a decline", Some(*round), Some(member)),
@@ -167,8 +177,14 @@ impl Entry {
 
     /// Whether it is written together with a checkpoint after it: nobody else signs it.
     pub(crate) fn is_vouched_for(&self) -> bool {
-        matches!(self, Entry::Genesis { .. } | Entry::Enrolled { .. } | Entry::Revoked { .. } | Entry::PaidOut { .. })
-            || self.is_end()
+        matches!(
+            self,
+            Entry::Genesis { .. }
+                | Entry::Enrolled { .. }
+                | Entry::Revoked { .. }
+                | Entry::Renewed { .. }
+                | Entry::PaidOut { .. }
+        ) || self.is_end()
     }
 
     /// When it happened, if it says.
@@ -331,6 +347,7 @@ mod tests {
         let (offers, signature, at_ms) = (Digest::of(b"offers"), crate::digest::Hex([0; 64]), Time(9));
         let entries = [
             Entry::Revoked { member: member.clone() },
+            Entry::Renewed { member: member.clone(), key: crate::digest::Hex([0; 32]), certificate: offers, signature },
             Entry::Opened { round, nonce: crate::digest::Hex([0; 16]), asked_by: member.clone(), at_ms },
             Entry::Declined { round, member: member.clone() },
             Entry::Sealed { round, offers, at_ms, signature },

@@ -71,7 +71,7 @@ impl Durable for [Row] {
 
 pub fn step(entry: &Entry) -> &'static str {
     match entry.about().kind {
-        "revoked" => "enrolled",
+        "revoked" | "renewed" => "enrolled",
         "declined" => "offered",
         "aborted" => "settled",
         kind => kind,

@@ -15,14 +15,16 @@ use crate::source;
 pub(super) const DATA: &str = "agent.db";
 const TOKEN: &str = "agent.token";
 /// What to do about the expiry of a member's certificate. The agent goes on without rounds: its application needs it.
-const REPLACE: &str = "ask the operator for a bundle under another name; without one there is no part in rounds";
+const RENEW: &str = "run `truthfed member renew` with the bundle; once it has expired there is no part in rounds";
 
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let bundle = open_bundle(&args.bundle)?;
     let policy = match &args.ask {
         None => Policy::default(),
         Some(path) => {
-            Policy::from_toml(&source::read(path, source::MAX_CONFIG)?).with_context(|| source::name(path))?
+            let policy = Policy::from_toml(&source::read(path, source::MAX_CONFIG)?);
+            let checked = policy.and_then(|policy| policy.check(bundle.agreement.raw().reserve).map(|()| policy));
+            checked.with_context(|| source::name(path))?
         }
     };
     let data = args.data.clone().unwrap_or_else(|| args.bundle.join(DATA));
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
         tracing::info!(member = %bundle.member, application = %api.address(), coordinator = %bundle.coordinator, "ready");
         let (stop, stopped) = watch::channel(false);
         let runner = Runner::new(agent, link, policy);
-        let expiry = watch_expiry(bundle.identity.certificate().clone(), REPLACE);
+        let expiry = watch_expiry(bundle.identity.certificate().clone(), RENEW);
         tokio::join!(api.serve(stopped.clone()), runner.run(stopped), async {
             tokio::select! {
                 () = told_to_stop() => {}

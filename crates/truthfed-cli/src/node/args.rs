@@ -110,6 +110,30 @@ pub(crate) struct InitArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub(crate) struct LogArgs {
+    /// Format of the logs on standard error
+    #[arg(long = "log", value_enum, value_name = "FORMAT", default_value = "text", env = "TRUTHFED_LOG")]
+    pub(crate) format: LogFormat,
+
+    /// What is logged: this and all that matters more
+    #[arg(long = "log-level", value_enum, value_name = "LEVEL", default_value = "info", env = "TRUTHFED_LOG_LEVEL")]
+    pub(crate) level: LogLevel,
+}
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// It does not go on by itself
+    Error,
+    /// Somebody should look
+    Warn,
+    /// Requests, rounds, members
+    Info,
+    /// Connections, too
+    Debug,
+}
+
 /// The format of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -132,9 +156,8 @@ pub(crate) struct ServeArgs {
     /// The folder that `truthfed init` created
     pub(crate) folder: PathBuf,
 
-    /// Format of the logs on standard error
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) log: LogFormat,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 
     /// How long a standby waits before it takes over, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = LEASE_MS, value_parser = value_parser!(u64).range(500..=600_000))]
@@ -180,9 +203,8 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Format of the logs on standard error
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) log: LogFormat,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Args)]
@@ -284,6 +306,8 @@ pub(crate) enum MembersCommand {
     List(FolderArgs),
     /// Issue a bundle for a new member and enrol the member
     Add(AddArgs),
+    /// Certify a member's next key, which its present key must have signed
+    Renew(RenewArgs),
     /// Revoke a member at once
     Revoke(MemberArgs),
     /// List what members delivered that is held or still compared with others' data, and the payments that wait
@@ -315,12 +339,29 @@ pub(crate) struct AddArgs {
     pub(crate) request: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed members renew fed --request renewal.json
+
+Needs authority/authority.key. No round may be open; it waits for the end of one. Then fed/roster/NAME.pem is for the member.")]
+pub(crate) struct RenewArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// What `truthfed member renew` wrote on the member's machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) request: PathBuf,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemberCommand {
     /// Make a key, and a request for the operator to certify it
     Init(MemberInitArgs),
     /// Put what the operator issued beside the key
     Join(JoinArgs),
+    /// Ask for the next certificate with a new key; with --issued, take over what the operator certified
+    Renew(MemberRenewArgs),
 }
 
 #[derive(Debug, Args)]
@@ -356,6 +397,27 @@ pub(crate) struct JoinArgs {
     /// The federation it must be: the hash of its authority's certificate
     #[arg(long, value_name = "SHA-256")]
     pub(crate) federation: Option<Digest>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member renew zoe                     makes zoe/renewal.json, for the operator
+  truthfed member renew zoe --issued zoe.pem    then, with what the operator sent; restart the agent
+
+The present key signs the new one, so only its holder can renew: also after the certificate has expired, never after the
+member was revoked.")]
+pub(crate) struct MemberRenewArgs {
+    /// The member's bundle
+    pub(crate) bundle: PathBuf,
+
+    /// The certificate that the operator issued
+    #[arg(long, value_name = "FILE")]
+    pub(crate) issued: Option<PathBuf>,
 
     /// Print one JSON object
     #[arg(long)]

@@ -60,8 +60,15 @@ fn foreign_key(bundle: &Bundle, store: &mut dyn Store) -> anyhow::Result<Option<
     let Some(line) = lines.iter().find(|line| line.member == bundle.member) else {
         return Ok(Some("the journal does not enrol it".to_owned()));
     };
+    let journaled = line.past_keys.iter().chain([&line.key]);
     let own = bundle.identity.certificate().key();
-    Ok((line.key != own).then(|| format!("the journal enrols it with key {}, and its own key is {own}", line.key)))
+    let mut keys = journaled.zip(bundle.earlier_keys.iter().chain([&own]));
+    if let Some((found, own)) = keys.find(|(found, own)| found != own) {
+        return Ok(Some(format!("the journal enrols it with key {found}, and its own key is {own}")));
+    }
+    let (journaled, own) = (line.past_keys.len(), bundle.earlier_keys.len());
+    Ok((journaled != own)
+        .then(|| format!("the journal has {journaled} renewals of its key, and it renewed {own} times")))
 }
 
 fn check_receipts(

@@ -1,16 +1,19 @@
 //! `truthfed member`: what a member does on its own machine to become one, with a key that nobody else ever holds.
 
+use std::path::Path;
+
 use serde::Serialize;
 use truthfed_node::digest::Digest;
-use truthfed_node::federation::{apply, join};
+use truthfed_node::federation::{apply, ask_renewal, join, open_bundle, take_renewal};
 
-use super::args::{JoinArgs, MemberCommand, MemberInitArgs};
+use super::args::{JoinArgs, MemberCommand, MemberInitArgs, MemberRenewArgs};
 use crate::report::{Report, json};
 
 pub(crate) fn run(command: &MemberCommand) -> anyhow::Result<Report> {
     match command {
         MemberCommand::Init(args) => init(args),
         MemberCommand::Join(args) => joined(args),
+        MemberCommand::Renew(args) => renew(args),
     }
 }
 
@@ -51,5 +54,41 @@ fn joined(JoinArgs { folder, issued, federation, json: as_json }: &JoinArgs) -> 
             "{bundle} is the bundle of {member}, whose certificate lasts until {last_day}, in federation\n  {federation}\n\
              Ask the operator on another way whether it is this one. Then: truthfed agent {bundle}\n"
         ),
+    }))
+}
+
+fn renew(MemberRenewArgs { bundle, issued, json: as_json }: &MemberRenewArgs) -> anyhow::Result<Report> {
+    match issued {
+        None => asked(bundle, *as_json),
+        Some(issued) => taken(bundle, issued, *as_json),
+    }
+}
+
+fn asked(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
+    let request = ask_renewal(folder)?;
+    let member = open_bundle(folder)?.member.to_string();
+    let (bundle, request) = (folder.display(), request.display().to_string());
+    Ok(Report::done(match as_json {
+        true => json(&Applied { member, request }),
+        false => format!(
+            "{bundle} has its next key; the present one stays in use. Send {request} to the operator, who runs:\n  \
+             truthfed members renew fed --request renewal.json\n\
+             and sends you fed/roster/{member}.pem. Then: truthfed member renew {bundle} --issued {member}.pem\n"
+        ),
+    }))
+}
+
+#[derive(Serialize)]
+struct Taken {
+    member: String,
+    last_day: String,
+}
+
+fn taken(folder: &Path, issued: &Path, as_json: bool) -> anyhow::Result<Report> {
+    let bundle = take_renewal(folder, issued)?;
+    let (member, last_day) = (bundle.member.to_string(), bundle.identity.certificate().last_day());
+    Ok(Report::done(match as_json {
+        true => json(&Taken { member, last_day }),
+        false => format!("{member} has a new key, and a certificate until {last_day}. Start its agent again.\n"),
     }))
 }

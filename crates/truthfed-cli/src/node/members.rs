@@ -14,15 +14,17 @@ use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed::protocol::Judgement;
 use truthfed_node::coordinator::operator::{
-    DoubtLine, DoubtsReply, EnrolRequest, MemberLine, MembersReply, Order, OrderReply, RuledReply, RulingName,
-    RulingRequest, read_doubts, read_members,
+    DoubtLine, DoubtsReply, EnrolRequest, MemberLine, MembersReply, Order, OrderReply, RenewRequest, RuledReply,
+    RulingName, RulingRequest, read_doubts, read_members,
 };
-use truthfed_node::engine;
+use truthfed_node::engine::{self, Answer};
 use truthfed_node::error::{Code, Refusal};
-use truthfed_node::federation::{AddError, Applicant, Enrolment, Federation, add_member, open};
-use truthfed_node::identity::{Request, check_name};
+use truthfed_node::federation::{
+    AddError, Applicant, Enrolment, Federation, add_member, certify_renewal, finish_renewal, open,
+};
+use truthfed_node::identity::{Certificate, RenewalRequest, Request, check_name};
 
-use super::args::{AddArgs, FolderArgs, MemberArgs, MembersCommand};
+use super::args::{AddArgs, FolderArgs, MemberArgs, MembersCommand, RenewArgs};
 use super::ledger::units;
 use super::operator::{an_engine, ask, is_unreachable, unexpected};
 use super::{block_on, existing_store};
@@ -38,6 +40,7 @@ pub(crate) fn run(command: &MembersCommand) -> anyhow::Result<Report> {
     match command {
         MembersCommand::List(args) => list(args),
         MembersCommand::Add(args) => add(args),
+        MembersCommand::Renew(args) => renew(args),
         MembersCommand::Revoke(args) => revoke(args),
         MembersCommand::Doubts(args) => doubts(args),
         MembersCommand::Release(args) => rule(args, RulingName::Release),
@@ -126,6 +129,76 @@ fn unfinished(federation: &Federation, member: ClientId) -> anyhow::Result<Enrol
         Some(enrolment) if members.iter().all(|line| line.member != member) => Ok(enrolment.clone()),
         _ => Err(AddError::Exists(member).into()),
     }
+}
+
+#[derive(Serialize)]
+struct RenewedMember {
+    member: String,
+    certificate: String,
+    last_day: String,
+}
+
+fn renew(RenewArgs { of, request }: &RenewArgs) -> anyhow::Result<Report> {
+    let text = read_small(request)?;
+    let renewal = RenewalRequest::read(&text).with_context(|| request.display().to_string())?;
+    let enrolment = certify_renewal(&of.folder, &renewal)?;
+    let federation = open(&of.folder)?;
+    let Enrolment { member, key, certificate } = &enrolment;
+    let order = RenewRequest { key: *key, certificate: *certificate, signature: renewal.signature };
+    block_on(renewed(&federation, member, &order))?;
+    let file = finish_renewal(&of.folder, &enrolment)?;
+    let last_day = Certificate::from_pem(&std::fs::read_to_string(&file)?)?.last_day();
+    let (member, certificate) = (member.to_string(), file.display().to_string());
+    Ok(Report::done(match of.json {
+        true => json(&RenewedMember { member, certificate, last_day }),
+        false => format!(
+            "{member} has a new certificate until {last_day}; the one before is refused from now on. Send {certificate} to the member, \
+             who runs:\n  truthfed member renew {member} --issued {member}.pem\nand starts its agent again.\n"
+        ),
+    }))
+}
+
+/// Has a renewal journaled, as soon as no round is open.
+async fn renewed(federation: &Federation, member: &ClientId, request: &RenewRequest) -> anyhow::Result<()> {
+    let order = Order::Renew(member.clone(), request.clone());
+    for _ in 0..TRIES {
+        match ask(federation, &order).await {
+            Ok(OrderReply::Renew(_)) => return Ok(()),
+            Err(error) if is_unreachable(&error) => return renewed_by_an_engine(federation, member, request).await,
+            Err(error) if is_round_open(&error) => tokio::time::sleep(PAUSE).await,
+            reply => return unexpected(reply),
+        }
+    }
+    bail!("a round was open for a minute each time: try again")
+}
+
+async fn renewed_by_an_engine(
+    federation: &Federation,
+    member: &ClientId,
+    request: &RenewRequest,
+) -> anyhow::Result<()> {
+    let RenewRequest { key, certificate, signature } = request.clone();
+    let running = an_engine(federation).await?;
+    let handle = running.handle();
+    let renewed =
+        until_no_round_is_open(async || handle.renew(member.clone(), key, certificate, signature).await).await;
+    drop(handle);
+    running.stop().await?;
+    renewed?;
+    Ok(())
+}
+
+/// Asks an engine again and again while a round is open: for a minute.
+async fn until_no_round_is_open(ask: impl AsyncFn() -> Answer) -> Answer {
+    let mut answer = ask().await;
+    for _ in 1..TRIES {
+        if !matches!(answer, Err(Refusal { code: Code::RoundOpen, .. })) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        answer = ask().await;
+    }
+    answer
 }
 
 fn revoke(MemberArgs { of, member }: &MemberArgs) -> anyhow::Result<Report> {
@@ -225,14 +298,7 @@ async fn ruled_by_an_engine(
 ) -> anyhow::Result<RuledReply> {
     let running = an_engine(federation).await?;
     let handle = running.handle();
-    let mut ruled = handle.rule(member.clone(), ruling.into()).await;
-    for _ in 1..TRIES {
-        if !matches!(ruled, Err(Refusal { code: Code::RoundOpen, .. })) {
-            break;
-        }
-        tokio::time::sleep(PAUSE).await;
-        ruled = handle.rule(member.clone(), ruling.into()).await;
-    }
+    let ruled = until_no_round_is_open(async || handle.rule(member.clone(), ruling.into()).await).await;
     drop(handle);
     running.stop().await?;
     let judgement: Judgement = serde_json::from_str(&String::from(ruled?))?;
@@ -250,13 +316,8 @@ async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result
         Order::Revoke(member) => handle.revoke(member).await,
         _ => Ok(String::new().into()),
     };
-    let line = |(member, info): (&ClientId, &engine::MemberInfo)| MemberLine {
-        member: member.clone(),
-        key: info.key,
-        certificate: info.certificate,
-        is_revoked: info.is_revoked,
-    };
-    let members = handle.published().members().iter().map(line).collect();
+    let published = handle.published();
+    let members = published.members().iter().map(|(member, info)| MemberLine::of(member, info)).collect();
     drop(handle);
     running.stop().await?;
     changed?;

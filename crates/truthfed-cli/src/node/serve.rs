@@ -4,7 +4,7 @@ use truthfed_node::coordinator::logging::{self, Format, Level};
 use truthfed_node::coordinator::{self, Config};
 use truthfed_node::federation::open;
 
-use super::args::{LogFormat, ServeArgs};
+use super::args::{LogArgs, LogFormat, LogLevel, ServeArgs};
 use super::{block_on, ignore_hangups, told_to_stop};
 use crate::report::Report;
 
@@ -19,10 +19,16 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Report> {
     Ok(Report::done(String::new()))
 }
 
-pub(super) fn log(format: LogFormat) {
+pub(super) fn log(LogArgs { format, level }: LogArgs) {
     let format = match format {
         LogFormat::Text => Format::Text,
         LogFormat::Json => Format::Json,
     };
-    logging::init(format, Level::INFO);
+    let level = match level {
+        LogLevel::Error => Level::ERROR,
+        LogLevel::Warn => Level::WARN,
+        LogLevel::Info => Level::INFO,
+        LogLevel::Debug => Level::DEBUG,
+    };
+    logging::init(format, level);
 }

@@ -1,7 +1,7 @@
 //! What monitoring sees: sums and times, never anything about one member.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
 use super::stage::{Role, Stage};
+use crate::net::Refusals;
 
 /// Upper ends of the classes of request times, in seconds; long polls wait up to 30.
 const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 31.0];
@@ -46,7 +47,7 @@ impl Drop for UnderWay {
 }
 
 impl Metrics {
-    pub(super) fn new(stage: watch::Receiver<Stage>) -> Metrics {
+    pub(super) fn new(stage: watch::Receiver<Stage>, doors: Doors) -> Metrics {
         let mut registry = Registry::with_prefix("truthfed");
         let requests = Family::default();
         registry.register("requests", "Requests by route and code", requests.clone());
@@ -57,6 +58,7 @@ impl Metrics {
         let connections = Gauge::default();
         registry.register("connections", "Open connections of members and the operator", connections.clone());
         registry.register_collector(Box::new(Engine(stage)));
+        registry.register_collector(Box::new(doors));
         Metrics { registry, requests, times, in_flight, connections }
     }
 
@@ -78,6 +80,32 @@ impl Metrics {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a String takes everything");
         text
+    }
+}
+
+/// Who is not let in, and how long the coordinator's own certificate lasts.
+#[derive(Debug)]
+pub(super) struct Doors {
+    pub(super) refusals: Refusals,
+    /// When the certificate expires.
+    pub(super) expires: SystemTime,
+}
+
+impl Collector for Doors {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let expires = self.expires.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        let help = "When the coordinator's certificate expires, in seconds since 1970";
+        write(&mut encoder, "certificate_expires_seconds", help, &ConstGauge::new(expires))?;
+        let version = "1 for the version of this program";
+        let mut family = encoder.encode_descriptor("build_info", version, None, MetricType::Gauge)?;
+        let labels = [("version", env!("CARGO_PKG_VERSION"))];
+        ConstGauge::new(1i64).encode(family.encode_family(&labels)?)?;
+        let refused = "Handshakes without a connection since the start, by cause";
+        let mut family = encoder.encode_descriptor("handshakes_refused", refused, None, MetricType::Counter)?;
+        for (why, count) in self.refusals.counts() {
+            ConstCounter::new(count).encode(family.encode_family(&[("why", why)])?)?;
+        }
+        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use truthfed::auction::ClientId;
 
-use self::metrics::Metrics;
+use self::metrics::{Doors, Metrics};
 use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
@@ -185,7 +185,8 @@ pub async fn start_on(
     let engine = stage::attempt(&plan, &mut ahead).await?;
     let (stop, stopped) = watch::channel(false);
     let (stage_sender, stage) = watch::channel(Stage::Standby(None));
-    let metrics = Arc::new(Metrics::new(stage.clone()));
+    let doors = Doors { refusals: tls.refusals().clone(), expires: certificate.expires() };
+    let metrics = Arc::new(Metrics::new(stage.clone(), doors));
     let service = Arc::new(Service {
         document: openapi::text(),
         operator: plan.operator,

@@ -179,8 +179,11 @@ impl Service {
         if *certificate == self.operator {
             return Ok(Caller::Operator);
         }
-        let (member, _) = published.member_of(certificate).ok_or(Code::NotAMember)?;
+        let (member, info) = published.member_of(certificate).ok_or(Code::NotAMember)?;
         published.check_member(member)?;
+        if info.certificate != *certificate {
+            return Err(Code::CertificateReplaced.into());
+        }
         Ok(Caller::Member(member.clone()))
     }
 }

@@ -6,7 +6,7 @@ use truthfed::protocol::Ruling;
 
 use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
-use crate::digest::{Digest, PublicKey};
+use crate::digest::{Digest, PublicKey, Signature};
 use crate::error::Refusal;
 use crate::ledger::Reference;
 use crate::store::Store;
@@ -24,9 +24,18 @@ pub(super) enum Kind {
     Known(String),
     Enrol(ClientId, MemberInfo),
     Revoke(ClientId),
+    Renew(ClientId, Renewed),
     Rule(ClientId, Ruling),
     PayOut(ClientId, Amount, Reference),
     Read(Read),
+}
+
+/// How a member goes on.
+pub(super) struct Renewed {
+    pub(super) key: PublicKey,
+    pub(super) certificate: Digest,
+    /// By the key before.
+    pub(super) signature: Signature,
 }
 
 /// A look into the store.
@@ -59,7 +68,12 @@ impl Command {
     }
 
     pub fn enrol(member: ClientId, key: PublicKey, certificate: Digest) -> Command {
-        Command(Kind::Enrol(member, MemberInfo { key, certificate, is_revoked: false }))
+        Command(Kind::Enrol(member, MemberInfo::new(key, certificate)))
+    }
+
+    /// Lets a member go on with another key and certificate, if its present key signed that.
+    pub fn renew(member: ClientId, key: PublicKey, certificate: Digest, signature: Signature) -> Command {
+        Command(Kind::Renew(member, Renewed { key, certificate, signature }))
     }
 
     pub fn revoke(member: ClientId) -> Command {

@@ -19,7 +19,7 @@ use super::health::Health;
 use super::keeper::Keeper;
 use super::published::Published;
 use super::{EngineError, OpenStore, Place, Setup};
-use crate::digest::{Digest, PublicKey};
+use crate::digest::{Digest, PublicKey, Signature};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
 use crate::ledger::Reference;
@@ -173,6 +173,11 @@ impl Handle {
     /// Takes a member in. Fails when the name is taken.
     pub async fn enrol(&self, member: ClientId, key: PublicKey, certificate: Digest) -> Answer {
         self.submit(Command::enrol(member, key, certificate)).await
+    }
+
+    /// Lets a member go on with another key and certificate.
+    pub async fn renew(&self, member: ClientId, key: PublicKey, certificate: Digest, signature: Signature) -> Answer {
+        self.submit(Command::renew(member, key, certificate, signature)).await
     }
 
     /// Takes a member out. Fails when there is no such member.

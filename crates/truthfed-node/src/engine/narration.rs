@@ -8,6 +8,7 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
         Entry::Genesis { federation, .. } => tracing::info!(entry = number, %federation, "federation begun"),
         Entry::Enrolled { member, .. } => tracing::info!(entry = number, %member, "member enrolled"),
         Entry::Revoked { member } => tracing::info!(entry = number, %member, "member revoked"),
+        Entry::Renewed { member, .. } => tracing::info!(entry = number, %member, "member renewed its certificate"),
         Entry::Opened { round, asked_by, .. } => {
             tracing::info!(entry = number, round = round.0, %asked_by, "round opened");
         }

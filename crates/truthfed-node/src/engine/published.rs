@@ -43,7 +43,14 @@ pub(super) struct Members {
 
 impl Members {
     pub(super) fn new(by_name: BTreeMap<ClientId, MemberInfo>) -> Members {
-        let by_certificate = by_name.iter().map(|(name, info)| (info.certificate, name.clone())).collect();
+        let certificates = |info: &MemberInfo| -> Vec<Digest> {
+            info.past.iter().map(|past| past.certificate).chain([info.certificate]).collect()
+        };
+        let of = |(name, info): (&ClientId, &MemberInfo)| {
+            let name = name.clone();
+            certificates(info).into_iter().map(move |certificate| (certificate, name.clone()))
+        };
+        let by_certificate = by_name.iter().flat_map(of).collect();
         Members { by_name, by_certificate }
     }
 
@@ -66,6 +73,20 @@ impl Members {
         }
     }
 
+    /// A member goes on with another key and certificate.
+    pub(super) fn renew(&mut self, member: &ClientId, key: PublicKey, certificate: Digest) {
+        if let Some(info) = self.by_name.get_mut(member) {
+            info.renew(key, certificate);
+            self.by_certificate.insert(certificate, member.clone());
+        }
+    }
+
+    /// Whose key it is or was.
+    pub(super) fn key_holder(&self, key: &PublicKey) -> Option<&ClientId> {
+        let had = |info: &MemberInfo| info.key == *key || info.past.iter().any(|past| past.key == *key);
+        self.by_name.iter().find(|(_, info)| had(info)).map(|(name, _)| name)
+    }
+
     /// A member that may take part.
     pub(super) fn check(&self, member: &ClientId) -> Result<&MemberInfo, Refusal> {
         match self.by_name.get(member) {
@@ -78,7 +99,7 @@ impl Members {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberInfo {
     /// Signs its offers.
@@ -86,6 +107,30 @@ pub struct MemberInfo {
     pub certificate: Digest,
     /// May not take part any more.
     pub is_revoked: bool,
+    /// What it had before it renewed, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<Past>,
+}
+
+/// A key and a certificate that a member does not use any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Past {
+    pub key: PublicKey,
+    pub certificate: Digest,
+}
+
+impl MemberInfo {
+    /// Of one who takes part from now on.
+    pub fn new(key: PublicKey, certificate: Digest) -> MemberInfo {
+        MemberInfo { key, certificate, is_revoked: false, past: Vec::new() }
+    }
+
+    /// It goes on with another key and certificate.
+    pub(crate) fn renew(&mut self, key: PublicKey, certificate: Digest) {
+        self.past.push(Past { key: self.key, certificate: self.certificate });
+        (self.key, self.certificate) = (key, certificate);
+    }
 }
 
 #[derive(Debug, Clone)]

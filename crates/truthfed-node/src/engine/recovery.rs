@@ -203,6 +203,7 @@ impl State {
             Entry::Checkpoint(_) => {}
             Entry::Enrolled { member, key, certificate } => self.take_in(member, key, certificate),
             Entry::Revoked { member } => self.take_out(&member, self.latest),
+            Entry::Renewed { member, key, certificate, .. } => self.take_over(&member, key, certificate),
             Entry::Opened { round, nonce, at_ms, .. } => {
                 if self.open.is_some() || round.0 != self.machine.closed().0 + 1 {
                     return Err(inconsistent("it opens another round than is next"));

@@ -14,7 +14,7 @@ use truthfed::protocol::{
 };
 use truthfed::statistics::{Gram, Statistics};
 
-use super::command::{Command, Kind};
+use super::command::{Command, Kind, Renewed};
 use super::core::Answer;
 use super::draft::Draft;
 use super::intake::{Checked, Offered};
@@ -25,6 +25,7 @@ use super::reply::Reply;
 use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
+use crate::identity::Renewal;
 use crate::journal::{Award, Entry, seal};
 use crate::ledger::{Checkpoint, Seal, StandingBody, Waiting, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
@@ -155,8 +156,9 @@ impl State {
             Kind::Deliver(delivery) => self.deliver(*delivery, store),
             Kind::Call(member, call) => self.call(&member, &call, store),
             Kind::Known(answer) => Ok(answer),
-            Kind::Enrol(member, info) => self.enrol(member, info),
+            Kind::Enrol(member, info) => self.enrol(member, &info),
             Kind::Revoke(member) => self.revoke(&member),
+            Kind::Renew(member, renewed) => self.renew(&member, &renewed),
             Kind::Rule(member, ruling) => self.rule(member, ruling),
             Kind::PayOut(member, amount, reference) => payout::record(self, member, amount, reference, store),
             Kind::Read(read) => {
@@ -323,9 +325,9 @@ impl State {
         }
     }
 
-    fn enrol(&mut self, member: ClientId, info: MemberInfo) -> Result<String, Refusal> {
-        let MemberInfo { key, certificate, .. } = info;
-        if self.members.by_name().get(&member) == Some(&info) {
+    fn enrol(&mut self, member: ClientId, info: &MemberInfo) -> Result<String, Refusal> {
+        let MemberInfo { key, certificate, .. } = *info;
+        if self.members.by_name().get(&member) == Some(info) {
             // The reply was lost.
             return Ok("{}".to_owned());
         }
@@ -339,11 +341,18 @@ impl State {
     /// Name, key and certificate are no other member's, present or past: a signature must tell who signed.
     pub(super) fn check_new(&self, member: &ClientId, key: &PublicKey, certificate: &Digest) -> Result<(), Refusal> {
         let members = self.members.by_name();
-        let message = if members.contains_key(member) {
-            format!("{member} is or was a member already: take another name")
-        } else if let Some(holder) = self.members.holder(certificate) {
+        if members.contains_key(member) {
+            let message = format!("{member} is or was a member already: take another name");
+            return Err(Refusal::new(Code::MemberExists, message));
+        }
+        self.check_unused(key, certificate)
+    }
+
+    /// Key and certificate are nobody's, present or past.
+    fn check_unused(&self, key: &PublicKey, certificate: &Digest) -> Result<(), Refusal> {
+        let message = if let Some(holder) = self.members.holder(certificate) {
             format!("the certificate is or was {holder}'s: issue another")
-        } else if let Some((holder, _)) = members.iter().find(|(_, known)| known.key == *key) {
+        } else if let Some(holder) = self.members.key_holder(key) {
             format!("the key is or was {holder}'s: issue a certificate with another")
         } else {
             return Ok(());
@@ -354,7 +363,38 @@ impl State {
     /// A member from now on.
     pub(super) fn take_in(&mut self, member: ClientId, key: PublicKey, certificate: Digest) {
         self.machine.enrol(member.clone());
-        Arc::make_mut(&mut self.members).enrol(member, MemberInfo { key, certificate, is_revoked: false });
+        Arc::make_mut(&mut self.members).enrol(member, MemberInfo::new(key, certificate));
+    }
+
+    /// A member goes on with another key and certificate. While a round is open its messages are signed with the key that it
+    /// had when the round was opened.
+    fn renew(&mut self, member: &ClientId, renewed: &Renewed) -> Result<String, Refusal> {
+        let Renewed { key, certificate, signature } = *renewed;
+        let known = self.members.check(member)?;
+        if (known.key, known.certificate) == (key, certificate) {
+            // The reply was lost.
+            return Ok("{}".to_owned());
+        }
+        if self.machine.open().is_some() {
+            let round = RoundId(self.machine.closed().0 + 1);
+            let message = format!("round {round} is open: a member renews between rounds");
+            return Err(Refusal::new(Code::RoundOpen, message));
+        }
+        let renewal = Renewal { federation: self.setup.federation, member: member.clone(), key };
+        if !renewal.is_signed_by(&known.key, &signature) {
+            let message = format!("{member} did not sign the renewal with its present key");
+            return Err(Refusal::new(Code::BadRenewal, message));
+        }
+        self.check_unused(&key, &certificate)?;
+        self.draft.record(&Entry::Renewed { member: member.clone(), key, certificate, signature });
+        self.vouch(None);
+        self.take_over(member, key, certificate);
+        Ok("{}".to_owned())
+    }
+
+    /// The member's key and certificate are these from now on.
+    pub(super) fn take_over(&mut self, member: &ClientId, key: PublicKey, certificate: Digest) {
+        Arc::make_mut(&mut self.members).renew(member, key, certificate);
     }
 
     fn revoke(&mut self, member: &ClientId) -> Result<String, Refusal> {

@@ -16,6 +16,8 @@ pub(super) const FILE: &str = "member.toml";
 pub(super) const TERMS: &str = "terms.json";
 pub(super) const AUTHORITY: &str = "authority";
 pub(super) const MEMBER: &str = "member";
+/// The public keys that the member had before it renewed, oldest first, one a line.
+pub(super) const EARLIER_KEYS: &str = "earlier-keys.txt";
 
 const HEADER: &str = "\
 # A member's bundle of a truthfed federation. Keep the folder together and to yourself: member.key is the member.
@@ -52,6 +54,8 @@ pub struct Bundle {
     pub authority: Certificate,
     /// The member's certificate, and the key that signs offers and deliveries.
     pub identity: Identity,
+    /// The keys it had before, oldest first.
+    pub earlier_keys: Vec<PublicKey>,
 }
 
 /// Opens the bundle of a member. The error names the first file that is not as it was issued.
@@ -74,11 +78,21 @@ pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
         coordinator: file.coordinator,
         server_name: file.server_name,
         federation: file.federation,
+        earlier_keys: read_keys(&folder.join(EARLIER_KEYS))?,
         coordinator_key: file.coordinator_key,
         identity,
         member,
         authority,
     })
+}
+
+/// None if there is no file: it did not renew yet.
+fn read_keys(path: &Path) -> Result<Vec<PublicKey>, OpenError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let read = |line: &str| line.parse().map_err(|error| OpenError::content(path, &error));
+    read_text(path)?.lines().map(read).collect()
 }
 
 fn read_terms(path: &Path, hash: Digest) -> Result<Agreement, OpenError> {

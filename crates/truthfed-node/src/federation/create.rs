@@ -87,6 +87,10 @@ pub enum AddError {
     Issue(#[from] IssueError),
     #[error("{0} was added already: choose another name")]
     Exists(ClientId),
+    #[error("{0} is no member: list the members")]
+    Unknown(ClientId),
+    #[error("the request is for federation {found}, not for {expected}")]
+    OtherFederation { found: Digest, expected: Digest },
     /// Two members with one key could not be told apart.
     #[error("{holder} has this key already: {member} must make a key of its own")]
     SharedKey { member: ClientId, holder: ClientId },
@@ -178,7 +182,7 @@ pub fn add_member(folder: &Path, applicant: &Applicant) -> Result<Enrolment, Add
     Ok(Enrolment::new(member, &certificate))
 }
 
-fn check_own_key(folder: &Path, request: &Request) -> Result<(), AddError> {
+pub(super) fn check_own_key(folder: &Path, request: &Request) -> Result<(), AddError> {
     let roster = open(folder)?.roster;
     match roster.into_iter().find(|enrolment| enrolment.key == request.key()) {
         Some(Enrolment { member: holder, .. }) => Err(AddError::SharedKey { member: request.member().clone(), holder }),

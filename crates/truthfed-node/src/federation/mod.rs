@@ -10,7 +10,8 @@
 //!         member.toml, terms.json, authority.pem, member.{pem,key}
 //! ```
 //!
-//! A member that makes its own key ([`apply`]) gets a bundle without one, and puts it beside its key ([`join`]).
+//! A member that makes its own key ([`apply`]) gets a bundle without one, and puts it beside its key ([`join`]). Before its certificate
+//! expires it asks for the next ([`ask_renewal`]).
 //!
 //! [`init`] makes a folder whole or not at all; [`open`] and [`open_bundle`] read strictly and say what to do about what is
 //! wrong. A checked [`Federation`] or [`Bundle`] need not be checked again.
@@ -28,6 +29,7 @@ mod create;
 mod lines;
 mod open;
 mod public;
+mod renewal;
 mod settings;
 
 #[cfg(test)]
@@ -39,6 +41,7 @@ pub use bundle::{Bundle, BundleFile, open_bundle};
 pub use create::{AddError, Applicant, Created, InitError, InitOptions, add_member, init, renew};
 pub use open::{Enrolment, Federation, OpenError, open};
 pub use public::{PublicBundle, PublicError, PublishError, line, publish};
+pub use renewal::{RenewError, ask_renewal, certify_renewal, finish_renewal, take_renewal};
 pub use settings::{RawFederation, RawLimits, Settings, SettingsError};
 
 /// Commented settings: the defaults.

@@ -61,20 +61,12 @@ impl Certificate {
 
     /// The day on which it expires, such as `2028-11-17`, in UTC.
     pub fn last_day(&self) -> String {
-        OffsetDateTime::from(self.expires).date().to_string()
+        day(self.expires)
     }
 
     /// The name of its holder, if its subject is a common name and nothing else, and one that [`check_name`] takes.
     pub(crate) fn name(&self) -> Option<String> {
-        let mut store = RootCertStore::empty();
-        store.add(self.der.clone()).ok()?;
-        let subject = store.roots.first()?.subject.to_vec();
-        // One set of one pair: the identifier 2.5.4.3, then text whose length fits a byte.
-        let [0x31, _, 0x30, _, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0c, length, name @ ..] = subject.as_slice() else {
-            return None;
-        };
-        let name = std::str::from_utf8(name).ok().filter(|name| name.len() == usize::from(*length))?;
-        check_name(name).ok().map(String::from)
+        name(&self.der)
     }
 
     /// Whether an authority certainly did not issue it for this use. Of a certificate whose time is over, or has not come,
@@ -123,6 +115,28 @@ fn expires(der: &CertificateDer<'static>) -> Option<SystemTime> {
         }
         _ => None,
     }
+}
+
+/// Whose certificate these bytes say they are, and their last day. Nobody checked that they are genuine.
+pub(crate) fn holder(der: &CertificateDer<'_>) -> Option<(String, String)> {
+    let der = der.clone().into_owned();
+    Some((name(&der)?, day(expires(&der)?)))
+}
+
+fn name(der: &CertificateDer<'static>) -> Option<String> {
+    let mut store = RootCertStore::empty();
+    store.add(der.clone()).ok()?;
+    let subject = store.roots.first()?.subject.to_vec();
+    // One set of one pair: the identifier 2.5.4.3, then text whose length fits a byte.
+    let [0x31, _, 0x30, _, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0c, length, name @ ..] = subject.as_slice() else {
+        return None;
+    };
+    let name = std::str::from_utf8(name).ok().filter(|name| name.len() == usize::from(*length))?;
+    check_name(name).ok().map(String::from)
+}
+
+fn day(time: SystemTime) -> String {
+    OffsetDateTime::from(time).date().to_string()
 }
 
 fn public_key(der: &CertificateDer<'static>) -> Option<PublicKey> {

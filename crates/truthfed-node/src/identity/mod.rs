@@ -13,12 +13,14 @@ mod certificate;
 mod expiry;
 mod files;
 mod name;
+mod renewal;
 mod request;
 
 pub use authority::{Authority, IssueError, Validity};
-pub(crate) use certificate::Purpose;
 pub use certificate::{Certificate, Identity, IdentityError};
+pub(crate) use certificate::{Purpose, holder};
 pub use expiry::watch_expiry;
 pub use files::{PrivateFileError, create_private_folder, read_private, write_private, write_public};
 pub use name::{NameError, check_name};
+pub use renewal::{RENEWAL_SCHEMA, Renewal, RenewalError, RenewalRequest};
 pub use request::{REQUEST_SCHEMA, Request, RequestError};

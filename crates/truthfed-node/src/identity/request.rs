@@ -62,6 +62,11 @@ impl Request {
         }
     }
 
+    /// Of somebody who was found to hold the key.
+    pub(super) fn held(member: ClientId, key: PublicKey) -> Request {
+        Request { member, key }
+    }
+
     pub fn member(&self) -> &ClientId {
         &self.member
     }

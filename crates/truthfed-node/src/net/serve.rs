@@ -228,10 +228,10 @@ impl Server {
                 return Some((stream, digest, end));
             }
             Ok(Err((error, stream))) => {
-                debug!(%address, %error, "handshake refused");
+                self.tls.refusals.failed(address, &error);
                 hear_out(stream).await;
             }
-            Err(_) => debug!(%address, "handshake took too long"),
+            Err(_) => self.tls.refusals.too_slow(address),
         }
         None
     }

@@ -19,7 +19,7 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::Revocations;
+use super::{Refusals, Revocations};
 use crate::digest::Digest;
 use crate::identity::{Certificate, Identity};
 
@@ -35,6 +35,7 @@ pub struct TlsError(String);
 pub struct ServerTls {
     pub(super) config: Arc<ServerConfig>,
     pub(super) revocations: Revocations,
+    pub(super) refusals: Refusals,
     genuine: Arc<dyn ClientCertVerifier>,
 }
 
@@ -45,7 +46,10 @@ impl ServerTls {
         let roots = Arc::new(roots(authority)?);
         let genuine =
             WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build().map_err(tls_error)?;
-        let verifier = Arc::new(NotRevoked { genuine: genuine.clone(), revocations: revocations.clone() });
+        let refusals = Refusals::default();
+        let verifier =
+            NotRevoked { genuine: genuine.clone(), revocations: revocations.clone(), refusals: refusals.clone() };
+        let verifier = Arc::new(verifier);
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
             .map_err(tls_error)?
@@ -55,7 +59,12 @@ impl ServerTls {
         config.alpn_protocols = vec![HTTP.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(ServerTls { config: Arc::new(config), revocations, genuine })
+        Ok(ServerTls { config: Arc::new(config), revocations, refusals, genuine })
+    }
+
+    /// The handshakes that it refuses.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// With this clock instead of the operating system's.
@@ -110,6 +119,22 @@ fn tls_error(error: impl std::fmt::Display) -> TlsError {
 struct NotRevoked {
     genuine: Arc<dyn ClientCertVerifier>,
     revocations: Revocations,
+    refusals: Refusals,
+}
+
+impl NotRevoked {
+    fn verify(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.genuine.verify_client_cert(end_entity, intermediates, now)?;
+        match self.revocations.contains(&Digest::of(end_entity)) {
+            true => Err(CertificateError::Revoked.into()),
+            false => Ok(verified),
+        }
+    }
 }
 
 impl ClientCertVerifier for NotRevoked {
@@ -127,11 +152,7 @@ impl ClientCertVerifier for NotRevoked {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.genuine.verify_client_cert(end_entity, intermediates, now)?;
-        match self.revocations.contains(&Digest::of(end_entity)) {
-            true => Err(CertificateError::Revoked.into()),
-            false => Ok(verified),
-        }
+        self.verify(end_entity, intermediates, now).inspect_err(|error| self.refusals.certificate(end_entity, error))
     }
 
     fn verify_tls12_signature(

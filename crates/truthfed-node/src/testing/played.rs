@@ -10,6 +10,7 @@ use truthfed::protocol::{Quality, QualityRule, RoundId, Ruling, Time};
 use super::{Data, Federation, Memory, Stepwise, id, terms};
 use crate::coordinator::operator::read_doubts;
 use crate::digest::{Digest, Nonce};
+use crate::identity::Renewal;
 use crate::journal::Entry;
 use crate::store::RequestKind;
 use crate::terms::{CoverageSetting, RawTerms};
@@ -117,6 +118,17 @@ impl Played {
         let signer = Federation::key(100 + self.federation.members.len() as u8);
         self.engine.enrol(id(name), signer.public(), Federation::certificate(&id(name))).unwrap();
         self.federation.members.insert(id(name), signer);
+        self.follow();
+    }
+
+    /// A member renews its certificate, and signs with another key from now on.
+    pub fn renew(&mut self, name: &str) {
+        let (member, signer) = (id(name), Federation::key(150 + self.entries.len() as u8 % 50));
+        let certificate = Digest::of(&signer.public().0);
+        let renewal = Renewal { federation: self.federation.id, member: member.clone(), key: signer.public() };
+        let signature = renewal.sign(&self.federation.members[&member]);
+        self.engine.renew(member.clone(), signer.public(), certificate, signature).unwrap();
+        self.federation.members.insert(member, signer);
         self.follow();
     }
 

@@ -5,7 +5,7 @@ use truthfed::auction::ClientId;
 use truthfed::protocol::{Ruling, Time};
 
 use super::{Forwarding, Memory};
-use crate::digest::{Digest, PublicKey};
+use crate::digest::{Digest, PublicKey, Signature};
 use crate::engine::{Answer, Clock, Command, Core, EngineError, Published, Setup, Witness};
 use crate::error::Refusal;
 use crate::ledger::{Checkpoint, Reference};
@@ -62,6 +62,16 @@ impl Stepwise {
 
     pub fn enrol(&mut self, member: ClientId, key: PublicKey, certificate: Digest) -> Result<String, Refusal> {
         self.take(Command::enrol(member, key, certificate))
+    }
+
+    pub fn renew(
+        &mut self,
+        member: ClientId,
+        key: PublicKey,
+        certificate: Digest,
+        signature: Signature,
+    ) -> Result<String, Refusal> {
+        self.take(Command::renew(member, key, certificate, signature))
     }
 
     pub fn rule(&mut self, member: ClientId, ruling: Ruling) -> Result<String, Refusal> {

@@ -1,6 +1,11 @@
 //! The plain listener.
 
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
 use truthfed_node::coordinator::{self, ServerError};
+use truthfed_node::identity::Validity;
+use truthfed_node::testing::{Identities, id};
 
 use super::support::{World, logged, plain, plain_at, whole_round};
 
@@ -45,6 +50,33 @@ async fn health_metrics_and_the_document_are_shown_on_this_machine() {
     for nothing in ["/", "/v1/view", "/v1/operator/members"] {
         assert_eq!(plain(admin, nothing).await.0, 404, "{nothing}");
     }
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn handshakes_that_are_refused_are_counted_and_told_with_whose_certificate_it_was() {
+    let world = World::new(&["m1", "m2"], |_| {});
+    let running = world.start().await;
+    let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+    let past = Validity { from: now - 3 * day, until: now - day };
+    let expired = world.identities.authority.issue_member(&id("late-riser"), past).unwrap();
+    let stranger = Identities::new("127.0.0.1", &["m9"]).members[&id("m9")].clone();
+    for refused in [&expired, &expired, &stranger] {
+        let client = world.client(refused, running.addresses());
+        assert!(client.try_send(axum::http::Method::GET, "/v1/view", "").await.is_err());
+    }
+    let (_, metrics) = plain(running.addresses().admin, "/metrics").await;
+    let expires = world.identities.server.certificate().expires().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    for line in [
+        r#"truthfed_handshakes_refused_total{why="expired"} 2"#.to_owned(),
+        r#"truthfed_handshakes_refused_total{why="foreign"} 1"#.to_owned(),
+        format!("truthfed_certificate_expires_seconds {}", expires.as_secs()),
+        format!(r#"truthfed_build_info{{version="{}"}} 1"#, env!("CARGO_PKG_VERSION")),
+    ] {
+        assert!(metrics.lines().any(|known| known == line), "{line} is not in\n{metrics}");
+    }
+    let told = |line: &Value| line["name"] == "late-riser" && line["last_day"] == expired.certificate().last_day();
+    assert_eq!(logged().iter().filter(|line| told(line)).count(), 1, "once a minute");
     running.stop().await.unwrap();
 }
 

@@ -9,6 +9,7 @@ mod page;
 mod payouts;
 mod phases;
 mod privacy;
+mod renewal;
 mod revocation;
 mod roles;
 mod round;

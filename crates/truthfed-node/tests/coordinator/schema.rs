@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::renewal;
 use super::support::{Answer, World, docs, some_data, text};
 
 /// Whether a value is what a schema says. Knows the words that our schemas use, and stumbles over any other.
@@ -156,6 +157,12 @@ async fn every_reply_and_request_is_what_the_document_says() {
             checked.reply(path, &client.get(path).await);
         }
     }
+    let renewal = renewal::request(&world, "m2", &renewal::next(&world, "m2"), m2.identity.signer());
+    checked.request("/v1/operator/members/{member}/renewal", &renewal);
+    checked.reply(
+        "/v1/operator/members/{member}/renewal",
+        &operator.post("/v1/operator/members/m2/renewal", renewal).await,
+    );
     // m1 delivered, and nothing of it is in doubt; of a revoked member it can be forgotten.
     let path = "/v1/operator/members/{member}/ruling";
     checked.reply("/v1/operator/members/{member}", &operator.delete("/v1/operator/members/m1").await);

@@ -72,6 +72,7 @@ pub(crate) fn bundle(member: usize, agreement: &Agreement) -> Bundle {
         authority: people.authority.identity().certificate().clone(),
         identity: people.members[&member].clone(),
         member,
+        earlier_keys: Vec::new(),
     }
 }
 

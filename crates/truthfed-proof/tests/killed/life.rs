@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{End, FIRST, MEMBERS, Plan, Process, Site, Trace, await_end, done, http, verb};
+use super::{End, FIRST, MEMBERS, Plan, Process, RENEWING, Site, Trace, await_end, done, http, verb};
 
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -183,6 +183,25 @@ impl Life {
             let args = ["ledger", "payout", "record", &folder, member, "0.000002", "--reference", "bank 1"];
             verb(&args).status.success().then_some(())
         });
+    }
+
+    /// The operator certifies the next key of a member, again until it is done.
+    pub(crate) fn renew(&mut self) {
+        let folder = self.site.folder();
+        let request = format!("{folder}/members/{}/renewal.json", MEMBERS[RENEWING]);
+        self.until("the operator can renew", |site| {
+            site.entries()?;
+            verb(&["members", "renew", &folder, "--request", &request]).status.success().then_some(())
+        });
+    }
+
+    /// The agent of the member that renewed ends in order, and comes again with the new key.
+    pub(crate) fn exchange(&mut self, member: usize) {
+        self.leave(member);
+        let (folder, name) = (self.site.folder(), MEMBERS[member]);
+        let issued = format!("{folder}/roster/{name}.pem");
+        done(&["member", "renew", &format!("{folder}/members/{name}"), "--issued", &issued]);
+        self.join(member);
     }
 
     /// Looks again and again, and starts again whoever has died meanwhile.

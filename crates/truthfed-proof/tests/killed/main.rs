@@ -22,7 +22,7 @@ use self::plan::{
 };
 use self::process::{End, Process, await_end, done, http, verb};
 use self::script::{Script, deadlines, forgotten, live, two_rounds};
-use self::site::{FIRST, Kind, MEMBERS, Site, Template, port, set};
+use self::site::{FIRST, Kind, MEMBERS, RENEWING, Site, Template, port, set};
 use self::trace::Trace;
 
 /// Lives at the same time: most of a life is waiting.

@@ -112,7 +112,8 @@ const COORDINATORS_WAY: [&str; 4] = [
     "opened.before opened.inside opened.after-commit recovery.inside offered.before offered.inside offered.after-commit \
      sealed.before awarded.inside sealed.after-commit recovery.after-reply delivered.before delivered.inside \
      delivered.after-commit settled.before settled.inside checkpoint.after-commit",
-    "enrolled.before enrolled.inside enrolled.after-commit ruled.before ruled.inside ruled.after-commit paid-out.inside",
+    "enrolled.before enrolled.inside enrolled.after-commit ruled.before ruled.inside ruled.after-commit paid-out.inside \
+     enrolled.before enrolled.inside enrolled.after-commit",
     "opened.after-reply offered.after-reply sealed.inside awarded.after-reply delivered.after-reply enrolled.before \
      settled.inside checkpoint.after-reply",
 ];

@@ -1,6 +1,6 @@
 //! What happens in a life, step by step.
 
-use super::{FIRST, Kind, Life, Plan, Site, Template, Trace};
+use super::{FIRST, Kind, Life, Plan, RENEWING, Site, Template, Trace};
 
 /// A script: a federation begins, lives and ends.
 pub(crate) type Script = fn(Life) -> Trace;
@@ -72,7 +72,7 @@ impl Life {
     }
 
     /// An agent stops in order and comes back; somebody joins; the first member's payment, which waits as nobody else's data
-    /// confirms it, is released by the operator, and some of it is paid out.
+    /// confirms it, is released by the operator, and some of it is paid out; the third renews its key.
     pub(crate) fn between(&mut self) {
         self.come_back();
         self.site.issue();
@@ -88,6 +88,10 @@ impl Life {
         self.pay_out();
         // Paid out, a checkpoint.
         self.recorded(2);
+        self.renew();
+        // Renewed, a checkpoint.
+        self.recorded(2);
+        self.exchange(RENEWING);
     }
 
     /// Who joined wins, and is revoked before it delivers.

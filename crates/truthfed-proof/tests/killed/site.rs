@@ -15,6 +15,8 @@ use super::process::{done, http};
 /// Everyone who is ever a member; the last one joins later.
 pub(crate) const MEMBERS: [&str; 4] = ["m1", "m2", "m3", "zoe"];
 pub(crate) const FIRST: usize = 3;
+/// Who renews its key.
+pub(crate) const RENEWING: usize = 2;
 const ASKS: [u32; 4] = [10, 20, 30, 5];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +55,7 @@ impl Template {
         std::fs::create_dir(&late).unwrap();
         std::fs::rename(folder.join("members/zoe"), late.join("zoe")).unwrap();
         std::fs::rename(folder.join("roster/zoe.pem"), late.join("zoe.pem")).unwrap();
+        certify(&folder, MEMBERS[RENEWING]);
         for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
             let name = entry.file_name().into_string().unwrap();
             if name.starts_with("ledger.db") || name == "checkpoint.json" {
@@ -61,6 +64,19 @@ impl Template {
         }
         Template(place)
     }
+}
+
+/// Certifies the next key of a member in a ledger that is thrown away: in every life the same certificate is issued and not
+/// journaled yet.
+fn certify(folder: &Path, member: &str) {
+    let (on_roster, issued) =
+        (folder.join(format!("roster/{member}.pem")), folder.join(format!("renewals/{member}.pem")));
+    let (present, bundle) = (std::fs::read(&on_roster).unwrap(), folder.join("members").join(member));
+    done(&["member", "renew", bundle.to_str().unwrap()]);
+    let request = bundle.join("renewal.json");
+    done(&["members", "renew", folder.to_str().unwrap(), "--request", request.to_str().unwrap()]);
+    std::fs::rename(&on_roster, issued).unwrap();
+    std::fs::write(on_roster, present).unwrap();
 }
 
 /// One copy, with addresses of its own. Gone when dropped.

@@ -1,5 +1,7 @@
 //! A price from a command of the member's own.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use truthfed::protocol::RoundId;
 use truthfed::statistics::{Factor, Statistics};
 use truthfed::{Amount, AmountError};
+
+use super::PolicyError;
 
 /// Longest answer of a command in bytes; more is cut off, and then no price.
 const MAX_ANSWER: u64 = 1024;
@@ -47,6 +51,18 @@ pub(super) enum CommandError {
     Failed(std::process::ExitStatus),
     #[error("it printed no price: {0}")]
     Price(#[from] AmountError),
+}
+
+/// Whether a program can be run: by its path, or by its name in one of the folders of `PATH`.
+pub(super) fn check_program(program: &str) -> Result<(), PolicyError> {
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = match program.contains('/') {
+        true => is_program(Path::new(program)),
+        false => std::env::split_paths(&folders).any(|folder| is_program(&folder.join(program))),
+    };
+    if is_there { Ok(()) } else { Err(PolicyError::NoProgram(program.to_owned())) }
 }
 
 /// Runs a command, which is ended when its time is over.

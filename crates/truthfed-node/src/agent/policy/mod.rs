@@ -100,6 +100,13 @@ pub enum PolicyError {
     NoCommand,
     #[error("timeout_ms is {0}: it must lie in 1..=600000")]
     Timeout(u64),
+    /// It would never sell anything.
+    #[error(
+        "{what} is {value}, above the reserve of {reserve}: no offer at that price is ever bought, so ask at most the reserve"
+    )]
+    AboveReserve { what: &'static str, value: Amount, reserve: Amount },
+    #[error("command: there is no program `{0}` that this user may run, seen from the working directory and PATH")]
+    NoProgram(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -131,6 +138,20 @@ impl TryFrom<RawPolicy> for Policy {
 }
 
 impl Policy {
+    /// Checks what can be known before there is data: that something is asked below the reserve, and that a program is there.
+    pub fn check(&self, reserve: Amount) -> Result<(), PolicyError> {
+        let (what, value) = match &self.0 {
+            RawPolicy::Constant { ask } => ("ask", ask.0),
+            RawPolicy::PerSample { base, .. } => ("base", base.0),
+            RawPolicy::Paper { base, .. } => ("base", Amount::nearest(*base)),
+            RawPolicy::Command { command, .. } => return command::check_program(&command[0]),
+        };
+        match value > reserve {
+            true => Err(PolicyError::AboveReserve { what, value, reserve }),
+            false => Ok(()),
+        }
+    }
+
     pub fn from_toml(text: &str) -> Result<Policy, PolicyError> {
         let raw: RawPolicy = toml::from_str(text).map_err(|error| PolicyError::Unreadable(error.to_string()))?;
         raw.try_into()

@@ -101,3 +101,29 @@ fn a_wrong_policy_is_refused_with_its_reason() {
     check("kind = 'command'\ncommand = ['x']\ntimeout_ms = 0", "timeout_ms is 0");
     check("kind = constant", "constant");
 }
+
+#[test]
+fn a_policy_that_could_never_sell_or_be_run_is_refused_before_there_is_data() {
+    let reserve = Amount::from_units(100);
+    let check = |text: &str| Policy::from_toml(text).unwrap().check(reserve).map_err(|error| error.to_string());
+    for fine in [
+        "kind = 'constant'\nask = '100'",
+        "kind = 'per-sample'\nprice = '500'\nbase = '99.5'",
+        "kind = 'paper'\nweight = 1.0\nbase = 100.0",
+        "kind = 'command'\ncommand = ['sh', '-c', 'echo 1']",
+        "kind = 'command'\ncommand = ['/bin/sh']",
+    ] {
+        assert_eq!(check(fine), Ok(()), "{fine}");
+    }
+    for (wrong, told) in [
+        ("kind = 'constant'\nask = '100.000001'", "ask is 100.000001, above the reserve of 100"),
+        ("kind = 'per-sample'\nprice = '0'\nbase = '101'", "base is 101"),
+        ("kind = 'paper'\nweight = 0.0\nbase = 1e300", "base is 1000000000000"),
+        ("kind = 'command'\ncommand = ['no-such-program']", "no program `no-such-program`"),
+        ("kind = 'command'\ncommand = ['/etc/passwd']", "no program `/etc/passwd`"),
+        ("kind = 'command'\ncommand = ['/etc']", "no program `/etc`"),
+    ] {
+        let error = check(wrong).unwrap_err();
+        assert!(error.contains(told), "{error}");
+    }
+}

@@ -20,8 +20,8 @@ pub use self::rounds::{
 };
 use super::service::Service;
 use crate::call::calls;
-use crate::digest::{Digest, PublicKey};
-use crate::engine::Handle;
+use crate::digest::{Digest, PublicKey, Signature};
+use crate::engine::{Handle, MemberInfo};
 use crate::error::{Code, Refusal};
 use crate::identity::check_name;
 use crate::journal::Entry;
@@ -40,6 +40,8 @@ calls! {
         Enrol(body request: EnrolRequest) = POST "/v1/operator/members" => MemberLine,
         /// Takes a member out: at once, also on its open connections.
         Revoke(path member: ClientId) = DELETE "/v1/operator/members/{member}" => MemberLine,
+        /// Lets a member go on with another key and certificate, between two rounds, if its present key signed that.
+        Renew(path member: ClientId, body request: RenewRequest) = POST "/v1/operator/members/{member}/renewal" => MemberLine,
         /// What members delivered that is in doubt, and the payments for it that wait.
         Doubts = GET "/v1/operator/doubts" => DoubtsReply,
         /// Settles, voids or forgets what a member delivered, between two rounds.
@@ -68,6 +70,7 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Members => OrderReply::Members(members(engine)),
         Order::Enrol(request) => OrderReply::Enrol(enrol(service, engine, request).await?),
         Order::Revoke(member) => OrderReply::Revoke(revoke(service, engine, member).await?),
+        Order::Renew(member, request) => OrderReply::Renew(renew(service, engine, member, request).await?),
         Order::Doubts => OrderReply::Doubts(data::doubts(engine).await?),
         Order::Rule(member, request) => OrderReply::Rule(data::rule(engine, member, request).await?),
         Order::PayOut(member, request) => OrderReply::PayOut(payouts::pay_out(engine, member, request).await?),
@@ -98,6 +101,34 @@ pub struct MemberLine {
     pub certificate: Digest,
     /// May not take part any more.
     pub is_revoked: bool,
+    /// The keys that it had before it renewed, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past_keys: Vec<PublicKey>,
+}
+
+impl MemberLine {
+    /// How a member stands.
+    pub fn of(member: &ClientId, info: &MemberInfo) -> MemberLine {
+        MemberLine {
+            member: member.clone(),
+            key: info.key,
+            certificate: info.certificate,
+            is_revoked: info.is_revoked,
+            past_keys: info.past.iter().map(|past| past.key).collect(),
+        }
+    }
+}
+
+/// How a member goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RenewRequest {
+    /// The key of its new certificate.
+    pub key: PublicKey,
+    /// The hash of its new certificate.
+    pub certificate: Digest,
+    /// Of the present key, as the member's request has it.
+    pub signature: Signature,
 }
 
 /// A member to be taken in.
@@ -137,18 +168,23 @@ pub struct StatusReply {
 /// All members of a store, by name, read without its coordinator. Fails when the store does not answer, or an entry cannot
 /// be read.
 pub fn read_members(store: &mut dyn Store) -> Result<Vec<MemberLine>, StoreError> {
-    let (mut members, mut last) = (BTreeMap::new(), 0);
+    let (mut members, mut last) = (BTreeMap::<ClientId, MemberInfo>::new(), 0);
     loop {
         let rows = store.rows(last, CHUNK)?;
-        let Some(end) = rows.last() else { return Ok(members.into_values().collect()) };
+        let Some(end) = rows.last() else {
+            return Ok(members.iter().map(|(member, info)| MemberLine::of(member, info)).collect());
+        };
         last = end.number;
         for row in &rows {
             match row.entry()? {
                 Entry::Enrolled { member, key, certificate } => {
-                    members.insert(member.clone(), MemberLine { member, key, certificate, is_revoked: false });
+                    members.insert(member, MemberInfo::new(key, certificate));
                 }
                 Entry::Revoked { member } => {
-                    members.entry(member).and_modify(|line| line.is_revoked = true);
+                    members.entry(member).and_modify(|info| info.is_revoked = true);
+                }
+                Entry::Renewed { member, key, certificate, .. } => {
+                    members.entry(member).and_modify(|info| info.renew(key, certificate));
                 }
                 _ => {}
             }
@@ -158,12 +194,7 @@ pub fn read_members(store: &mut dyn Store) -> Result<Vec<MemberLine>, StoreError
 
 fn members(engine: &Handle) -> MembersReply {
     let published = engine.published();
-    let members = published.members().iter().map(|(member, info)| MemberLine {
-        member: member.clone(),
-        key: info.key,
-        certificate: info.certificate,
-        is_revoked: info.is_revoked,
-    });
+    let members = published.members().iter().map(|(member, info)| MemberLine::of(member, info));
     MembersReply { members: members.collect() }
 }
 
@@ -171,32 +202,55 @@ fn members(engine: &Handle) -> MembersReply {
 async fn enrol(service: &Service, engine: &Handle, request: EnrolRequest) -> Result<MemberLine, Refusal> {
     let EnrolRequest { member, key, certificate } = request;
     let member = check_name(&member).map_err(|error| Refusal::new(Code::BadName, error.to_string()))?;
-    let line = MemberLine { member: member.clone(), key, certificate, is_revoked: false };
-    let known = engine.published().members().get(&member).copied();
-    if known.is_some_and(|known| (known.key, known.certificate, known.is_revoked) == (key, certificate, false)) {
+    let line = MemberLine::of(&member, &MemberInfo::new(key, certificate));
+    if engine.published().members().get(&member).is_some_and(|known| MemberLine::of(&member, known) == line) {
         return Ok(line);
     }
-    if certificate == service.operator {
-        return Err(Refusal::new(Code::MemberExists, "the certificate is the operator's: issue another"));
-    }
+    check_not_operator(service, &certificate)?;
     engine.enrol(member, key, certificate).await?;
     Ok(line)
 }
 
+fn check_not_operator(service: &Service, certificate: &Digest) -> Result<(), Refusal> {
+    match *certificate == service.operator {
+        true => Err(Refusal::new(Code::MemberExists, "the certificate is the operator's: issue another")),
+        false => Ok(()),
+    }
+}
+
+/// Lets a member go on with another key and certificate; the same again changes nothing.
+async fn renew(
+    service: &Service,
+    engine: &Handle,
+    member: ClientId,
+    request: RenewRequest,
+) -> Result<MemberLine, Refusal> {
+    let RenewRequest { key, certificate, signature } = request;
+    known(engine, &member)?;
+    check_not_operator(service, &certificate)?;
+    engine.renew(member.clone(), key, certificate, signature).await?;
+    Ok(MemberLine::of(&member, &known(engine, &member)?))
+}
+
+/// A member, present or past.
+fn known(engine: &Handle, member: &ClientId) -> Result<MemberInfo, Refusal> {
+    let unknown = || Refusal::new(Code::UnknownMember, format!("{member} is not a member of this federation"));
+    engine.published().members().get(member).cloned().ok_or_else(unknown)
+}
+
 /// Takes a member out; the same again changes nothing.
 async fn revoke(service: &Service, engine: &Handle, member: ClientId) -> Result<MemberLine, Refusal> {
-    let unknown = || Refusal::new(Code::UnknownMember, format!("{member} is not a member of this federation"));
-    let known = engine.published().members().get(&member).copied().ok_or_else(unknown)?;
+    let known = known(engine, &member)?;
     if !known.is_revoked {
         engine.revoke(member.clone()).await?;
         // Its requests are refused from the commit on; its connections stay a little longer, so that it can read that.
-        let revocations = service.revocations.clone();
+        let (revocations, certificate) = (service.revocations.clone(), known.certificate);
         tokio::spawn(async move {
             tokio::time::sleep(LINGER).await;
-            revocations.revoke(known.certificate);
+            revocations.revoke(certificate);
         });
     }
-    Ok(MemberLine { member, key: known.key, certificate: known.certificate, is_revoked: true })
+    Ok(MemberLine::of(&member, &MemberInfo { is_revoked: true, ..known }))
 }
 
 fn status(service: &Service, engine: &Handle) -> StatusReply {

@@ -17,6 +17,7 @@ use super::replies::Reply;
 use super::{Fault, Verdict};
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
+use crate::identity::Renewal;
 use crate::journal::{Award, Entry, Head, seal};
 use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, Waiting};
 use crate::signature::Verifier;
@@ -129,7 +130,7 @@ impl Founded {
 
     /// What is kept when a round has ended, after so many postings.
     pub(super) fn standing(&self, postings: u64) -> StandingBody {
-        let members = self.members.iter().map(|(name, member)| (name.clone(), member.info)).collect();
+        let members = self.members.iter().map(|(name, member)| (name.clone(), member.info.clone())).collect();
         let (standing, ended, waiting) = (self.machine.standing(), self.latest, self.waiting.clone());
         StandingBody { standing, ended, members, postings, waiting }
     }
@@ -176,7 +177,8 @@ impl Founded {
         if !self.keys.insert(info.key) {
             return place.problem(Fault::Membership, "a new key", "one that is or was another member's");
         }
-        self.members.insert(member.clone(), Member { info, key: Verifier::new(&info.key) });
+        let key = Verifier::new(&info.key);
+        self.members.insert(member.clone(), Member { info, key });
         self.machine.enrol(member.clone());
         Ok(())
     }
@@ -191,6 +193,32 @@ impl Founded {
         }
         self.machine.revoke(self.latest, member);
         self.drain();
+        Ok(())
+    }
+
+    /// Only the member's key before can say which key follows.
+    pub(super) fn renew(
+        &mut self,
+        place: Place<'_>,
+        member: &ClientId,
+        (key, certificate): (PublicKey, Digest),
+        signature: &Signature,
+    ) -> Verdict {
+        if let Some(open) = &self.open {
+            return place.problem(Fault::OutOfTurn, format!("the end of round {}", open.round), "a renewal");
+        }
+        let Some(known) = self.members.get_mut(member).filter(|known| !known.info.is_revoked) else {
+            return place.problem(Fault::Membership, "a member", "nobody's name");
+        };
+        if !self.keys.insert(key) {
+            return place.problem(Fault::Membership, "a new key", "one that is or was a member's");
+        }
+        let renewal = Renewal { federation: self.federation, member: member.clone(), key };
+        if !renewal.is_signed_by(&known.info.key, signature) {
+            return place.problem(Fault::Signature, "the member's, with the key before", "another");
+        }
+        known.info.renew(key, certificate);
+        known.key = Verifier::new(&key);
         Ok(())
     }
 

@@ -238,10 +238,12 @@ impl Replay {
         let has_ended = std::mem::replace(&mut self.has_ended, entry.is_end());
         match (entry, content) {
             (Entry::Enrolled { member, key, certificate }, _) => {
-                let info = MemberInfo { key: *key, certificate: *certificate, is_revoked: false };
-                founded.enrol(place.of(member), member, info)
+                founded.enrol(place.of(member), member, MemberInfo::new(*key, *certificate))
             }
             (Entry::Revoked { member }, _) => founded.revoke(place.of(member), member),
+            (Entry::Renewed { member, key, certificate, signature }, _) => {
+                founded.renew(place.of(member), member, (*key, *certificate), signature)
+            }
             (Entry::Opened { round, nonce, asked_by, at_ms }, _) => {
                 founded.open(place.of(asked_by), (*round, *nonce), asked_by, *at_ms)
             }

@@ -49,8 +49,8 @@ pub enum Fault {
     Foreign,
     #[error("the terms are not valid")]
     Terms,
-    /// A name or a key is enrolled twice, or a name is revoked without being a member's.
-    #[error("cannot be enrolled or revoked")]
+    /// A name or a key is enrolled twice, or a name is revoked or renewed without being a member's.
+    #[error("cannot be enrolled, revoked or renewed")]
     Membership,
     #[error("cannot come next")]
     OutOfTurn,

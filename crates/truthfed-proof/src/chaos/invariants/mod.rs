@@ -138,6 +138,7 @@ impl Observer {
                 check(before.is_none(), "I8", || format!("{member} is enrolled twice"))
             }
             Entry::Revoked { member } => self.revoked(&member),
+            Entry::Renewed { member, key, signature, .. } => self.renewed(&member, key, &signature),
             Entry::Opened { round, nonce, asked_by, at_ms } => self.opened(round, nonce, &asked_by, at_ms),
             Entry::Offered { round, member, offer } => self.offered(round, &member, &offer),
             Entry::Declined { round, member } => self.declined(round, &member),
@@ -209,6 +210,7 @@ fn name(entry: &Entry) -> String {
         Entry::Genesis { .. } => "genesis".to_owned(),
         Entry::Enrolled { member, .. } => format!("enrolled {member}"),
         Entry::Revoked { member } => format!("revoked {member}"),
+        Entry::Renewed { member, .. } => format!("renewed {member}"),
         Entry::Opened { round, asked_by, .. } => format!("opened {round} for {asked_by}"),
         Entry::Offered { member, .. } => format!("offered {member}"),
         Entry::Declined { member, .. } => format!("declined {member}"),

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use truthfed::auction::ClientId;
 use truthfed::generate::Stream;
 use truthfed::protocol::{Judgement, RoundId, Time};
-use truthfed_node::digest::{Digest, Nonce};
+use truthfed_node::digest::{Digest, Nonce, PublicKey, Signature};
+use truthfed_node::identity::Renewal;
 use truthfed_node::journal::Award;
 use truthfed_node::ledger::aggregate_digest;
 use truthfed_node::wire::{
@@ -65,6 +66,15 @@ impl Observer {
             Some(open) if open.round == round => Ok(open),
             _ => breach("I8", format!("an entry for round {round}, which is not open")),
         }
+    }
+
+    /// Only the key before says which key follows.
+    pub(super) fn renewed(&mut self, member: &ClientId, key: PublicKey, signature: &Signature) -> Verdict {
+        let renewal = Renewal { federation: self.federation, member: member.clone(), key };
+        let is_own = renewal.is_signed_by(&self.key_of(member)?, signature);
+        check(is_own, "I8", || format!("{member} did not renew its key itself"))?;
+        self.members.get_mut(member).expect("it was looked up").key = key;
+        Ok(())
     }
 
     pub(super) fn revoked(&mut self, member: &ClientId) -> Verdict {

@@ -3,6 +3,7 @@
 mod broken_rules;
 mod doubts;
 mod payouts;
+mod renewals;
 mod rewritten;
 mod stores;
 mod tables;
