@@ -34,7 +34,7 @@ fn script(page: &str) -> String {
         }
         is_inside = line == BEGIN || is_inside && line != END;
     }
-    script + "LINE=end; trap - EXIT; kill -9 $(jobs -p)\n"
+    script + "LINE=end; trap - EXIT; jobs -p | xargs -r kill -9\n"
 }
 
 #[test]

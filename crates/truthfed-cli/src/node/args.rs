@@ -26,6 +26,12 @@ Examples:
   truthfed status fed
   truthfed status fed --json    on the coordinator's machine; it need not run")]
     Status(FolderArgs),
+    /// Look for what is wrong on the coordinator's machine, or soon will be, and say what to do
+    #[command(after_help = "\
+Examples:
+  truthfed doctor fed           exit code 1 if something is wrong
+  truthfed doctor fed --json    for monitoring")]
+    Doctor(FolderArgs),
     /// Copy a federation with its ledger, also while it runs
     Backup(BackupArgs),
     /// Put a backup in the place of a federation

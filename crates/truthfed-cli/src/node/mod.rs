@@ -4,6 +4,7 @@ mod agent;
 pub(crate) mod args;
 mod backup;
 mod demo;
+mod doctor;
 mod evidence;
 mod export;
 mod init;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Restore(args) => backup::run_restore(args),
         NodeCommand::Migrate(args) => backup::run_migrate(args),
         NodeCommand::Status(args) => status::run(args),
+        NodeCommand::Doctor(args) => doctor::run(args),
         NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),

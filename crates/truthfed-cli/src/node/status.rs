@@ -30,7 +30,7 @@ use crate::report::{Report, json};
 const PATIENCE: Duration = Duration::from_secs(2);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// From when on the end of a member's certificate is shown.
-const NOTICE_DAYS: i64 = 30;
+pub(super) const NOTICE_DAYS: i64 = 30;
 
 #[derive(Serialize)]
 struct Status {
@@ -49,12 +49,12 @@ struct Status {
 }
 
 #[derive(Serialize)]
-struct Role {
+pub(super) struct Role {
     /// `active`, `standby`, `failing` or `stopped`.
-    role: String,
+    pub(super) role: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    admin: String,
+    pub(super) why: Option<String>,
+    pub(super) admin: String,
 }
 
 #[derive(Serialize, Default)]
@@ -77,11 +77,11 @@ struct Money {
 }
 
 #[derive(Serialize)]
-struct Expiry {
-    of: String,
-    until: String,
+pub(super) struct Expiry {
+    pub(super) of: String,
+    pub(super) until: String,
     /// Below zero once it has expired.
-    days: i64,
+    pub(super) days: i64,
 }
 
 pub(crate) fn run(args: &FolderArgs) -> anyhow::Result<Report> {
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &FolderArgs) -> anyhow::Result<Report> {
 }
 
 /// What the coordinator of this folder says of itself on its admin address.
-fn role(federation: &Federation) -> Role {
+pub(super) fn role(federation: &Federation) -> Role {
     let address = federation.settings.admin;
     let limits = ClientLimits { request: PATIENCE, ..ClientLimits::default() };
     let asked = block_on(async {
@@ -170,7 +170,8 @@ fn awarded_today(rounds: &[RoundReply]) -> i128 {
     today.flat_map(|round| &round.awards).map(|award| i128::from(award.payment_micros.micros())).sum()
 }
 
-fn certificates(federation: &Federation) -> Vec<Expiry> {
+/// Of authority, coordinator and operator, and of members whose certificate expires soon.
+pub(super) fn certificates(federation: &Federation) -> Vec<Expiry> {
     let expiry = |of: &str, certificate: &Certificate| {
         let left = match certificate.expires().duration_since(SystemTime::now()) {
             Ok(left) => left.as_secs() as i64,

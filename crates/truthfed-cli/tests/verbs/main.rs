@@ -7,6 +7,7 @@ mod auction;
 mod audit;
 mod backup;
 mod bundle;
+mod doctor;
 mod federation;
 mod folders;
 mod help;
