@@ -15,6 +15,11 @@ environment() {
     if [ "$pins" -nt "$place/.ready" ]; then
         "$python" -m venv --clear "$place"
         "$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$pins"
+        # What has no wheel is built with the packages above, and not with others that pip would download for it.
+        if [ -e "${pins%.txt}-source.txt" ]; then
+            "$place/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+                --requirement "${pins%.txt}-source.txt"
+        fi
         touch "$place/.ready"
     fi
 }
