@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python wheel tidy documents figures fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test test-python wheel tidy documents figures fuzz soak mutants load bench bench-peer bench-workers deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -73,6 +73,10 @@ bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
 	cargo build --release --locked
 	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
 
+bench-workers: wheel $(TOOLS)/workers/.ready ## Measure sweeps on Ray and joblib: overhead per cell, speed-up from one worker to two
+	$(TOOLS)/workers/bin/pip install --quiet --no-deps --force-reinstall dist/truthfed-*.whl
+	$(TOOLS)/workers/bin/python bench/scattered.py
+
 load: ## Measure a coordinator under load and attack (half an hour; exit code 1 if a bound is missed)
 	bash scripts/postgres.sh run cargo run --release --locked -p truthfed-proof -- load
 
@@ -90,7 +94,8 @@ $(TOOLS)/bin/cargo-mutants:
 $(VENV)/.ready: bench/requirements.txt
 $(PANDAS)/.ready: scripts/tidy/requirements.txt
 $(TOOLS)/wheel/.ready: python/requirements/build.txt
-$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready:
+$(TOOLS)/workers/.ready: python/requirements/test.txt
+$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready $(TOOLS)/workers/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --requirement $<
 	touch $@
