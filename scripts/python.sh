@@ -41,4 +41,4 @@ cd "$place"
 "$here/$tools/test/bin/python" -m mypy.stubtest truthfed._core --mypy-config-file "$here/pyproject.toml"
 "$here/$tools/test/bin/mypy" --config-file "$here/pyproject.toml"
 TRUTHFED_BINARY="$target/debug/truthfed" "$here/$tools/test/bin/python" -m pytest -c "$here/pyproject.toml" --rootdir "$here" \
-    -p no:cacheprovider "$here/python/tests" "$@"
+    -p no:cacheprovider --nbmake "$here/python/tests" "$here"/examples/*.ipynb "$@"
