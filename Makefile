@@ -69,9 +69,11 @@ mutants: $(TOOLS)/bin/cargo-mutants ## Show changes of money, validation, mechan
 bench: ## Measure LinUCB and every mechanism
 	cargo bench -p truthfed --locked
 
-bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
+bench-peer: $(VENV)/.ready wheel ## Measure beside numpy in one run, the program and the Python package
 	cargo build --release --locked
 	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
+	$(VENV)/bin/pip install --quiet --no-deps --force-reinstall dist/truthfed-*.whl
+	$(VENV)/bin/python bench/peer_python.py
 
 bench-workers: wheel $(TOOLS)/workers/.ready ## Measure sweeps on Ray and joblib: overhead per cell, speed-up from one worker to two
 	$(TOOLS)/workers/bin/pip install --quiet --no-deps --force-reinstall dist/truthfed-*.whl
