@@ -95,3 +95,54 @@ impl Gathering {
         Ok((all, files))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+    use crate::output::SWEEP;
+    use crate::sweep::run;
+
+    fn sweep() -> Sweep {
+        let text =
+            "[world]\nsteps = 60\nclients = 3\n[sweep]\nseeds = 2\n[sweep.grid]\n\"rounds.coverage\" = [0.3, 0.6]\n";
+        Sweep::read(text).unwrap()
+    }
+
+    fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+        let all = [folder.to_owned(), folder.join("cells")].map(|place| std::fs::read_dir(place).unwrap());
+        let paths = all.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        paths
+            .map(|path| {
+                (path.display().to_string()[folder.as_os_str().len()..].to_owned(), std::fs::read(&path).unwrap())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn cells_from_elsewhere_give_the_bytes_of_a_sweep_that_ran_here() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = OutputFolder::open(here.path(), &SWEEP).unwrap();
+        let totals = run(&sweep(), Some(&folder), 1, &|_| {}).unwrap();
+        write_results(folder, &sweep(), &totals).unwrap();
+        let open = || OutputFolder::open(there.path(), &SWEEP).unwrap();
+        let mut begun = Gathering::begin(sweep(), open(), &|_| {}).unwrap();
+        let [last] = run_cells(&sweep(), &[3], (1, Stop::never()), &|_| {}).unwrap()[..] else { panic!("one cell") };
+        assert!(matches!(begun.keep(4, last), Err(GatherError::NoCell { cell: 4, cells: 4 })));
+        assert!(matches!(begun.keep(2, last), Err(GatherError::OtherSeed { cell: 2, got: 2, seed: 1 })));
+        begun.keep(3, last).unwrap();
+        assert!(matches!(begun.finish(), Err(GatherError::Run(RunError::Missing { missing: 3, cells: 4 }))));
+        // It goes on with what is on disk.
+        let mut begun = Gathering::begin(sweep(), open(), &|_| {}).unwrap();
+        assert_eq!(begun.totals(), [None, None, None, Some(last)]);
+        let rest = run_cells(&sweep(), &[2, 0, 1], (2, Stop::never()), &|_| {}).unwrap();
+        for (cell, totals) in [2, 0, 1].into_iter().zip(rest) {
+            begun.keep(cell, totals).unwrap();
+        }
+        let (all, written) = begun.finish().unwrap();
+        assert_eq!((all, written), (totals, files(here.path()).len()));
+        assert_eq!(files(there.path()), files(here.path()));
+    }
+}
