@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python wheel tidy documents figures fuzz soak mutants load bench bench-peer bench-workers deny clean
+.PHONY: help fmt lint test test-python wheel tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -57,6 +57,9 @@ documents: ## Run every quick command of README.md and docs/, and compare what i
 figures: ## Write what the commands in README.md and docs/ print into these pages, and copy the pictures
 	TRUTHFED_DOCUMENTS=write cargo test --release --locked -p truthfed-cli --test documents
 
+docs: $(TOOLS)/docs/.ready ## Build the site out/site from docs/ and the Python package; a link that leads nowhere fails it
+	NO_MKDOCS_2_WARNING=1 $(TOOLS)/docs/bin/mkdocs build # not --quiet: it counts no warnings then
+
 fuzz: ## Fuzz every target, FUZZ_SECONDS=5 each
 	bash scripts/fuzz.sh $(FUZZ_SECONDS)
 
@@ -97,7 +100,8 @@ $(VENV)/.ready: bench/requirements.txt
 $(PANDAS)/.ready: scripts/tidy/requirements.txt
 $(TOOLS)/wheel/.ready: python/requirements/build.txt
 $(TOOLS)/workers/.ready: python/requirements/test.txt
-$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready $(TOOLS)/workers/.ready:
+$(TOOLS)/docs/.ready: python/requirements/docs.txt
+$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready $(TOOLS)/workers/.ready $(TOOLS)/docs/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --requirement $<
 	touch $@
