@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -150,5 +150,7 @@ def _error(cells: _core.Sweep, failed: Failed) -> CellError:
     keys = ", ".join(f"{key} = {value!r}" for key, value in point.items())
     error = CellError(f"cell {failed.cell} ({keys}, seed {seed}) failed: {failed.words}", failed.cell, point, seed)
     if failed.raised is not None:
-        error.__cause__ = pickle.loads(failed.raised)
+        # An exception whose class only workers have is told by its words.
+        with suppress(Exception):
+            error.__cause__ = pickle.loads(failed.raised)
     return error
