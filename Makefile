@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python wheel tidy documents figures fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test test-python wheel tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -57,6 +57,9 @@ documents: ## Run every quick command of README.md and docs/, and compare what i
 figures: ## Write what the commands in README.md and docs/ print into these pages, and copy the pictures
 	TRUTHFED_DOCUMENTS=write cargo test --release --locked -p truthfed-cli --test documents
 
+docs: $(TOOLS)/docs/.ready ## Build the site out/site from docs/ and the Python package; a link that leads nowhere fails it
+	NO_MKDOCS_2_WARNING=1 $(TOOLS)/docs/bin/mkdocs build # not --quiet: it counts no warnings then
+
 fuzz: ## Fuzz every target, FUZZ_SECONDS=5 each
 	bash scripts/fuzz.sh $(FUZZ_SECONDS)
 
@@ -69,9 +72,15 @@ mutants: $(TOOLS)/bin/cargo-mutants ## Show changes of money, validation, mechan
 bench: ## Measure LinUCB and every mechanism
 	cargo bench -p truthfed --locked
 
-bench-peer: $(VENV)/.ready ## Measure beside numpy in one run
+bench-peer: $(VENV)/.ready wheel ## Measure beside numpy in one run, the program and the Python package
 	cargo build --release --locked
 	$(VENV)/bin/python bench/peer_numpy.py --truthfed $${CARGO_TARGET_DIR:-target}/release/truthfed
+	$(VENV)/bin/pip install --quiet --no-deps --force-reinstall dist/truthfed-*.whl
+	$(VENV)/bin/python bench/peer_python.py
+
+bench-workers: wheel $(TOOLS)/workers/.ready ## Measure sweeps on Ray and joblib: overhead per cell, speed-up from one worker to two
+	$(TOOLS)/workers/bin/pip install --quiet --no-deps --force-reinstall dist/truthfed-*.whl
+	$(TOOLS)/workers/bin/python bench/scattered.py
 
 load: ## Measure a coordinator under load and attack (half an hour; exit code 1 if a bound is missed)
 	bash scripts/postgres.sh run cargo run --release --locked -p truthfed-proof -- load
@@ -90,7 +99,9 @@ $(TOOLS)/bin/cargo-mutants:
 $(VENV)/.ready: bench/requirements.txt
 $(PANDAS)/.ready: scripts/tidy/requirements.txt
 $(TOOLS)/wheel/.ready: python/requirements/build.txt
-$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready:
+$(TOOLS)/workers/.ready: python/requirements/test.txt
+$(TOOLS)/docs/.ready: python/requirements/docs.txt
+$(VENV)/.ready $(PANDAS)/.ready $(TOOLS)/wheel/.ready $(TOOLS)/workers/.ready $(TOOLS)/docs/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --requirement $<
 	touch $@

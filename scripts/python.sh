@@ -15,6 +15,11 @@ environment() {
     if [ "$pins" -nt "$place/.ready" ]; then
         "$python" -m venv --clear "$place"
         "$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$pins"
+        # What has no wheel is built with the packages above, and not with others that pip would download for it.
+        if [ -e "${pins%.txt}-source.txt" ]; then
+            "$place/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+                --requirement "${pins%.txt}-source.txt"
+        fi
         touch "$place/.ready"
     fi
 }
@@ -36,4 +41,4 @@ cd "$place"
 "$here/$tools/test/bin/python" -m mypy.stubtest truthfed._core --mypy-config-file "$here/pyproject.toml"
 "$here/$tools/test/bin/mypy" --config-file "$here/pyproject.toml"
 TRUTHFED_BINARY="$target/debug/truthfed" "$here/$tools/test/bin/python" -m pytest -c "$here/pyproject.toml" --rootdir "$here" \
-    -p no:cacheprovider "$here/python/tests" "$@"
+    -p no:cacheprovider --nbmake "$here/python/tests" "$here"/examples/*.ipynb "$@"

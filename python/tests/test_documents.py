@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -35,6 +36,14 @@ def test_everything_public_has_a_docstring() -> None:
     for name in truthfed.__all__:
         thing = getattr(truthfed, name)
         assert name == "__version__" or thing.__doc__, name
+
+
+def test_notebooks_are_kept_without_their_output() -> None:
+    books = list((ROOT / "examples").glob("*.ipynb"))
+    assert books, "there are notebooks"
+    for book in books:
+        cells = json.loads(book.read_text(encoding="utf-8"))["cells"]
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells), book.name
 
 
 def test_the_readme_works_when_it_is_pasted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from truthfed.auditing import Audit, Verdict, audit
 from truthfed.errors import (
     AgentError,
     BanditError,
+    CellError,
     ConfigError,
     InputError,
     InternalError,
@@ -34,6 +35,7 @@ __all__ = [
     "AgentError",
     "Audit",
     "BanditError",
+    "CellError",
     "ConfigError",
     "Counterexample",
     "Difference",

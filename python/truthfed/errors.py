@@ -6,6 +6,8 @@ too: ``field`` names the argument, ``bound`` says what it must be.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TruthfedError(Exception):
     """Anything that truthfed raises."""
@@ -49,6 +51,24 @@ class ConfigError(InputError):
 
 class Refused(TruthfedError):
     """A mechanism gives up on a round. Raise it in a mechanism of your own to refuse one."""
+
+
+class CellError(TruthfedError):
+    """A cell of a sweep failed on some worker: `cell` is its number, `point` its keys of the grid, `seed` its seed.
+
+    What was raised there is its ``__cause__``.
+    """
+
+    cell: int
+    point: dict[str, Any]
+    seed: int
+
+    def __init__(self, message: str, cell: int, point: dict[str, Any], seed: int) -> None:
+        super().__init__(message, cell, point, seed)
+        self.cell, self.point, self.seed = cell, point, seed
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class NotCertified(TruthfedError):

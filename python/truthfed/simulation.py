@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -203,8 +204,21 @@ def sweep(
     return Swept(cells, ran, jobs, frames)
 
 
-def prepared(config: toml.Config, *, grid: Mapping[str, Iterable[Any]], seeds: int, cost: Cost | None = None) -> _core.Sweep:
-    """The cells of a sweep, to be run in parts: `run((i, n))` runs the i-th of n parts. It can be pickled."""
+def prepared(
+    config: toml.Config, *, grid: Mapping[str, Iterable[Any]] | None = None, seeds: int | None = None, cost: Cost | None = None
+) -> _core.Sweep:
+    """The cells of a sweep, to be run in parts: `run((i, n))` runs the i-th of n parts. It can be pickled.
+
+    Without a `grid`, `config` is the path of a sweep, as the command `truthfed sweep` takes it.
+    """
+    if grid is None:
+        if config is None or isinstance(config, Mapping):
+            bound = "lists of values by key, or config the path of a TOML file with [sweep.grid]"
+            raise ConfigError(f"grid is missing: it must be {bound}", "grid", bound)
+        if seeds is not None:
+            bound = "left out where the file of the sweep has them"
+            raise ConfigError(f"seeds is {seeds}: it must be {bound}", "seeds", bound)
+        return _core.Sweep(pathlib.Path(config).read_text(encoding="utf-8"), [], cost)
     flat = toml.keys(config)
     own = _take_own(flat, None)
     lines = []
@@ -213,7 +227,7 @@ def prepared(config: toml.Config, *, grid: Mapping[str, Iterable[Any]], seeds: i
         if key == "rounds.mechanism":
             listed = [_name_of(value, own) for value in listed]
         lines.append(f"{json.dumps(key, ensure_ascii=False)} = {toml.text(key, listed)}\n")
-    text = f"{toml.written(flat)}[sweep]\nseeds = {_count('seeds', seeds)}\n[sweep.grid]\n{''.join(lines)}"
+    text = f"{toml.written(flat)}[sweep]\nseeds = {_count('seeds', 5 if seeds is None else seeds)}\n[sweep.grid]\n{''.join(lines)}"
     return _core.Sweep(text, own, cost)
 
 

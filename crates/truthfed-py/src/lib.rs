@@ -11,6 +11,7 @@ mod bandit;
 mod cli;
 mod convert;
 mod error;
+mod gather;
 mod mechanism;
 mod outcome;
 mod round;
@@ -25,6 +26,8 @@ mod _core {
     use super::bandit::PyLinUcb;
     #[pymodule_export]
     use super::cli::{main_with, report};
+    #[pymodule_export]
+    use super::gather::PyGathering;
     #[pymodule_export]
     use super::outcome::{PyOutcome, solve_again};
     #[pymodule_export]

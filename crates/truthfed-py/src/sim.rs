@@ -14,16 +14,17 @@ use truthfed_sim::experiment::{RunError, run_seeds_until};
 use truthfed_sim::interval::Interval;
 use truthfed_sim::output::{Documents, OutputFolder, SIMULATION, SWEEP, Tables, write_simulation};
 use truthfed_sim::simulation::Run;
-use truthfed_sim::sweep::{self, Event, Part, Plan, Sweep};
+use truthfed_sim::sweep::{self, Event, Gathering, Part, Plan, Sweep};
 use truthfed_sim::totals::SeedTotals;
 
 use crate::audit::tell;
 use crate::convert::square;
 use crate::error;
+use crate::gather::{self, PyGathering};
 use crate::mechanism::Own;
 use crate::work::{Job, quick};
 
-const ERROR: &str = "ConfigError";
+pub(crate) const ERROR: &str = "ConfigError";
 
 /// The data of a client that has a cost.
 #[pyclass(frozen, module = "truthfed", name = "Statistics")]
@@ -108,7 +109,7 @@ fn folder(
 }
 
 /// The totals of a run, by name.
-fn totals<'py>(py: Python<'py>, totals: &SeedTotals) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn totals<'py>(py: Python<'py>, totals: &SeedTotals) -> PyResult<Bound<'py, PyDict>> {
     let text = serde_json::to_string(totals).expect("our own structs are JSON");
     Ok(py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?)
 }
@@ -181,6 +182,29 @@ type Cell<'py> = (usize, Bound<'py, PyDict>, Option<(String, String)>);
 
 /// What makes a sweep again: its class and the arguments.
 type Again<'py> = (Bound<'py, PyAny>, (String, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>));
+
+/// The tables of cells that ran.
+#[derive(Default)]
+struct CellTables(Mutex<BTreeMap<usize, (String, String)>>);
+
+impl CellTables {
+    fn hear(&self, job: &Job, done: Option<&Py<PyAny>>, event: Event<'_>) {
+        if let Event::Done { cell, run } = event {
+            let Tables { clients, rounds, .. } = Tables::of(std::slice::from_ref(run));
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cell, (clients, rounds));
+            tell(job, done);
+        }
+    }
+
+    fn cells<'py, 't>(
+        self,
+        py: Python<'py>,
+        known: impl Iterator<Item = (usize, &'t SeedTotals)>,
+    ) -> PyResult<Vec<Cell<'py>>> {
+        let mut tables = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        known.map(|(cell, run)| Ok((cell, totals(py, run)?, tables.remove(&cell)))).collect()
+    }
+}
 
 impl PySweep {
     /// The sweep within some work.
@@ -266,27 +290,44 @@ impl PySweep {
         let open = if part == Part::WHOLE { OutputFolder::open } else { OutputFolder::share };
         let folder = folder(out.as_deref(), |path| open(path, &SWEEP))?;
         let ran = job.run(py, move |job| {
-            let tables: Mutex<BTreeMap<usize, (String, String)>> = Mutex::default();
-            let hear = |event: Event<'_>| {
-                if let Event::Done { cell, run } = event {
-                    let Tables { clients, rounds, .. } = Tables::of(std::slice::from_ref(run));
-                    tables.lock().unwrap_or_else(PoisonError::into_inner).insert(cell, (clients, rounds));
-                    tell(job, done.as_ref());
-                }
-            };
+            let tables = CellTables::default();
             let jobs = jobs.unwrap_or_else(rayon::current_num_threads);
             let plan = Plan { part, jobs, stop: job.stop.clone() };
+            let hear = |event: Event<'_>| tables.hear(job, done.as_ref(), event);
             let totals =
                 sweep::run_part(&sweep, folder.as_ref(), &plan, &hear).map_err(|failure| failure.to_string())?;
             if let (Some(folder), true) = (folder, part == Part::WHOLE) {
                 let whole: Vec<SeedTotals> = totals.iter().flatten().copied().collect();
                 sweep::write_results(folder, &sweep, &whole).map_err(|failure| failure.to_string())?;
             }
-            Ok::<_, String>((totals, tables.into_inner().unwrap_or_else(PoisonError::into_inner)))
+            Ok::<_, String>((totals, tables))
         })?;
-        let (each, mut tables) = ran.map_err(|message| error::failed(&message))?;
+        let (each, tables) = ran.map_err(|message| error::failed(&message))?;
         let known = each.iter().enumerate().filter_map(|(cell, run)| Some((cell, run.as_ref()?)));
-        known.map(|(cell, run)| Ok((cell, totals(py, run)?, tables.remove(&cell)))).collect()
+        tables.cells(py, known)
+    }
+
+    /// Runs the cells with these numbers, one after the other, and writes nothing.
+    #[pyo3(signature = (cells, done=None))]
+    fn run_cells<'py>(&self, py: Python<'py>, cells: Vec<usize>, done: Option<Py<PyAny>>) -> PyResult<Vec<Cell<'py>>> {
+        let job = Job::new();
+        let (sweep, numbers) = (self.read(py, &job)?, cells.clone());
+        let ran = job.run(py, move |job| {
+            let tables = CellTables::default();
+            let hear = |event: Event<'_>| tables.hear(job, done.as_ref(), event);
+            sweep::run_cells(&sweep, &numbers, (1, job.stop.clone()), &hear).map(|totals| (totals, tables))
+        })?;
+        let (each, tables) = ran.map_err(|wrong| gather::refused(&wrong))?;
+        tables.cells(py, cells.iter().copied().zip(&each))
+    }
+
+    /// A folder to which the cells come from elsewhere; those that it has are taken over.
+    fn gather(&self, py: Python<'_>, out: PathBuf) -> PyResult<PyGathering> {
+        let job = Job::new();
+        let sweep = self.read(py, &job)?;
+        let folder = OutputFolder::open(&out, &SWEEP).map_err(|failure| error::failed(&failure.to_string()))?;
+        let begun = job.run(py, move |_| Gathering::begin(sweep, folder, &|_| {}))?;
+        begun.map(PyGathering::new).map_err(|wrong| gather::refused(&wrong))
     }
 
     /// Writes the results of totals, which are of all cells in their order, to a folder: the same bytes as the command writes.

@@ -64,7 +64,15 @@ struct Found {
     totals: SeedTotals,
 }
 
-impl Cell<'_> {
+impl<'s> Cell<'s> {
+    pub(super) fn new(point: &'s Point, seed: u64, index: usize, key: String) -> Cell<'s> {
+        Cell { point, seed, index, key }
+    }
+
+    pub(super) fn into_key(self) -> String {
+        self.key
+    }
+
     pub(super) fn file_name(&self) -> String {
         format!("{:05}-{}.json", self.index, self.short_hash())
     }
@@ -113,7 +121,7 @@ pub(super) fn cells(sweep: &Sweep) -> Result<Vec<Cell<'_>>, OutputError> {
         let known = serde_json::to_string(&known).expect("our own structs are JSON");
         for seed in 1..=sweep.seeds() {
             let key = hex_digest(format!("{known} {seed}").as_bytes());
-            cells.push(Cell { point, seed, index: cells.len(), key });
+            cells.push(Cell::new(point, seed, cells.len(), key));
         }
     }
     Ok(cells)

@@ -21,10 +21,12 @@
 //!
 //! One cell is a point of the grid under one seed. [`run`] writes each as soon as it is done, so that a sweep that was
 //! stopped goes on from there; the files are the same bytes as if it had not been. [`run_part`] computes some of the cells, for
-//! several machines that share a folder, and [`collect`] makes the tables of all: the same bytes again.
+//! several machines that share a folder, and [`collect`] makes the tables of all: the same bytes again. A [`Gathering`] takes cells
+//! from machines that share none.
 
 mod cell;
 mod error;
+mod gather;
 mod grid;
 mod run;
 mod sources;
@@ -32,6 +34,7 @@ mod tables;
 
 pub use cell::Unfit;
 pub use error::SweepError;
+pub use gather::{GatherError, Gathering, run_cells};
 pub use grid::{Point, Sweep};
 pub use run::{Event, Part, PartError, Plan, RunError, collect, run, run_part};
 pub use tables::write_results;

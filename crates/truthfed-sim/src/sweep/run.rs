@@ -129,7 +129,7 @@ pub fn collect(
     whole(take_over(folder, &cells(sweep)?, Part::WHOLE, tell)?)
 }
 
-fn whole(totals: Vec<Option<SeedTotals>>) -> Result<Vec<SeedTotals>, RunError> {
+pub(super) fn whole(totals: Vec<Option<SeedTotals>>) -> Result<Vec<SeedTotals>, RunError> {
     let (cells, missing) = (totals.len(), totals.iter().filter(|totals| totals.is_none()).count());
     if missing > 0 {
         return Err(RunError::Missing { missing, cells });
@@ -138,7 +138,7 @@ fn whole(totals: Vec<Option<SeedTotals>>) -> Result<Vec<SeedTotals>, RunError> {
 }
 
 /// The totals of the cells that are on disk and fit.
-fn take_over(
+pub(super) fn take_over(
     folder: &OutputFolder,
     cells: &[Cell<'_>],
     part: Part,
@@ -176,12 +176,12 @@ fn take_over(
     Ok(known)
 }
 
-fn write(folder: &OutputFolder, cell: &Cell<'_>, totals: SeedTotals) -> Result<(), OutputError> {
+pub(super) fn write(folder: &OutputFolder, cell: &Cell<'_>, totals: SeedTotals) -> Result<(), OutputError> {
     folder.write(&format!("cells/{}", cell.file_name()), |out| out.write_all(cell.document(totals).as_bytes()))
 }
 
 /// Computes cells in their order, `jobs` at once; the first error stops all.
-fn compute(
+pub(super) fn compute(
     todo: &[(&Cell<'_>, &OnceLock<SeedTotals>)],
     folder: Option<&OutputFolder>,
     plan: &Plan,
