@@ -24,7 +24,7 @@ def test_the_examples_of_docstrings_are_true(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["LinUCB", "Round", "Outcome"])
+@pytest.mark.parametrize("name", ["LinUCB", "Round", "Outcome", "Terms", "Member", "Coordinator"])
 def test_the_examples_of_classes_in_rust_are_true(name: str) -> None:
     example = doctest.DocTestParser().get_doctest(getattr(truthfed, name).__doc__, {}, name, None, 0)
     assert example.examples, "it has an example"

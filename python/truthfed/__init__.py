@@ -4,11 +4,24 @@
 - :class:`Round`, :class:`Outcome`, :class:`Mechanism`, :func:`audit`: auctions, of the catalog and of your own.
 - :func:`simulate`, :func:`sweep`, :func:`reproduce`: experiments, as tidy tables.
 - :class:`Agent`: the agent of a running federation.
+- :class:`Terms`, :class:`Coordinator`, :class:`Member`: a federation over messages of your own.
 
 The command ``truthfed`` comes with the package.
 """
 
-from truthfed._core import Counterexample, LinUCB, Outcome, Round, Statistics, default_config, main_with, mechanisms
+from truthfed._core import (
+    Coordinator,
+    Counterexample,
+    LinUCB,
+    Member,
+    Outcome,
+    Round,
+    Statistics,
+    Terms,
+    default_config,
+    main_with,
+    mechanisms,
+)
 from truthfed._core import VERSION as __version__
 from truthfed.agent import Agent
 from truthfed.auditing import Audit, Verdict, audit
@@ -18,9 +31,13 @@ from truthfed.errors import (
     ConfigError,
     InputError,
     InternalError,
+    MemberError,
+    MessageError,
     NotCertified,
     Refused,
+    Rejected,
     RoundError,
+    TermsError,
     TruthfedError,
 )
 from truthfed.intervals import Interval
@@ -35,6 +52,7 @@ __all__ = [
     "Audit",
     "BanditError",
     "ConfigError",
+    "Coordinator",
     "Counterexample",
     "Difference",
     "InputError",
@@ -42,16 +60,22 @@ __all__ = [
     "Interval",
     "LinUCB",
     "Mechanism",
+    "Member",
+    "MemberError",
+    "MessageError",
     "NotCertified",
     "Outcome",
     "Plot",
     "Refused",
+    "Rejected",
     "Round",
     "RoundError",
     "Runs",
     "Simulated",
     "Statistics",
     "Swept",
+    "Terms",
+    "TermsError",
     "TruthfedError",
     "Verdict",
     "__version__",

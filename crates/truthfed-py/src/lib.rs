@@ -10,11 +10,15 @@ mod audit;
 mod bandit;
 mod cli;
 mod convert;
+mod coordinator;
 mod error;
 mod mechanism;
+mod member;
 mod outcome;
 mod round;
+mod seen;
 mod sim;
+mod terms;
 mod work;
 
 #[pyo3::pymodule]
@@ -26,11 +30,19 @@ mod _core {
     #[pymodule_export]
     use super::cli::{main_with, report};
     #[pymodule_export]
+    use super::coordinator::PyCoordinator;
+    #[pymodule_export]
+    use super::member::PyMember;
+    #[pymodule_export]
     use super::outcome::{PyOutcome, solve_again};
     #[pymodule_export]
     use super::round::{PyRound, mechanisms};
     #[pymodule_export]
+    use super::seen::PySeen;
+    #[pymodule_export]
     use super::sim::{PyStatistics, PySweep, default_config, paired, simulate};
+    #[pymodule_export]
+    use super::terms::PyTerms;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
