@@ -39,7 +39,7 @@ test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	$(MAKE) test-python
 	$(MAKE) fuzz
 
-test-python: ## Build the wheel, install it into an empty environment, and run the tests of the Python package
+test-python: ## Build the wheel, install it into empty environments, and run the tests of the Python package
 	PYTHON=$(PYTHON) bash scripts/python.sh
 
 wheel: $(TOOLS)/wheel/.ready ## Build the wheel to publish, dist/truthfed-*.whl

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheel as it is tested, installs it into an environment without the source, and runs the tests of the package.
+# Builds the wheel as it is tested, installs it into environments without the source, and runs the tests of the package: those of
+# Flower in an environment with its own Ray.
 #
 # The tested wheel is built with the profile of `cargo test`: what both need is compiled once, and overflow checks and debug
 # assertions are on. `make wheel` builds the one to publish.
@@ -21,11 +22,14 @@ environment() {
 
 environment build
 environment test
+environment flower
 rm -rf "$tools/dist"
 nice "$tools/build/bin/maturin" build --quiet --locked --profile dev --interpreter "$python" --out "$tools/dist"
 # With both packages named, the binary is made of the same libraries as the wheel.
 cargo build --quiet --locked -p truthfed-py -p truthfed-cli --bin truthfed
-"$tools/test/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$tools"/dist/truthfed-*.whl
+for place in test flower; do
+    "$tools/$place/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$tools"/dist/truthfed-*.whl
+done
 
 # The tests see the installed package, never the one in the source.
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
@@ -35,5 +39,15 @@ trap 'rm -rf "$place"' EXIT
 cd "$place"
 "$here/$tools/test/bin/python" -m mypy.stubtest truthfed._core --mypy-config-file "$here/pyproject.toml"
 "$here/$tools/test/bin/mypy" --config-file "$here/pyproject.toml"
-TRUTHFED_BINARY="$target/debug/truthfed" "$here/$tools/test/bin/python" -m pytest -c "$here/pyproject.toml" --rootdir "$here" \
-    -p no:cacheprovider "$here/python/tests" "$@"
+# With arguments, such as -k, one of the two may have no test to run.
+given=$#
+tests() {
+    local environment=$1 folder=$2 status=0
+    shift 2
+    TRUTHFED_BINARY="$target/debug/truthfed" "$here/$tools/$environment/bin/python" -m pytest -c "$here/pyproject.toml" \
+        --rootdir "$here" -p no:cacheprovider "$here/python/$folder" "$@" || status=$?
+    [ "$status" -eq 0 ] || { [ "$status" -eq 5 ] && [ "$given" -gt 0 ]; }
+}
+tests test tests "$@"
+# What Flower brings warns of itself.
+FLWR_TELEMETRY_ENABLED=0 RAY_USAGE_STATS_ENABLED=0 tests flower tests_flower -W default "$@"

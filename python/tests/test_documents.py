@@ -15,7 +15,9 @@ import pytest
 import truthfed
 from conftest import ROOT
 
-MODULES = [name for _, name, _ in pkgutil.iter_modules(truthfed.__path__, "truthfed.") if not name.endswith("__main__")]
+#: A program, and what has an environment and tests of its own.
+ELSEWHERE = {"truthfed.__main__", "truthfed.flower"}
+MODULES = [name for _, name, _ in pkgutil.iter_modules(truthfed.__path__, "truthfed.") if name not in ELSEWHERE]
 
 
 @pytest.mark.parametrize("name", ["truthfed", *MODULES])

@@ -4,7 +4,8 @@
 - :class:`Round`, :class:`Outcome`, :class:`Mechanism`, :func:`audit`: auctions, of the catalog and of your own.
 - :func:`simulate`, :func:`sweep`, :func:`reproduce`: experiments, as tidy tables.
 - :class:`Agent`: the agent of a running federation.
-- :class:`Terms`, :class:`Coordinator`, :class:`Member`: a federation over messages of your own.
+- :class:`Terms`, :class:`Coordinator`, :class:`Member`: a federation over messages of your own;
+  ``truthfed.flower`` runs it on Flower.
 
 The command ``truthfed`` comes with the package.
 """
