@@ -20,13 +20,18 @@ environment() {
     fi
 }
 
+# What is downloaded arrives while the wheel is built.
 environment build
-environment test
-environment flower
+environment test &
+test=$!
+environment flower &
+flower=$!
 rm -rf "$tools/dist"
 nice "$tools/build/bin/maturin" build --quiet --locked --profile dev --interpreter "$python" --out "$tools/dist"
 # With both packages named, the binary is made of the same libraries as the wheel.
 cargo build --quiet --locked -p truthfed-py -p truthfed-cli --bin truthfed
+wait "$test"
+wait "$flower"
 for place in test flower; do
     "$tools/$place/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$tools"/dist/truthfed-*.whl
 done
@@ -50,4 +55,5 @@ tests() {
 }
 tests test tests "$@"
 # What Flower brings warns of itself.
-FLWR_TELEMETRY_ENABLED=0 RAY_USAGE_STATS_ENABLED=0 tests flower tests_flower -W default "$@"
+FLWR_TELEMETRY_ENABLED=0 RAY_USAGE_STATS_ENABLED=0 tests flower tests_flower -W default \
+    --nbmake --nbmake-timeout=600 "$here/examples/flower.ipynb" "$@"
