@@ -56,22 +56,54 @@ def test_nobody_is_asked_once_no_node_has_a_reason_for_a_round(tmp_path: Path) -
     assert 3 < rounds < 99 and len(grid.exchanges) == 1 + 3 * rounds + 1
 
 
+def decided(records: list[dict[str, Any]]) -> list[Any]:
+    return [(record["round"], record["opened"], record["ending"]) for record in records]
+
+
 def test_members_and_coordinator_go_on_after_a_restart_as_if_there_was_none(tmp_path: Path) -> None:
     whole, grid = federation(tmp_path / "whole")
     whole.start(grid, num_rounds=6)
-    strategy, grid = federation(tmp_path / "parts")
     records = []
     for _ in range(3):
+        strategy, grid = federation(tmp_path / "parts", path=tmp_path / "coordinator.json")
         strategy.start(grid, num_rounds=2)
         records += strategy.records
-        coordinator = tf.Coordinator.from_json(strategy.coordinator.to_json(), strategy.coordinator.terms)
-        strategy, grid = federation(tmp_path / "parts", coordinator=coordinator)
-    assert records == whole.records
+    assert records == whole.records and strategy.coordinator.to_json() == whole.coordinator.to_json()
     # Who begins anew has forgotten rounds in which its members took part.
     fresh, grid = federation(tmp_path / "parts")
     fresh.start(grid, num_rounds=1)
     assert {refusal.code for refusal in fresh.refusals} == {"failed"} and len(fresh.refusals) == 8
     assert "rounds are missing" in fresh.refusals[0].message
+    with pytest.raises(tf.InputError, match="terms are others"):
+        federation(tmp_path, terms={"gap_ms": 1}, path=tmp_path / "coordinator.json")
+
+
+@pytest.mark.parametrize("stops_at", range(1, 8))
+def test_a_round_that_the_coordinator_left_is_held_again_with_the_same_offers(stops_at: int, tmp_path: Path) -> None:
+    terms = {"trigger": {"since": "round", "threshold": 2.6}}
+    whole, grid = federation(tmp_path / "whole", terms)
+    whole.start(grid, num_rounds=3)
+    strategy, grid = federation(tmp_path / "members", terms, path=tmp_path / "coordinator.json")
+
+    heard = []
+
+    def stop(asked: Message, reply: Message) -> list[Message]:
+        # In the middle of an exchange: some members have heard, and nobody hears what they reply.
+        if len(grid.exchanges) == stops_at:
+            heard.append(asked)
+            if len(heard) == 2:
+                raise KeyboardInterrupt
+        return [reply]
+
+    grid.spoil = stop
+    with pytest.raises(KeyboardInterrupt):
+        strategy.start(grid, num_rounds=3)
+    ended = strategy.records
+    again, grid = federation(tmp_path / "members", terms, path=tmp_path / "coordinator.json")
+    again.start(grid, num_rounds=3 - len(ended))
+    assert decided(ended + again.records) == decided(whole.records)
+    assert again.coordinator.to_json() == whole.coordinator.to_json()
+    assert {refusal.code for refusal in again.refusals} <= {"trigger-not-met"}
 
 
 Change = Callable[[dict[str, Any]], dict[str, Any] | list[dict[str, Any]] | None]

@@ -22,7 +22,7 @@ from flwr.clientapp import ClientApp
 
 from truthfed._core import Member, Terms
 from truthfed.errors import MemberError, MessageError
-from truthfed.flower import wire
+from truthfed.flower import disk, wire
 from truthfed.flower.source import Event, Source
 
 
@@ -58,8 +58,12 @@ class Node:
         self._member: Member | None = None
         #: The member at a later moment, with the offer by which it would open the next round.
         self._ahead: tuple[int, Member] | None = None
-        if self._path.exists():
-            self._load()
+        saved = disk.load(self._path)
+        if saved is not None:
+            self._round, self._moment, self._terms = saved["round"], saved["moment"], saved["terms"]
+            self._member = Member.from_json(saved["member"])
+            if saved["ahead"] is not None:
+                self._ahead = (saved["ahead"][0], Member.from_json(saved["ahead"][1]))
 
     def hello(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Says who it is, and takes over the terms."""
@@ -118,6 +122,11 @@ class Node:
 
     def _run_ahead(self, member: Member, earliest: int) -> None:
         self._ahead, later = None, member.copy()
+        if later.in_flight is not None:
+            # The coordinator stopped before that round ended, and holds it again: the same offer stands.
+            later.handle(json.dumps({"Opened": [later.in_flight, None]}), self._source.ask)
+            self._ahead = (self._moment, later)
+            return
         for event in self._source.events(self._moment):
             _play(later, event)
             if event.moment >= earliest and later.wants_round:
@@ -126,25 +135,13 @@ class Node:
                     self._ahead = (event.moment, later)
                     return
 
-    def _load(self) -> None:
-        saved = json.loads(self._path.read_text(encoding="utf-8"))
-        self._round, self._moment, self._terms = saved["round"], saved["moment"], saved["terms"]
-        self._member = Member.from_json(saved["member"])
-        if saved["ahead"] is not None:
-            moment, member = saved["ahead"]
-            self._ahead = (moment, Member.from_json(member))
-
     def _save(self) -> None:
         assert self._member is not None
         ahead = None if self._ahead is None else [self._ahead[0], self._ahead[1].to_json()]
-        saved = {"round": self._round, "moment": self._moment, "terms": self._terms, "member": self._member.to_json(), "ahead": ahead}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(saved, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._path)
+        disk.save(
+            self._path,
+            {"round": self._round, "moment": self._moment, "terms": self._terms, "member": self._member.to_json(), "ahead": ahead},
+        )
 
 
 def _play(member: Member, event: Event) -> None:

@@ -13,10 +13,12 @@ Nodes are not trusted. Whatever a reply has wrong becomes a :class:`Refusal`, an
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from logging import INFO, WARNING, getLogger
+from pathlib import Path
 from typing import Any
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -25,7 +27,7 @@ from flwr.serverapp import strategy as flower
 
 from truthfed._core import Coordinator, Statistics, Terms
 from truthfed.errors import InputError, MessageError, Rejected
-from truthfed.flower import wire
+from truthfed.flower import disk, wire
 
 _log = getLogger("truthfed.flower")
 #: Seconds between two looks for nodes that connect: a node needs longer to start.
@@ -60,7 +62,8 @@ class Strategy(flower.Strategy):
 
     `members` are the names of those who may take part; without it, everyone who says hello is enrolled. A node speaks for one
     member, and a member has one node. The first round waits until so many `nodes` are there; they, and replies, have `timeout` seconds.
-    Without `live`, nobody is asked again once no node has a reason for a round.
+    Without `live`, nobody is asked again once no node has a reason for a round. With `path`, the coordinator is kept in that file from
+    round to round, and goes on from there.
 
     After :meth:`start`, :attr:`records` has every round that ended, :attr:`refusals` what was refused, :attr:`settled` the sums.
     """
@@ -73,17 +76,18 @@ class Strategy(flower.Strategy):
         nodes: int = 1,
         timeout: float = 600.0,
         live: bool = False,
-        coordinator: Coordinator | None = None,
+        path: str | os.PathLike[str] | None = None,
     ) -> None:
         if json.loads(terms.to_json()).get("quota", {}).get("samples", 0):
             bound = "0: a node that runs ahead does not know how much is due by then"
             raise InputError(f"quota.samples is set: it must be {bound}", "quota.samples", bound)
-        self.coordinator = Coordinator(terms, list(members or [])) if coordinator is None else coordinator
+        names = None if members is None else list(members)
+        self.coordinator = Coordinator(terms, names or [])
         #: How each round ended, as the JSON of docs/protocol.md.
         self.records: list[dict[str, Any]] = []
         self.refusals: list[Refusal] = []
         self._terms = json.loads(terms.to_json())
-        self._enrols, self._nodes, self._timeout, self._live = members is None, nodes, timeout, live
+        self._enrols, self._nodes, self._timeout, self._live = names is None, nodes, timeout, live
         #: Whose node it is, and the last round in its snapshot.
         self._members: dict[int, str] = {}
         self._closed: dict[int, int] = {}
@@ -91,6 +95,27 @@ class Strategy(flower.Strategy):
         #: The coordinator's clock, and the earliest moment at which a round may open.
         self._now, self._earliest = 0, 0
         self._idle = False
+        self._path = None if path is None else Path(path)
+        if self._path is not None and (saved := disk.load(self._path)) is not None:
+            self._go_on(terms, names, saved)
+
+    def _go_on(self, terms: Terms, names: list[str] | None, saved: dict[str, Any]) -> None:
+        if saved["terms"] != self._terms:
+            bound = f"those of the federation in {self._path}"
+            raise InputError(f"terms are others: they must be {bound}", "terms", bound)
+        self.coordinator = Coordinator.from_json(saved["coordinator"], terms)
+        self._now, self._earliest = saved["now"], saved["earliest"]
+        self._opening = None if saved["opening"] is None else _Opening(**saved["opening"])
+        for name in names or []:
+            self.coordinator.enrol(name)
+        for name in [] if names is None else set(self.coordinator.members) - set(names):
+            self.coordinator.revoke(self._now, name)
+
+    def _save(self) -> None:
+        if self._path is not None:
+            opening = None if self._opening is None else self._opening.told()
+            kept = {"terms": self._terms, "coordinator": self.coordinator.to_json(), "opening": opening}
+            disk.save(self._path, {**kept, "now": self._now, "earliest": self._earliest})
 
     @property
     def settled(self) -> Statistics:
@@ -259,6 +284,7 @@ class Strategy(flower.Strategy):
             said = json.loads(output)
             if "Ended" in said:
                 self.records.append(said["Ended"])
+                self._save()
 
     def _message(self, node: int, kind: str, **more: Any) -> Message:
         """A message with what the member of a node is to hear."""
