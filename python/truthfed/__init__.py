@@ -4,11 +4,25 @@
 - :class:`Round`, :class:`Outcome`, :class:`Mechanism`, :func:`audit`: auctions, of the catalog and of your own.
 - :func:`simulate`, :func:`sweep`, :func:`reproduce`: experiments, as tidy tables.
 - :class:`Agent`: the agent of a running federation.
+- :class:`Terms`, :class:`Coordinator`, :class:`Member`: a federation over messages of your own;
+  ``truthfed.flower`` runs it on Flower.
 
 The command ``truthfed`` comes with the package.
 """
 
-from truthfed._core import Counterexample, LinUCB, Outcome, Round, Statistics, default_config, main_with, mechanisms
+from truthfed._core import (
+    Coordinator,
+    Counterexample,
+    LinUCB,
+    Member,
+    Outcome,
+    Round,
+    Statistics,
+    Terms,
+    default_config,
+    main_with,
+    mechanisms,
+)
 from truthfed._core import VERSION as __version__
 from truthfed.agent import Agent
 from truthfed.auditing import Audit, Verdict, audit
@@ -19,9 +33,13 @@ from truthfed.errors import (
     ConfigError,
     InputError,
     InternalError,
+    MemberError,
+    MessageError,
     NotCertified,
     Refused,
+    Rejected,
     RoundError,
+    TermsError,
     TruthfedError,
 )
 from truthfed.intervals import Interval
@@ -37,6 +55,7 @@ __all__ = [
     "BanditError",
     "CellError",
     "ConfigError",
+    "Coordinator",
     "Counterexample",
     "Difference",
     "InputError",
@@ -44,16 +63,22 @@ __all__ = [
     "Interval",
     "LinUCB",
     "Mechanism",
+    "Member",
+    "MemberError",
+    "MessageError",
     "NotCertified",
     "Outcome",
     "Plot",
     "Refused",
+    "Rejected",
     "Round",
     "RoundError",
     "Runs",
     "Simulated",
     "Statistics",
     "Swept",
+    "Terms",
+    "TermsError",
     "TruthfedError",
     "Verdict",
     "__version__",

@@ -49,6 +49,36 @@ class ConfigError(InputError):
     """A key of a configuration is wrong."""
 
 
+class TermsError(InputError):
+    """A field of :class:`truthfed.Terms` is wrong."""
+
+
+class MemberError(InputError):
+    """An argument of a :class:`truthfed.Member`, or a message to it, is wrong."""
+
+
+class MessageError(InputError):
+    """A message to a :class:`truthfed.Coordinator` is wrong in itself."""
+
+
+class Rejected(TruthfedError):
+    """A :class:`truthfed.Coordinator` did not take a request; nothing changed.
+
+    ``code`` is the code of docs/errors.md. ``wait_ms`` says how much later it may be taken, where that is all.
+    """
+
+    code: str
+    wait_ms: int | None
+
+    def __init__(self, message: str, code: str, wait_ms: int | None = None) -> None:
+        super().__init__(message, code, wait_ms)
+        self.code = code
+        self.wait_ms = wait_ms
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Refused(TruthfedError):
     """A mechanism gives up on a round. Raise it in a mechanism of your own to refuse one."""
 

@@ -49,6 +49,11 @@ pub(crate) fn is_refusal(py: Python<'_>, raised: &PyErr) -> bool {
     class.is_ok_and(|class| raised.value(py).is_instance(&class).unwrap_or(false))
 }
 
+/// The coordinator did not take a request.
+pub(crate) fn rejected(message: &str, code: &str, wait_ms: Option<u64>) -> PyErr {
+    raise("Rejected", |class| class.call1((message, code, wait_ms)))
+}
+
 /// Payments that are not critical values.
 pub(crate) fn not_certified(message: &str, violations: Vec<String>) -> PyErr {
     raise("NotCertified", |class| class.call1((message, violations)))

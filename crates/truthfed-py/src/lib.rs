@@ -10,12 +10,16 @@ mod audit;
 mod bandit;
 mod cli;
 mod convert;
+mod coordinator;
 mod error;
 mod gather;
 mod mechanism;
+mod member;
 mod outcome;
 mod round;
+mod seen;
 mod sim;
+mod terms;
 mod work;
 
 #[pyo3::pymodule]
@@ -27,13 +31,21 @@ mod _core {
     #[pymodule_export]
     use super::cli::{main_with, report};
     #[pymodule_export]
+    use super::coordinator::PyCoordinator;
+    #[pymodule_export]
     use super::gather::PyGathering;
+    #[pymodule_export]
+    use super::member::PyMember;
     #[pymodule_export]
     use super::outcome::{PyOutcome, solve_again};
     #[pymodule_export]
     use super::round::{PyRound, mechanisms};
     #[pymodule_export]
+    use super::seen::PySeen;
+    #[pymodule_export]
     use super::sim::{PyStatistics, PySweep, default_config, paired, simulate};
+    #[pymodule_export]
+    use super::terms::PyTerms;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -26,9 +26,9 @@ use crate::work::{Job, quick};
 
 pub(crate) const ERROR: &str = "ConfigError";
 
-/// The data of a client that has a cost.
+/// Data of a client, as sums.
 #[pyclass(frozen, module = "truthfed", name = "Statistics")]
-pub(crate) struct PyStatistics(Statistics);
+pub(crate) struct PyStatistics(pub(crate) Statistics);
 
 #[pymethods]
 impl PyStatistics {
@@ -90,7 +90,7 @@ fn of(job: &Job, cost: &Py<PyAny>, client: usize, unshared: &Statistics) -> f64 
     }
 }
 
-fn refused(wrong: &ConfigError) -> PyErr {
+pub(crate) fn refused(wrong: &ConfigError) -> PyErr {
     let message = wrong.to_string();
     match wrong {
         ConfigError::Value { key, problem, .. } => {

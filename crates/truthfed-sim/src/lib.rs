@@ -23,6 +23,7 @@ pub mod interval;
 pub mod manipulation;
 pub mod output;
 pub mod role;
+pub mod seen;
 pub mod simulation;
 pub mod sweep;
 pub mod totals;

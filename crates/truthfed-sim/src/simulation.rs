@@ -68,15 +68,13 @@ impl<'c> Simulation<'c> {
 
     /// The simulation of a configuration under a seed, its files read beforehand: once for many seeds.
     pub fn from_source(config: &'c Config, source: &Source, seed: u64) -> Simulation<'c> {
-        let raw = config.raw();
-        let papers = || Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed));
         Simulation {
             config,
             seed,
             roles: roles(config, behaviours(config, seed)),
             enrolment: Enrolment::Each,
             mechanism: config.mechanism(),
-            cost: config.parts().cost(config, seed).unwrap_or_else(|| papers()),
+            cost: own_cost(config, seed),
             world: source.world(config, seed),
         }
     }
@@ -204,6 +202,13 @@ fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, me
     let played = world.play(client, chosen);
     member.learn(world.arm(chosen), played.reward).expect("a world gives valid rewards");
     played
+}
+
+/// What data costs a client: by the caller's function, or as in the paper.
+pub(crate) fn own_cost(config: &Config, seed: u64) -> Box<dyn Cost> {
+    let raw = config.raw();
+    let papers = || Box::new(PaperCost::new(&raw.costs, raw.world.clients, seed));
+    config.parts().cost(config, seed).unwrap_or_else(|| papers())
 }
 
 fn roles(config: &Config, behaviours: Vec<Behaviour>) -> Vec<Role> {

@@ -4,8 +4,9 @@
 //! which of its arguments to fix.
 
 use crate::auction::{ClientIdError, CoverageError, DocumentError, RoundError};
-use crate::bandit::{AlphaError, ChooseError, ConfigError, PlayError};
+use crate::bandit::{AlphaError, ChooseError, ConfigError, PlayError, RefreshError};
 use crate::generate::GenerateError;
+use crate::protocol::TermsError;
 use crate::statistics::{GramError, StatisticsError};
 use crate::{Amount, AmountError};
 
@@ -270,11 +271,44 @@ impl BadInput for GenerateError {
     }
 }
 
+impl BadInput for TermsError {
+    fn field(&self) -> String {
+        self.key()
+    }
+
+    /// The message ends with it.
+    fn bound(&self) -> String {
+        let message = self.to_string();
+        match self {
+            TermsError::Bandit(error) => error.bound(),
+            TermsError::Coverage(error) => error.bound(),
+            TermsError::OfferTooLarge { .. } => "so few that norm and reward keep their sums within 9e14".to_owned(),
+            _ => message.split_once("it must ").map_or(message.clone(), |(_, bound)| bound.to_owned()),
+        }
+    }
+}
+
+impl BadInput for RefreshError {
+    fn field(&self) -> String {
+        "snapshot".to_owned()
+    }
+
+    fn bound(&self) -> String {
+        match self {
+            RefreshError::WrongDimension { expected, .. } => format!("of dimension {expected}"),
+            RefreshError::NotPositive { .. } | RefreshError::NoEstimate => {
+                "statistics that some data can have".to_owned()
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::auction::{Round, RoundDocument, RoundSpec};
     use crate::bandit::{Config, LinUcb, RawConfig};
+    use crate::protocol::{CoverageSetting, RawTerms, Terms};
     use crate::statistics::Gram;
 
     fn check(error: &impl BadInput, field: &str, bound: &str) {
@@ -302,6 +336,19 @@ mod tests {
         check(&refused("\"reserve\":10000", "\"reserve\":-1"), "reserve", "at least 0");
         check(&refused("\"lambda\":0.1", "\"lambda\":\"x\""), "lambda", "JSON of the fields that a round has");
         check(&refused("\"c0\"", "\"\""), "offers[0].client", "a name of 1 to 128 bytes without control characters");
+    }
+
+    #[test]
+    fn an_error_of_terms_names_the_key() {
+        let refused = |raw: RawTerms| Terms::try_from(raw).unwrap_err();
+        check(&refused(RawTerms { gap_ms: u64::MAX, ..RawTerms::default() }), "gap_ms", "lie in 0..=86400000");
+        check(&refused(RawTerms { norm: f64::NAN, ..RawTerms::default() }), "norm", "lie between 1e-9 and 1e9");
+        let bandit = RawConfig { lambda: 0.0, ..RawConfig::default() };
+        check(&refused(RawTerms { bandit, ..RawTerms::default() }), "bandit.lambda", "between 1e-9 and 1e9");
+        let coverage = CoverageSetting::Ratio(2.0);
+        check(&refused(RawTerms { coverage, ..RawTerms::default() }), "coverage", "above 0 and at most 1");
+        let raw = RawTerms { samples: 1_000_000_000, norm: 1e9, ..RawTerms::default() };
+        check(&refused(raw), "samples", "so few that norm and reward keep their sums within 9e14");
     }
 
     #[test]

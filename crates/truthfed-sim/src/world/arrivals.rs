@@ -19,7 +19,7 @@ pub enum Arrivals {
 }
 
 /// The clients in the order in which they act, without end.
-pub fn arrivals(law: Arrivals, clients: usize, mut stream: Stream) -> Box<dyn Iterator<Item = usize>> {
+pub fn arrivals(law: Arrivals, clients: usize, mut stream: Stream) -> Box<dyn Iterator<Item = usize> + Send> {
     match law {
         Arrivals::InTurn => Box::new((0..clients).cycle()),
         Arrivals::Uniform => Box::new(repeat_with(move || stream.between(0, clients - 1))),

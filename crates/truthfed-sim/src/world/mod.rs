@@ -20,7 +20,7 @@ pub use source::Source;
 pub use synthetic::Synthetic;
 
 /// The environment in which clients act.
-pub trait World {
+pub trait World: Send {
     /// The arms the client may choose from at its next step, as indices of [`World::arm`].
     fn present(&mut self, client: usize) -> &[usize];
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
+use serde::Serialize;
+
 use super::open::{Award, Taken};
 use super::share::{self, Share};
 use super::{
@@ -35,7 +37,7 @@ pub enum Input {
 }
 
 /// What happened. Whoever it concerns has news to hear: [`Coordinator::notices`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub enum Output {
     Opened(RoundId),
     /// The offers are closed, and the mechanism has decided among those that were not set aside.

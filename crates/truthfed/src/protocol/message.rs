@@ -64,7 +64,8 @@ pub enum Request {
 }
 
 /// From the coordinator to a member.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Notice {
     /// A round is open: offer, at most so many samples if that is bounded, or decline.
     Opened(RoundId, Option<u64>),

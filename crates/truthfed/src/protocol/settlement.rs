@@ -1,17 +1,19 @@
 //! How a round ends: what was delivered is settled, held or paid for; and what the operator decides between rounds.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::open::{Award, Taken};
 use super::quality::{self, Judgement, QualityRule};
 use super::share::{self, Part, Payment, Share};
 use super::{Coordinator, OpenRound, Output, RoundId, SetAside, Time};
 use crate::Amount;
-use crate::auction::{ClientId, Outcome, Refusal, RoundError, RoundSpec};
+use crate::auction::{ClientId, Outcome, Refusal, RoundDocument, RoundError, RoundSpec};
 use crate::statistics::Statistics;
 
-/// Everything there is to say about a round that ended.
-#[derive(Debug, Clone)]
+/// Everything there is to say about a round that ended. As JSON, its offers are a round document, and errors are their messages.
+#[derive(Debug, Clone, Serialize)]
 pub struct RoundRecord {
     pub round: RoundId,
     pub asked_by: ClientId,
@@ -20,10 +22,11 @@ pub struct RoundRecord {
     pub ending: Ending,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub enum Ending {
     /// Settled: what was delivered is shared and paid for, or in doubt.
     Settled {
+        #[serde(serialize_with = "document")]
         spec: Box<RoundSpec>,
         /// Offers that it did not look at.
         aside: Vec<SetAside>,
@@ -40,8 +43,19 @@ pub enum Ending {
     /// Nobody offered anything in time.
     NoOffers,
     /// The offers do not make a round.
+    #[serde(serialize_with = "message")]
     Invalid(RoundError),
+    #[serde(serialize_with = "message")]
     Refused(Refusal),
+}
+
+#[allow(clippy::borrowed_box, reason = "serde calls it so")]
+fn document<S: Serializer>(spec: &Box<RoundSpec>, serializer: S) -> Result<S::Ok, S::Error> {
+    RoundDocument::of(spec).serialize(serializer)
+}
+
+fn message<S: Serializer>(error: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error)
 }
 
 /// What the operator decides about the data of a member, between two rounds. It takes the number of a round, so that

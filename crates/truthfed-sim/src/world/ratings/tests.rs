@@ -1,9 +1,8 @@
 //! Small logs with a taste that users share, written as the real ones are.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::rc::Rc;
+use std::sync::Mutex;
 
 use tempfile::NamedTempFile;
 use truthfed::generate::Stream;
@@ -272,7 +271,7 @@ fn a_step_shows_one_liked_item_and_others_in_random_order() {
 /// Writes down every step: client, items shown, item liked and its context; and the item chosen.
 struct Recorder {
     world: Ratings,
-    steps: Rc<RefCell<Vec<(Step, usize)>>>,
+    steps: Arc<Mutex<Vec<(Step, usize)>>>,
 }
 
 type Step = (usize, Vec<usize>, usize, Vec<f64>);
@@ -289,7 +288,7 @@ impl World for Recorder {
     fn play(&mut self, client: usize, index: usize) -> Played {
         let Ratings { shown, liked, .. } = &self.world;
         let step = (client, shown.clone(), *liked, self.arm(*liked).to_vec());
-        self.steps.borrow_mut().push((step, index));
+        self.steps.lock().unwrap().push((step, index));
         self.world.play(client, index)
     }
 }
@@ -300,12 +299,12 @@ fn two_mechanisms_see_the_same_arms_and_users_whatever_they_choose() {
     let record = |mechanism: &str| {
         let mechanism = format!("rounds.mechanism={mechanism}");
         let config = config(&log, &["world.clients=4", "world.arms_per_step=10", "world.steps=2000", &mechanism]);
-        let steps = Rc::default();
+        let steps = Arc::default();
         let log = Log::read(log.path(), Liked::Median).unwrap();
         let world = Ratings::new(Arc::new(Audience::new(log, crowd(4, 10, 5)).unwrap()), 1);
-        let recorder = Recorder { world, steps: Rc::clone(&steps) };
+        let recorder = Recorder { world, steps: Arc::clone(&steps) };
         Simulation::new(&config, 1).unwrap().with_world(recorder).run();
-        steps.take().into_iter().unzip::<_, _, Vec<Step>, Vec<usize>>()
+        std::mem::take(&mut *steps.lock().unwrap()).into_iter().unzip::<_, _, Vec<Step>, Vec<usize>>()
     };
     let (everyone, clock) = (record("everyone"), record("clock"));
     assert_eq!(everyone.0.len(), 2000);
