@@ -33,7 +33,7 @@ deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencie
 	$(TOOLS)/bin/cargo-deny --offline --locked check licenses bans sources
 
 test: ## Run all tests, those of the store on a PostgreSQL of their own too
-	(bash scripts/python.sh environments > /dev/null 2>&1 &) # downloads while Rust is compiled; `make test-python` waits for it
+	(PYTHON=$(PYTHON) bash scripts/python.sh environments > /dev/null 2>&1 &) # downloads while Rust is compiled; `make test-python` waits for it
 	bash scripts/postgres.sh run cargo test --workspace --locked
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) tidy
