@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python wheel tidy documents figures fuzz soak mutants load bench bench-peer deny clean
+.PHONY: help fmt lint test test-python test-page page wheel tidy documents figures fuzz soak mutants load bench bench-peer deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -37,10 +37,17 @@ test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) tidy
 	$(MAKE) test-python
+	$(MAKE) test-page
 	$(MAKE) fuzz
 
 test-python: ## Build the wheel, install it into an empty environment, and run the tests of the Python package
 	PYTHON=$(PYTHON) bash scripts/python.sh
+
+test-page: ## Check that the built page is fresh, and test it in Chromium
+	bash scripts/page.sh test
+
+page: ## Build the page into the crate that serves it
+	bash scripts/page.sh build
 
 wheel: $(TOOLS)/wheel/.ready ## Build the wheel to publish, dist/truthfed-*.whl
 	rm -rf dist
@@ -78,7 +85,7 @@ load: ## Measure a coordinator under load and attack (half an hour; exit code 1 
 
 clean: ## Remove everything that was built
 	cargo clean
-	rm -rf $(TOOLS) out dist
+	rm -rf $(TOOLS) out dist page/node_modules
 
 # It runs for a second: built without optimisation it is ready minutes earlier.
 $(TOOLS)/bin/cargo-deny:

@@ -11,6 +11,7 @@ mod ledger;
 mod member;
 mod members;
 mod operator;
+mod page;
 mod payout;
 mod renew;
 mod round;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Restore(args) => backup::run_restore(args),
         NodeCommand::Migrate(args) => backup::run_migrate(args),
         NodeCommand::Status(args) => status::run(args),
+        NodeCommand::Page(args) => page::run(args),
         NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),
