@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python wheel tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
+.PHONY: help fmt lint test test-python test-page page wheel tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -38,10 +38,17 @@ test: ## Run all tests, those of the store on a PostgreSQL of their own too
 	cargo test --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $${CARGO_TARGET_DIR:-target}
 	$(MAKE) tidy
 	$(MAKE) test-python
+	$(MAKE) test-page
 	$(MAKE) fuzz
 
 test-python: ## Build the wheel, install it into empty environments, and run the tests of the Python package
 	PYTHON=$(PYTHON) bash scripts/python.sh
+
+test-page: ## Check that the built page is fresh, and test it in Chromium
+	bash scripts/page.sh test
+
+page: ## Build the page into the crate that serves it
+	bash scripts/page.sh build
 
 wheel: $(TOOLS)/wheel/.ready ## Build the wheel to publish, dist/truthfed-*.whl
 	rm -rf dist
@@ -88,7 +95,7 @@ load: ## Measure a coordinator under load and attack (half an hour; exit code 1 
 
 clean: ## Remove everything that was built
 	cargo clean
-	rm -rf $(TOOLS) out dist
+	rm -rf $(TOOLS) out dist page/node_modules
 
 # It runs for a second: built without optimisation it is ready minutes earlier.
 $(TOOLS)/bin/cargo-deny:

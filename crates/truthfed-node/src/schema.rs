@@ -106,6 +106,10 @@ shapes! {
         "description": "Names a transfer of money: 1 to 100 characters, no control character, no space at either end.",
         "type": "string", "minLength": 1, "maxLength": 400
     }
+    /// Of [`std::net::SocketAddr`].
+    Address = "Address" {
+        "description": "An address and a port.", "type": "string", "minLength": 1, "maxLength": 60
+    }
     /// Of [`truthfed::protocol::RoundId`].
     Round = "Round" {
         "description": "The number of a round: the first is 1, 0 is before it.",

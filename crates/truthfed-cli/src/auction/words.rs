@@ -1,6 +1,6 @@
 //! The outcome for a human: what happened, and why each winner is paid what it is.
 
-use truthfed::auction::{Outcome, PaymentRule, Round, Violation, Winner};
+use truthfed::auction::{Outcome, Round, Violation, Winner};
 
 use super::Timed;
 use crate::report::{cells, counted, seconds, table};
@@ -79,7 +79,7 @@ pub(super) fn ratio(ratio: f64) -> String {
 
 fn winners(round: &Round, outcome: &Outcome) -> String {
     let row = |winner: &Winner| {
-        let reason = reason(round, outcome, winner);
+        let reason = outcome.reason(round, winner);
         cells(&[&winner.client, &winner.ask, &winner.payment, &reason])
     };
     let rows = outcome.winners().iter().take(SHOWN).map(row).collect();
@@ -87,29 +87,6 @@ fn winners(round: &Round, outcome: &Outcome) -> String {
     match outcome.winners().len().checked_sub(SHOWN) {
         Some(more @ 1..) => format!("{table}and {more} more winners (--json lists all)\n"),
         _ => table,
-    }
-}
-
-fn reason(round: &Round, outcome: &Outcome, winner: &Winner) -> &'static str {
-    match outcome.rule() {
-        PaymentRule::Unpaid => "nobody is paid",
-        PaymentRule::Asked if winner.payment < winner.ask => "its ask, less what the data it receives is worth",
-        PaymentRule::Asked => "winners are paid what they ask",
-        PaymentRule::Critical if outcome.is_bound_by_purse() => "the largest ask with which it would still win",
-        PaymentRule::Critical | PaymentRule::Bisected if winner.essential && highest(round) == "purse" => {
-            "essential: without it the target is missed, so it is paid the purse"
-        }
-        PaymentRule::Critical | PaymentRule::Bisected if winner.essential => {
-            "essential: without it the target is missed, so it is paid the reserve"
-        }
-        PaymentRule::Critical if winner.payment == round.reserve() && highest(round) == "purse" => {
-            "it would win with any ask up to the purse"
-        }
-        PaymentRule::Critical if winner.payment == round.reserve() => "it would win with any ask up to the reserve",
-        PaymentRule::Critical => "the largest ask with which it would still win",
-        PaymentRule::Bisected if winner.payment < winner.ask => "where bisection stopped, below its own ask",
-        PaymentRule::Bisected => "where bisection stopped, within gamma",
-        _ => "by the mechanism's own rule",
     }
 }
 

@@ -32,6 +32,14 @@ Examples:
   truthfed doctor fed           exit code 1 if something is wrong
   truthfed doctor fed --json    for monitoring")]
     Doctor(FolderArgs),
+    /// Print a link to the coordinator's page in a browser
+    #[command(after_help = "\
+Examples:
+  truthfed page fed    open what it prints, on the coordinator's machine
+
+The link opens the page once, and for a few minutes only. From another machine, forward the port first:
+ssh -L 7480:127.0.0.1:7480 HOST. A coordinator must be running.")]
+    Page(PageArgs),
     /// Copy a federation with its ledger, also while it runs
     Backup(BackupArgs),
     /// Put a backup in the place of a federation
@@ -301,9 +309,24 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Print a link to the coordinator's page, and go on until Ctrl-C; the last member's data contradicts the others'
+    #[arg(long, conflicts_with_all = ["seconds", "json"])]
+    pub(crate) page: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PageArgs {
+    /// Folder of the federation
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// How long the link may wait to be opened
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = value_parser!(u64).range(1..=3600))]
+    pub(crate) seconds: u64,
 }
 
 #[derive(Debug, Subcommand)]

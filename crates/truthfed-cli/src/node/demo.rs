@@ -5,6 +5,7 @@
 
 mod workload;
 
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,17 +18,19 @@ use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
 use truthfed_node::coordinator::operator::{RoundReply, RoundState, read_rounds};
 use truthfed_node::coordinator::{Config, start};
 use truthfed_node::federation::{InitOptions, init, open, open_bundle};
-use truthfed_node::ledger::{Report as Verified, Statement, verify};
+use truthfed_node::ledger::{Report as Verified, Statement, decimal_units, verify};
 
 use self::workload::{DIMENSION, Player, Slice, Slices};
 use super::agent::DATA;
 use super::args::DemoArgs;
-use super::{block_on, existing_store, ledger};
+use super::{block_on, existing_store, ledger, page, told_to_stop};
 use crate::progress::Progress;
 use crate::report::{Report, cells, json, table};
 
 /// How long the last round may take after the workload: twice `offers_ms` and `deliveries_ms` of [`make`].
 const AFTERWARDS: Duration = Duration::from_secs(8);
+/// Longer than anybody looks.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Periods over which regret is shown.
 pub(super) const SLICES: usize = 5;
 
@@ -72,12 +75,16 @@ async fn work(folder: &Path, args: &DemoArgs) -> anyhow::Result<Slices> {
     for number in 1..=usize::from(args.members) {
         let bundle = open_bundle(&folder.join("members").join(format!("m{number}")))?;
         let agent = Handle::new(Agent::open(Membership::of(&bundle), &bundle.folder.join(DATA))?);
-        players.push(Player::new(number, agent.clone(), &bundle.agreement));
+        let is_contrary = args.page && number == usize::from(args.members);
+        players.push(Player::new(number, agent.clone(), &bundle.agreement, is_contrary));
         let runner = Runner::new(agent, Https::new(&bundle)?, price(number)?);
         let stopped = stopped.clone();
         agents.spawn(async move { runner.run(stopped).await });
     }
-    let slices = play(players, Duration::from_secs(args.seconds)).await?;
+    let slices = match args.page {
+        true => show(folder, players).await?,
+        false => play(players, Duration::from_secs(args.seconds)).await?,
+    };
     finish(folder).await?;
     stop.send_replace(true);
     while agents.join_next().await.is_some() {}
@@ -89,6 +96,24 @@ async fn work(folder: &Path, args: &DemoArgs) -> anyhow::Result<Slices> {
 fn price(number: usize) -> anyhow::Result<Policy> {
     let base = 2 + 3 * ((number * 7) % 5);
     Ok(Policy::from_toml(&format!("kind = \"per-sample\"\nprice = \"0.01\"\nbase = \"{base}\"\n"))?)
+}
+
+/// Prints a link to the page, and goes on until told to stop.
+async fn show(folder: &Path, players: Vec<Player>) -> anyhow::Result<Slices> {
+    let federation = open(folder)?;
+    let link = page::link(&federation, 3600).await?;
+    let told = format!("Open {link}\nCtrl-C ends it. For another link: truthfed page {}\n", folder.display());
+    std::io::stderr().write_all(told.as_bytes())?;
+    let (begin, mut playing) = (Instant::now(), JoinSet::new());
+    for player in players {
+        playing.spawn(player.play(begin, FOREVER));
+    }
+    tokio::select! {
+        () = told_to_stop() => {}
+        Some(ended) = playing.join_next() => drop(ended??),
+    }
+    playing.shutdown().await;
+    Ok(Slices::default())
 }
 
 /// All members act concurrently until the time is over.
@@ -165,14 +190,16 @@ impl Demo {
             vec![slice.period.clone(), slice.steps.to_string(), per_step(slice.together), per_step(slice.alone)]
         };
         let header = ["period", "steps", "together", "alone"];
-        let regret = table(&header, &[1, 2, 3], self.regret.iter().map(slice).collect());
+        let regret = match self.regret.iter().all(|slice| slice.steps == 0) {
+            true => String::new(),
+            false => format!(
+                "\nRegret per step, of the federation and of members that learn alone from the same data:\n{}",
+                table(&header, &[1, 2, 3], self.regret.iter().map(slice).collect())
+            ),
+        };
         let statements: String = self.statements.iter().map(ledger::words).collect();
         let kept = kept.map_or(String::new(), |path| format!("The federation is in {}.\n", path.display()));
-        format!(
-            "Rounds:\n{rounds}\nRegret per step, of the federation and of members that learn alone from the same data:\n\
-             {regret}\nStatements:\n{statements}\n{kept}{}\n",
-            self.ledger
-        )
+        format!("Rounds:\n{rounds}{regret}\nStatements:\n{statements}\n{kept}{}\n", self.ledger)
     }
 }
 
@@ -186,7 +213,7 @@ impl RoundLine {
             offers: round.summary.offers,
             winners: round.summary.winners,
             samples: shared.map(|offer| offer.samples).sum(),
-            paid: ledger::decimal_units(paid.map(|award| i128::from(award.payment_micros.micros())).sum()),
+            paid: decimal_units(paid.map(|award| i128::from(award.payment_micros.micros())).sum()),
         }
     }
 }

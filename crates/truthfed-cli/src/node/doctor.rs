@@ -9,12 +9,12 @@ use std::time::SystemTime;
 use serde::Serialize;
 use truthfed_node::coordinator::CHECKPOINT;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Federation, open};
+use truthfed_node::federation::{Expiry, Federation, NOTICE_DAYS, open};
 use truthfed_node::store::Store;
 
 use super::args::FolderArgs;
 use super::existing_store;
-use super::status::{Expiry, NOTICE_DAYS, certificates, role};
+use super::status::role;
 use crate::report::{Report, cells, json, table};
 
 /// Free bytes below which a disk is soon full, or as good as full.
@@ -87,7 +87,7 @@ fn examine(folder: &Path) -> Vec<Finding> {
     };
     let mut findings = vec![Finding::fine("folder", "settings, keys and certificates fit together")];
     findings.extend(keys(folder));
-    findings.extend(certificates(&federation).iter().map(certificate));
+    findings.extend(Expiry::of_federation(&federation).iter().map(certificate));
     findings.push(name(&federation));
     findings.extend(ports(&federation));
     findings.extend(federation.store().path().map(disk));

@@ -12,7 +12,8 @@ use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
 use truthfed_node::federation::{Bundle, Federation, PublicBundle, open, open_bundle, publish};
 use truthfed_node::ledger::{
-    Accounts, Balance, Line, LineState, Payout, Report as Verified, Statement, Trust, receipts, verify, verify_journal,
+    Accounts, Balance, Line, LineState, Payout, Report as Verified, Statement, Trust, decimal_units, receipts, verify,
+    verify_journal,
 };
 use truthfed_node::store::{Store, StoreError};
 use truthfed_node::wire::Envelope;
@@ -22,9 +23,6 @@ use super::args::{BundleArgs, LedgerCommand, StatementArgs, TotalsArgs, VerifyAr
 use super::evidence::whose;
 use super::{evidence, existing_store, export, payout, recorded};
 use crate::report::{Report, cells, json, table};
-
-/// In a unit.
-const MICROS: u128 = 1_000_000;
 
 pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
     match command {
@@ -126,16 +124,6 @@ fn state(state: LineState) -> &'static str {
 /// With the word.
 pub(super) fn units(micros: i128) -> String {
     format!("{} units", decimal_units(micros))
-}
-
-/// A decimal number of units.
-pub(super) fn decimal_units(micros: i128) -> String {
-    let (sign, micros) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
-    let (whole, rest) = (micros / MICROS, format!("{:06}", micros % MICROS));
-    match rest.trim_end_matches('0') {
-        "" => format!("{sign}{whole}"),
-        rest => format!("{sign}{whole}.{rest}"),
-    }
 }
 
 /// The receipts that a member's agent has kept; none if it has not run here.

@@ -12,6 +12,7 @@ mod ledger;
 mod member;
 mod members;
 mod operator;
+mod page;
 mod payout;
 mod renew;
 mod round;
@@ -38,6 +39,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Migrate(args) => backup::run_migrate(args),
         NodeCommand::Status(args) => status::run(args),
         NodeCommand::Doctor(args) => doctor::run(args),
+        NodeCommand::Page(args) => page::run(args),
         NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),

@@ -7,10 +7,10 @@ use truthfed::auction::RoundDocument;
 use truthfed::protocol::RoundId;
 use truthfed_node::calendar::minute;
 use truthfed_node::coordinator::operator::{OfferLine, RoundReply, RoundState, RoundSummary, read_rounds};
-use truthfed_node::ledger::{Trust, recorded_round};
+use truthfed_node::ledger::{Trust, decimal_units, recorded_round};
 
 use super::args::{ExportRoundArgs, FolderArgs, RoundCommand, ShowArgs};
-use super::ledger::{decimal_units, units};
+use super::ledger::units;
 use super::recorded;
 use crate::report::{Report, cells, json, table};
 
@@ -46,7 +46,7 @@ fn in_lines(rounds: &[RoundSummary]) -> String {
         let [paid, released, waiting] =
             [summary.paid_micros, summary.released_micros, summary.waiting_micros].map(|it| decimal_units(it.into()));
         let opened = minute(summary.opened_ms);
-        cells(&[round, &opened, &state(summary), asked_by, offers, winners, defaulted, &paid, &released, &waiting])
+        cells(&[round, &opened, &summary.words(), asked_by, offers, winners, defaulted, &paid, &released, &waiting])
     };
     let header = [
         "round",
@@ -63,16 +63,6 @@ fn in_lines(rounds: &[RoundSummary]) -> String {
     table(&header, &[0, 4, 5, 6, 7, 8, 9], rounds.iter().map(row).collect())
 }
 
-pub(super) fn state(round: &RoundSummary) -> String {
-    match (&round.state, &round.reason) {
-        (RoundState::Offers, _) => "open for offers".to_owned(),
-        (RoundState::Deliveries, _) => "waiting for deliveries".to_owned(),
-        (RoundState::Settled, _) => "settled".to_owned(),
-        (RoundState::Ruled, reason) => format!("operator: {}", reason.as_deref().unwrap_or("a ruling")),
-        (RoundState::Aborted, reason) => format!("aborted: {}", reason.as_deref().unwrap_or("no reason is recorded")),
-    }
-}
-
 fn show(ShowArgs { of, round }: &ShowArgs) -> anyhow::Result<Report> {
     let Some(found) = rounds(of)?.into_iter().find(|found| found.summary.round.0 == *round) else {
         bail!("there is no round {round}: see truthfed round list {}", of.folder.display());
@@ -84,15 +74,7 @@ fn in_words(round: &RoundReply) -> String {
     let summary = &round.summary;
     let row = |offer: &OfferLine| {
         let award = round.awards.iter().find(|award| award.member == offer.member);
-        let outcome = match award {
-            None if round.sealed.is_some() => "lost",
-            None => "",
-            Some(_) if round.defaulted.contains(&offer.member) => "won, not delivered",
-            Some(_) if round.paid.contains(&offer.member) => "won, paid",
-            Some(_) if round.held.contains(&offer.member) => "won, held",
-            Some(_) if round.waiting.contains(&offer.member) => "won, payment waits",
-            Some(_) => "won",
-        };
+        let outcome = round.outcome_of(&offer.member);
         let payment = award.map_or_else(String::new, |award| award.payment_micros.to_string());
         let essential = if award.is_some_and(|award| award.essential) { "essential" } else { "" };
         let ask = offer.ask_micros.map_or_else(|| "sealed later".to_owned(), |ask| ask.to_string());
@@ -102,13 +84,13 @@ fn in_words(round: &RoundReply) -> String {
     let offers = table(&header, &[1, 2, 4], round.offers.iter().map(row).collect());
     let (number, opened) = (summary.round, minute(summary.opened_ms));
     if summary.state == RoundState::Ruled {
-        return format!("Round {number}, about {}, {opened} UTC: {}.\n", summary.asked_by, state(summary));
+        return format!("Round {number}, about {}, {opened} UTC: {}.\n", summary.asked_by, summary.words());
     }
     let ended = summary.ended_ms.map_or_else(String::new, |at| format!(", ended {} UTC", minute(at)));
     let paid = units(summary.paid_micros.into());
     format!(
         "Round {number}, asked for by {}, opened {opened} UTC{ended}: {}. Paid: {paid}.\n{offers}",
         summary.asked_by,
-        state(summary)
+        summary.words()
     )
 }

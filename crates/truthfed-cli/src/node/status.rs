@@ -1,8 +1,7 @@
 //! `truthfed status`: how a federation is, on one screen; from its folder, its store and the coordinator's probe of health.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,26 +10,21 @@ use truthfed::auction::ClientId;
 use truthfed_node::calendar::{Period, minute};
 use truthfed_node::call::Message;
 use truthfed_node::coordinator::operator::{
-    DoubtLine, MemberLine, RoundReply, RoundState, RoundSummary, read_doubts, read_members, read_rounds,
+    DoubtLine, RoundReply, RoundState, RoundSummary, awarded_today, read_doubts, read_members, read_rounds,
 };
 use truthfed_node::digest::Digest;
-use truthfed_node::federation::{Federation, open};
-use truthfed_node::identity::Certificate;
+use truthfed_node::federation::{Expiry, Federation, open};
 use truthfed_node::ledger::Accounts;
 use truthfed_node::net::{Client, ClientLimits};
 use truthfed_node::store::Store;
 
 use super::args::FolderArgs;
 use super::ledger::units;
-use super::round::state;
 use super::{block_on, existing_store};
 use crate::report::{Report, json};
 
 /// How long the coordinator may take to say how it is.
 const PATIENCE: Duration = Duration::from_secs(2);
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// From when on the end of a member's certificate is shown.
-pub(super) const NOTICE_DAYS: i64 = 30;
 
 #[derive(Serialize)]
 struct Status {
@@ -76,14 +70,6 @@ struct Money {
     waiting_micros: i128,
 }
 
-#[derive(Serialize)]
-pub(super) struct Expiry {
-    pub(super) of: String,
-    pub(super) until: String,
-    /// Below zero once it has expired.
-    pub(super) days: i64,
-}
-
 pub(crate) fn run(args: &FolderArgs) -> anyhow::Result<Report> {
     let federation = open(&args.folder)?;
     let role = role(&federation);
@@ -121,7 +107,7 @@ fn read(federation: &Federation, coordinator: Role, store: Option<Box<dyn Store>
         last_round: None,
         members: Members { present: federation.roster.len(), ..Members::default() },
         money: Money::default(),
-        certificates: certificates(federation),
+        certificates: Expiry::of_federation(federation),
     };
     let Some(mut store) = store else { return Ok(status) };
     status.entries = Some(store.head()?.number);
@@ -130,62 +116,22 @@ fn read(federation: &Federation, coordinator: Role, store: Option<Box<dyn Store>
     let is_open = |round: &&RoundReply| matches!(round.summary.state, RoundState::Offers | RoundState::Deliveries);
     let open = rounds.last().filter(is_open);
     status.open_round = open.map(|round| round.summary.clone());
-    status.awaited = open.map(|round| awaited(round, &members)).unwrap_or_default();
+    status.awaited = open.map(|round| round.awaited(&members)).unwrap_or_default();
     status.last_round = rounds.iter().rev().find(|round| !is_open(round)).map(|round| round.summary.clone());
     let revoked = members.iter().filter(|line| line.is_revoked).count();
     let held = |line: &DoubtLine| line.is_held.then(|| line.member.clone());
     status.members =
         Members { present: members.len() - revoked, revoked, held: doubts.iter().filter_map(held).collect() };
     status.money = Money {
-        awarded_today_micros: awarded_today(&rounds),
+        awarded_today_micros: awarded_today(
+            rounds.iter().map(|round| (round.summary.opened_ms, round.awarded_micros())),
+        ),
         daily_purse_micros: federation.settings.agreement.raw().daily_purse,
         owed_micros: Accounts::read(store.as_mut(), Period::ALWAYS)?.total.owed_micros,
         waiting_payments: doubts.iter().map(|line| line.payments).sum(),
         waiting_micros: doubts.iter().map(|line| i128::from(line.waiting_micros)).sum(),
     };
     Ok(status)
-}
-
-/// Members that an open round has not heard of.
-fn awaited(round: &RoundReply, members: &[MemberLine]) -> Vec<ClientId> {
-    match round.summary.state {
-        RoundState::Offers => {
-            let heard: BTreeSet<&ClientId> =
-                round.offers.iter().map(|offer| &offer.member).chain(&round.declined).collect();
-            let present = members.iter().filter(|line| !line.is_revoked).map(|line| &line.member);
-            present.filter(|member| !heard.contains(member)).cloned().collect()
-        }
-        _ => {
-            let delivered: BTreeSet<&ClientId> = round.deliveries.iter().map(|delivery| &delivery.member).collect();
-            let winners = round.awards.iter().map(|award| &award.member);
-            winners.filter(|member| !delivered.contains(member)).cloned().collect()
-        }
-    }
-}
-
-fn awarded_today(rounds: &[RoundReply]) -> i128 {
-    let day = |ms: u64| u128::from(ms) / DAY.as_millis();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
-    let today = rounds.iter().filter(|round| day(round.summary.opened_ms.0) == now / DAY.as_millis());
-    today.flat_map(|round| &round.awards).map(|award| i128::from(award.payment_micros.micros())).sum()
-}
-
-/// Of authority, coordinator and operator, and of members whose certificate expires soon.
-pub(super) fn certificates(federation: &Federation) -> Vec<Expiry> {
-    let expiry = |of: &str, certificate: &Certificate| {
-        let left = match certificate.expires().duration_since(SystemTime::now()) {
-            Ok(left) => left.as_secs() as i64,
-            Err(over) => -(over.duration().as_secs() as i64),
-        };
-        Expiry { of: of.to_owned(), until: certificate.last_day(), days: left.div_euclid(DAY.as_secs() as i64) }
-    };
-    let own = [
-        expiry("authority", &federation.authority),
-        expiry("coordinator", federation.server.certificate()),
-        expiry("operator", federation.operator_certificate()),
-    ];
-    let members = federation.certificates().map(|(member, certificate)| expiry(member.as_str(), certificate));
-    own.into_iter().chain(members.filter(|expiry| expiry.days < NOTICE_DAYS)).collect()
 }
 
 fn in_words(status: &Status) -> String {
@@ -204,7 +150,12 @@ fn in_words(status: &Status) -> String {
             let awaited = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
             line(
                 "open round",
-                format!("{}, {}, since {} UTC; awaited: {awaited}", round.round, state(round), minute(round.opened_ms)),
+                format!(
+                    "{}, {}, since {} UTC; awaited: {awaited}",
+                    round.round,
+                    round.words(),
+                    minute(round.opened_ms)
+                ),
             );
         }
         None => line("open round", "none".to_owned()),
@@ -214,7 +165,7 @@ fn in_words(status: &Status) -> String {
         match &status.last_round {
             Some(round) => {
                 let ended = round.ended_ms.map_or_else(String::new, |at| format!(", ended {} UTC", minute(at)));
-                format!("{}, {}{ended}; paid {}", round.round, state(round), units(round.paid_micros.into()))
+                format!("{}, {}{ended}; paid {}", round.round, round.words(), units(round.paid_micros.into()))
             }
             None => "none yet".to_owned(),
         },

@@ -1,5 +1,5 @@
 //! The plain listener for monitoring on the same machine: health, metrics and the document of the routes. Programs may ask,
-//! pages in a browser may not.
+//! pages in a browser may not, but for our own ([`page`]).
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use axum::routing::get;
 use axum::{Router, middleware};
 use serde_json::json;
 
+use super::page;
 use super::service::Service;
 use super::stage::Role;
 use crate::error::{Code, Refusal};
@@ -34,6 +35,7 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
         .fallback(async |_: Request| Refusal::from(Code::NotFound))
         .method_not_allowed_fallback(async |_: Request| Refusal::from(Code::MethodNotAllowed))
         .layer(middleware::from_fn(only_from_here))
+        .merge(page::router(service))
 }
 
 /// Whether requests should be sent to this coordinator.

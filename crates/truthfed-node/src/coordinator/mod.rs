@@ -1,4 +1,5 @@
-//! The coordinator's server: routes over mutual TLS for members and the operator, and a plain listener for monitoring.
+//! The coordinator's server: routes over mutual TLS for members and the operator, and a plain listener for monitoring and the
+//! operator's page.
 //!
 //! [`start`] binds both listeners and starts the [`engine`]. While another coordinator holds the store's lease, this one
 //! stands by: it refuses members with `not-leader` and takes over when the lease is free. [`Running::stop`] ends it in order:
@@ -14,6 +15,7 @@ pub mod logging;
 mod metrics;
 mod openapi;
 pub mod operator;
+mod page;
 mod service;
 mod stage;
 
@@ -29,11 +31,12 @@ use tokio::task::JoinHandle;
 use truthfed::auction::ClientId;
 
 use self::metrics::{Doors, Metrics};
+use self::page::Page;
 use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
 use crate::engine::{self, Ahead, Clock, EngineError, OpenStore, Place, Setup};
-use crate::federation::Federation;
+use crate::federation::{Federation, dated};
 use crate::identity::{Certificate, Identity, watch_expiry};
 use crate::net::{
     Intake, Limits, Listen, Revocations, ServerTls, TlsError, body_bytes, message_bytes, serve, serve_plain,
@@ -50,7 +53,7 @@ const RENEW: &str = "put authority/authority.key back, run `truthfed renew` with
 pub struct Config {
     /// Where members and the operator call.
     pub listen: SocketAddr,
-    /// Where health and metrics are shown: on this machine only.
+    /// Where health, metrics and the operator's page are shown: on this machine only.
     pub admin: SocketAddr,
     pub plan: Plan,
 }
@@ -76,6 +79,10 @@ pub struct Plan {
     pub store: OpenStore,
     pub clock: Clock,
     pub place: Place,
+    /// The name of the federation, for the page.
+    pub name: String,
+    /// Whose end the page shows, by name: first those of authority, coordinator and operator.
+    pub certificates: Vec<(String, Certificate)>,
 }
 
 impl Config {
@@ -97,6 +104,8 @@ impl Config {
             store: Arc::new(move || store.open()),
             clock: Clock::real(),
             place: Place::Thread,
+            name: settings.name.clone(),
+            certificates: dated(federation),
         };
         Config { listen: settings.listen, admin: settings.admin, plan }
     }
@@ -199,6 +208,7 @@ pub async fn start_on(
         small: message_bytes(dimension),
         poll: plan.poll.min(MAX_POLL),
         started: Instant::now(),
+        page: Arc::new(Page::new(&plan, addresses.admin)),
     });
     let (admin_stop, admin_stopped) = watch::channel(false);
     let admin_router = admin::router(&service);

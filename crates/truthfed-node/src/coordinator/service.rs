@@ -22,6 +22,7 @@ use truthfed::auction::ClientId;
 use super::metrics::Metrics;
 use super::openapi;
 use super::operator::{self, Order};
+use super::page::Page;
 use super::stage::Stage;
 use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
@@ -44,6 +45,7 @@ pub(super) struct Service {
     pub(super) small: usize,
     pub(super) poll: Duration,
     pub(super) started: Instant,
+    pub(super) page: Arc<Page>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +145,9 @@ impl Service {
         let peer = request.extensions().get().copied().ok_or(Code::NotAMember)?;
         let caller = self.identify(&peer, &engine.published())?;
         *known = Some(caller.clone());
+        if let Caller::Member(member) = &caller {
+            self.page.saw(member);
+        }
         let (route, parameter) = target?;
         caller.check(route.form.who)?;
         let (head, body) = request.into_parts();

@@ -125,6 +125,11 @@ impl Handle {
         self.published.borrow().clone()
     }
 
+    /// Waits until the journal has more entries, or the engine stopped.
+    pub async fn grown(&self, entries: u64) {
+        let _ = self.published.clone().wait_for(|published| published.entries() > entries).await;
+    }
+
     pub async fn ended(&self) {
         let _ = self.news.clone().wait_for(|_| false).await;
     }

@@ -192,6 +192,20 @@ impl Published {
         self.open.as_ref().map(|open| open.round)
     }
 
+    /// What the open round waits for, and how many milliseconds longer.
+    pub fn phase(&self) -> Option<(RoundId, Phase, u64)> {
+        let now = self.clock.now();
+        self.open.as_ref().map(|open| (open.round, open.phase, open.deadline.0.saturating_sub(now.0)))
+    }
+
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    pub fn agreement(&self) -> &Agreement {
+        &self.agreement
+    }
+
     pub fn counts(&self) -> Counts {
         self.counts
     }

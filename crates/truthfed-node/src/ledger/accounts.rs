@@ -8,7 +8,7 @@ use truthfed::protocol::Time;
 
 use super::{Account, Cause, Ledger, Posting, StatementError};
 use crate::calendar::Period;
-use crate::journal::{Entry, Head, JournalError};
+use crate::journal::{Entry, Head, JournalError, Row};
 use crate::store::Store;
 
 /// Rows read at once.
@@ -32,23 +32,44 @@ fn follow(
     mut enrolled: impl FnMut(&ClientId),
     hand_on: &mut impl FnMut(Movement),
 ) -> Result<u64, StatementError> {
-    let (mut head, mut ledger, mut at) = (Head::START, Ledger::default(), Time(0));
+    let mut reading = MovementReader::default();
     loop {
-        let rows = store.rows(head.number, CHUNK)?;
+        let rows = store.rows(reading.head.number, CHUNK)?;
         if rows.is_empty() {
-            return Ok(head.number);
+            return Ok(reading.head.number);
         }
+        reading.read(rows, &mut enrolled, hand_on)?;
+    }
+}
+
+/// [`movements`] for whoever reads the rows.
+#[derive(Debug, Default)]
+pub(crate) struct MovementReader {
+    head: Head,
+    ledger: Ledger,
+    at: Time,
+}
+
+impl MovementReader {
+    /// Hands on what the rows that are next move, and who is enrolled. Fails when one cannot be read.
+    pub(crate) fn read(
+        &mut self,
+        rows: Vec<Row>,
+        enrolled: &mut impl FnMut(&ClientId),
+        hand_on: &mut impl FnMut(Movement),
+    ) -> Result<(), StatementError> {
         for row in rows {
-            let entry = head.follow(&row)?;
+            let entry = self.head.follow(&row)?;
             // An award has the time of its seal, the entry before.
-            at = entry.at().unwrap_or(at);
+            self.at = entry.at().unwrap_or(self.at);
             if let Entry::Enrolled { member, .. } = &entry {
                 enrolled(member);
             }
             let unreadable = |problem: String| JournalError::Unreadable { number: row.number, problem };
-            let postings = ledger.follow(row.number, &entry).map_err(|error| unreadable(error.to_string()))?;
-            postings.into_iter().for_each(|posting| hand_on(Movement { at, posting }));
+            let postings = self.ledger.follow(row.number, &entry).map_err(|error| unreadable(error.to_string()))?;
+            postings.into_iter().for_each(|posting| hand_on(Movement { at: self.at, posting }));
         }
+        Ok(())
     }
 }
 
@@ -100,7 +121,7 @@ impl Accounts {
 }
 
 impl Balance {
-    fn add(&mut self, Movement { at, posting }: &Movement, period: Period) {
+    pub(crate) fn add(&mut self, Movement { at, posting }: &Movement, period: Period) {
         let (micros, is_before) = (i128::from(posting.micros), *at < period.before);
         match (&posting.account, &posting.cause) {
             (Account::Member(_), cause) if is_before => {

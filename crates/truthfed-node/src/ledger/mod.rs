@@ -10,6 +10,7 @@
 
 mod accounts;
 mod book;
+mod moved;
 pub mod receipts;
 mod reference;
 mod statement;
@@ -20,12 +21,15 @@ use serde::Serialize;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+pub(crate) use self::accounts::MovementReader;
 pub use self::accounts::{Accounts, Balance, Movement, movements};
 pub use self::book::{Ledger, LedgerError};
+pub use self::moved::{Moved, csv, decimal_units};
 pub use self::reference::{Reference, ReferenceError};
 pub use self::statement::{Line, LineState, Payout, Statement, StatementError, Totals};
+pub(crate) use self::verify::Search;
 pub use self::verify::{
-    Auctioned, Fault, Problem, RecordedError, Report, Trust, recorded_round, verify, verify_journal,
+    Auctioned, Fault, Followed, Follower, Problem, RecordedError, Report, Trust, recorded_round, verify, verify_journal,
 };
 pub use self::vouch::{Checkpoint, aggregate_digest};
 pub(crate) use self::vouch::{Seal, StandingBody, Waiting};

@@ -54,6 +54,8 @@ impl Identities {
             store: Arc::new(move || store.open()),
             clock: Clock::real(),
             place: Place::Thread,
+            name: "test".to_owned(),
+            certificates: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod admin;
 mod bad_input;
+mod browser;
 mod lifecycle;
 mod limits;
 mod page;

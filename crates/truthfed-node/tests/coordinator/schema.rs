@@ -141,6 +141,13 @@ async fn every_reply_and_request_is_what_the_document_says() {
         "/v1/operator/members/{member}/payouts",
         &operator.post("/v1/operator/members/m1/payouts", payout).await,
     );
+    for (seconds, is_right) in [(60, true), (0, false), (3601, false)] {
+        let (path, body) = ("/v1/operator/page", format!(r#"{{"seconds":{seconds}}}"#));
+        checked.request(path, &body);
+        let reply = operator.post(path, body).await;
+        assert_eq!(reply.status == 200, is_right, "{seconds}");
+        checked.reply(path, &reply);
+    }
     let key = world.identities.server.certificate().key();
     let newcomer = format!(r#"{{"member":"m3","key":"{key}","certificate":"{}"}}"#, super::support::other());
     checked.request("/v1/operator/members", &newcomer);

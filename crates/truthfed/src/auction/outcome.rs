@@ -201,6 +201,30 @@ impl Outcome {
     pub fn evaluations(&self) -> Evaluations {
         self.evaluations
     }
+
+    /// Why a winner of this outcome is paid what it is, in words.
+    pub fn reason(&self, round: &Round, winner: &Winner) -> &'static str {
+        let is_purse = round.purse() == Some(round.reserve());
+        match self.rule {
+            PaymentRule::Unpaid => "nobody is paid",
+            PaymentRule::Asked if winner.payment < winner.ask => "its ask, less what the data it receives is worth",
+            PaymentRule::Asked => "winners are paid what they ask",
+            PaymentRule::Critical if self.is_bound => "the largest ask with which it would still win",
+            PaymentRule::Critical | PaymentRule::Bisected if winner.essential && is_purse => {
+                "essential: without it the target is missed, so it is paid the purse"
+            }
+            PaymentRule::Critical | PaymentRule::Bisected if winner.essential => {
+                "essential: without it the target is missed, so it is paid the reserve"
+            }
+            PaymentRule::Critical if winner.payment == round.reserve() && is_purse => {
+                "it would win with any ask up to the purse"
+            }
+            PaymentRule::Critical if winner.payment == round.reserve() => "it would win with any ask up to the reserve",
+            PaymentRule::Critical => "the largest ask with which it would still win",
+            PaymentRule::Bisected if winner.payment < winner.ask => "where bisection stopped, below its own ask",
+            PaymentRule::Bisected => "where bisection stopped, within gamma",
+        }
+    }
 }
 
 /// For JSON: money is an exact decimal number of units, as in a round document.

@@ -26,8 +26,12 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub(super) fn new(number: usize, agent: Handle, agreement: &Agreement) -> Player {
-        let theta = Stream::new(SEED, 0).context(DIMENSION);
+    /// Whoever is contrary sees the opposite of what the others see.
+    pub(super) fn new(number: usize, agent: Handle, agreement: &Agreement, is_contrary: bool) -> Player {
+        let mut theta = Stream::new(SEED, 0).context(DIMENSION);
+        if is_contrary {
+            theta.iter_mut().for_each(|x| *x = -*x);
+        }
         let twin = LinUcb::new(agreement.bandit());
         Player { agent, twin, theta, stream: Stream::new(SEED, number as u64) }
     }

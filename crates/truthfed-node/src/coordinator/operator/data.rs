@@ -141,7 +141,7 @@ pub fn read_doubts(store: &mut dyn Store) -> Result<Vec<DoubtLine>, StoreError> 
     Ok(doubts)
 }
 
-pub(super) async fn doubts(engine: &Handle) -> Result<DoubtsReply, Refusal> {
+pub(in crate::coordinator) async fn doubts(engine: &Handle) -> Result<DoubtsReply, Refusal> {
     Ok(DoubtsReply { doubts: engine.read(read_doubts).await? })
 }
 

@@ -12,12 +12,15 @@ use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+pub(super) use self::data::doubts;
 pub use self::data::{DoubtLine, DoubtsReply, RuledReply, RulingName, RulingRequest, read_doubts};
 pub use self::payouts::{PayoutReply, PayoutRequest};
 use self::rounds::CHUNK;
 pub use self::rounds::{
-    AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, read_rounds,
+    AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, awarded_today, read_rounds,
 };
+pub(super) use self::rounds::{add, round};
+pub use super::page::{LinkReply, LinkRequest};
 use super::service::Service;
 use crate::call::calls;
 use crate::digest::{Digest, PublicKey, Signature};
@@ -54,6 +57,8 @@ calls! {
         Round(path round: RoundId) = GET "/v1/operator/rounds/{round}" => RoundReply,
         /// How the coordinator is doing.
         Status = GET "/v1/operator/status" => StatusReply,
+        /// Makes a link that opens the page once.
+        Link(body request: LinkRequest) = POST "/v1/operator/page" => LinkReply,
     }
 }
 
@@ -77,6 +82,7 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Rounds(After { after }) => OrderReply::Rounds(rounds::rounds(engine, after).await?),
         Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
         Order::Status => OrderReply::Status(status(service, engine)),
+        Order::Link(request) => OrderReply::Link(service.page.link(request, engine)?),
     })
 }
 
@@ -192,7 +198,7 @@ pub fn read_members(store: &mut dyn Store) -> Result<Vec<MemberLine>, StoreError
     }
 }
 
-fn members(engine: &Handle) -> MembersReply {
+pub(super) fn members(engine: &Handle) -> MembersReply {
     let published = engine.published();
     let members = published.members().iter().map(|(member, info)| MemberLine::of(member, info));
     MembersReply { members: members.collect() }

@@ -1,11 +1,15 @@
 //! Rounds as the journal has them. The journal is read in chunks, so that no request holds the engine up for long.
 
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::{Judgement, RoundId, Time};
 
+use super::MemberLine;
 use super::data::RulingName;
 use crate::digest::Digest;
 use crate::engine::Handle;
@@ -125,6 +129,66 @@ pub struct RoundReply {
     pub aggregate: Option<Digest>,
 }
 
+impl RoundSummary {
+    /// How far it is, or how it ended, in words.
+    pub fn words(&self) -> String {
+        match (&self.state, &self.reason) {
+            (RoundState::Offers, _) => "open for offers".to_owned(),
+            (RoundState::Deliveries, _) => "waiting for deliveries".to_owned(),
+            (RoundState::Settled, _) => "settled".to_owned(),
+            (RoundState::Ruled, reason) => format!("operator: {}", reason.as_deref().unwrap_or("a ruling")),
+            (RoundState::Aborted, reason) => {
+                format!("aborted: {}", reason.as_deref().unwrap_or("no reason is recorded"))
+            }
+        }
+    }
+}
+
+impl RoundReply {
+    /// Members that an open round has not heard of.
+    pub fn awaited(&self, members: &[MemberLine]) -> Vec<ClientId> {
+        match self.summary.state {
+            RoundState::Offers => {
+                let heard: BTreeSet<&ClientId> =
+                    self.offers.iter().map(|offer| &offer.member).chain(&self.declined).collect();
+                let present = members.iter().filter(|line| !line.is_revoked).map(|line| &line.member);
+                present.filter(|member| !heard.contains(member)).cloned().collect()
+            }
+            _ => {
+                let delivered: BTreeSet<&ClientId> = self.deliveries.iter().map(|delivery| &delivery.member).collect();
+                let winners = self.awards.iter().map(|award| &award.member);
+                winners.filter(|member| !delivered.contains(member)).cloned().collect()
+            }
+        }
+    }
+
+    /// What came of the offer of a member, so far.
+    pub fn outcome_of(&self, member: &ClientId) -> &'static str {
+        match self.awards.iter().any(|award| award.member == *member) {
+            false if self.sealed.is_some() => "lost",
+            false => "",
+            true if self.defaulted.contains(member) => "won, not delivered",
+            true if self.paid.contains(member) => "won, paid",
+            true if self.held.contains(member) => "won, held",
+            true if self.waiting.contains(member) => "won, payment waits",
+            true => "won",
+        }
+    }
+
+    /// What its winners were awarded, in micro-units.
+    pub fn awarded_micros(&self) -> i128 {
+        self.awards.iter().map(|award| i128::from(award.payment_micros.micros())).sum()
+    }
+}
+
+/// What the rounds that were opened today, in UTC, were awarded, in micro-units.
+pub fn awarded_today(rounds: impl IntoIterator<Item = (Time, i128)>) -> i128 {
+    let day = |ms: u128| ms / (24 * 60 * 60 * 1000);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let today = rounds.into_iter().filter(|(opened, _)| day(u128::from(opened.0)) == day(now));
+    today.map(|(_, awarded)| awarded).sum()
+}
+
 /// An offer in a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -180,7 +244,7 @@ pub(super) async fn rounds(engine: &Handle, after: u64) -> Result<RoundsReply, R
     Ok(RoundsReply { rounds, next })
 }
 
-pub(super) async fn round(engine: &Handle, round: RoundId) -> Result<RoundReply, Refusal> {
+pub(in crate::coordinator) async fn round(engine: &Handle, round: RoundId) -> Result<RoundReply, Refusal> {
     let (mut found, _) = read_from(engine, round, 1).await?;
     let found = found.pop().filter(|found| found.summary.round == round);
     found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there was no round {round}")))
@@ -273,7 +337,7 @@ fn read(row: &Row) -> Result<Entry, Refusal> {
 }
 
 /// Opens a round, or adds to the one that is open.
-fn add(found: &mut Vec<RoundReply>, number: u64, entry: Entry) -> Result<(), Refusal> {
+pub(in crate::coordinator) fn add(found: &mut Vec<RoundReply>, number: u64, entry: Entry) -> Result<(), Refusal> {
     match (found.last_mut(), entry) {
         (_, Entry::Opened { round, asked_by, at_ms, .. }) => found.push(begin(number, round, asked_by, at_ms)),
         (_, Entry::Ruled { round, member, ruling, aggregate, judgement, at_ms }) => {

@@ -9,6 +9,7 @@
 //! checked. One replays while the others prepare and check. What is found does not depend on it: it is always the first thing
 //! that does not fit, as if one row were looked at after the other.
 
+mod follower;
 mod founded;
 mod place;
 mod prepared;
@@ -22,8 +23,10 @@ mod tests;
 
 use std::collections::VecDeque;
 
+pub use self::follower::{Followed, Follower};
 pub use self::founded::Auctioned;
 use self::prepared::{Prepared, prepare};
+pub(crate) use self::recorded::Search;
 pub use self::recorded::{RecordedError, recorded_round};
 use self::replay::{Claimed, Replay};
 use self::replies::Expected;

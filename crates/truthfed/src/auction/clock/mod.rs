@@ -26,7 +26,8 @@ use self::rejection::History;
 use super::catalog::{Claim, Claims, Entry};
 use super::meter::{Metered, within_limit_and_purse};
 use super::outcome::tally;
-use super::{Evaluations, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
+use super::ratio::Ratio;
+use super::{Evaluations, Information, Mechanism, Outcome, PaymentRule, Refusal, Round, Seat};
 use crate::Amount;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,7 +49,7 @@ impl Mechanism for Clock {
 
     fn run(&self, round: &Round) -> Result<Outcome, Refusal> {
         within_limit_and_purse(round, |round| {
-            let Bought { paid, essential, evaluations, bound } = buy(round)?;
+            let Bought { paid, essential, evaluations, bound, .. } = buy(round)?;
             let rule = PaymentRule::Critical;
             let outcome = Outcome::known(round, self.name(), rule, round.coverage(), paid, &essential, evaluations);
             Ok(if bound { outcome.bound_by_purse() } else { outcome })
@@ -79,8 +80,27 @@ impl Mechanism for Clock {
     }
 }
 
+/// A client that the clock turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rejection {
+    pub seat: Seat,
+    pub ask: Amount,
+    /// What was lost without it, of those that were still active.
+    pub loss: Information,
+}
+
+impl Clock {
+    /// Who was turned away, in order. Fails as [`Mechanism::run`].
+    pub fn rejections(&self, round: &Round) -> Result<Vec<Rejection>, Refusal> {
+        let rejection = |ratio: Ratio| Rejection { seat: ratio.seat, ask: ratio.ask, loss: ratio.gain };
+        let bought = within_limit_and_purse(round, |round| Ok(buy(round)?))?;
+        Ok(bought.rejected.into_iter().map(rejection).collect())
+    }
+}
+
 struct Bought {
     paid: Vec<(Seat, Amount)>,
+    rejected: Vec<Ratio>,
     /// Those without whom the target is missed, by seat.
     essential: Vec<Seat>,
     evaluations: Evaluations,
@@ -98,7 +118,7 @@ fn buy(round: &Round) -> Metered<Bought> {
         (paid, price) = (purchase.paid, price + purchase.evaluations);
     }
     let evaluations = Evaluations { select: history.evaluations, price };
-    Ok(Bought { paid, essential: history.essential, evaluations, bound: purse.is_some() })
+    Ok(Bought { paid, rejected: history.rejected, essential: history.essential, evaluations, bound: purse.is_some() })
 }
 
 /// The winners, and the log determinants it took.
@@ -110,9 +130,7 @@ pub(super) fn select(round: &Round) -> Metered<(Vec<Seat>, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Amount;
-    use crate::auction::Information;
-    use crate::auction::ratio::{Ratio, highest_ask_to_beat};
+    use crate::auction::ratio::highest_ask_to_beat;
     use crate::auction::testing::{check_payments, odd_rounds, one_dimensional, random_rounds};
     use crate::generate::{federation, varied_within};
     use crate::statistics::Gram;
@@ -167,6 +185,21 @@ mod tests {
             }
             active.retain(|&seat| seat != worst.seat);
             tree.remove(worst.seat, round.grams());
+        }
+    }
+
+    #[test]
+    fn winners_and_rejections_are_all_clients_and_each_rejection_was_the_worst_value_of_its_step() {
+        for (seed, round) in random_rounds(200) {
+            let (won, rejections) = (Clock.select(&round).unwrap(), Clock.rejections(&round).unwrap());
+            let mut active: Vec<Seat> = round.seats().collect();
+            for Rejection { seat, ask, loss } in &rejections {
+                let without: Vec<Seat> = active.iter().copied().filter(|other| other != seat).collect();
+                let near = (round.level(&active) - round.level(&without)).to_nats() - loss.to_nats();
+                assert!(near.abs() < 1e-9 && *ask == round.ask(*seat), "seed {seed}");
+                active = without;
+            }
+            assert_eq!(active, won, "seed {seed}");
         }
     }
 

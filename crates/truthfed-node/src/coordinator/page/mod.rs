@@ -1,0 +1,375 @@
+//! The operator's page in a browser, on the admin address.
+//!
+//! It shows what the operator's routes and the ledger's verbs show, from the same code, and does what the operator's routes do: those are
+//! served here too, to whoever is logged in ([`login`]). The page itself is built from `page/` of the repository into `assets`.
+//!
+//! Promises: without a login nothing but the page's own empty files is served. Nothing here writes but the operator's routes. No ask of an
+//! open round is shown before the seal.
+
+mod book;
+mod events;
+mod login;
+mod views;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, get, on, post};
+use axum::{Router, middleware};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::{broadcast, watch};
+use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
+
+use self::book::{Book, Step};
+use self::login::{Doors, Entered, STAY};
+use super::Plan;
+use super::operator::{self, Order};
+use super::service::Service;
+use crate::call::{Parts, Route};
+use crate::engine::Handle;
+use crate::error::{Code, Refusal};
+use crate::identity::Certificate;
+use crate::ledger::{Auctioned, RecordedError, Search, Trust};
+use crate::loopback::only_own_page;
+use crate::net::read_body;
+use crate::reading::read_json;
+use crate::schema;
+
+/// Rows read at once; the engine serves other requests between two chunks.
+const CHUNK: usize = 256;
+/// How long a view waits for the book to catch up before it shows how far it is.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// How long the journal may rest before the book looks whether anybody still wants it.
+const REST: Duration = Duration::from_secs(60);
+/// Steps that a browser may be behind; of more it is told to look again.
+const BACKLOG: usize = 1024;
+/// The body of a request: a link, a ruling or an enrolment.
+const BODY_BYTES: usize = 8192;
+const BODY_TIME: Duration = Duration::from_secs(10);
+/// The longest that a link may wait to be opened.
+const MOST_SECONDS: u64 = 3600;
+const COOKIE: &str = "truthfed";
+/// The header with the key of a login.
+const KEY: &str = "x-truthfed-key";
+const JSON: &str = "application/json";
+
+/// The page's files: path, content type, content.
+const FILES: [(&str, &str, &[u8]); 4] = [
+    ("/", "text/html; charset=utf-8", include_bytes!("assets/index.html")),
+    ("/page.js", "text/javascript; charset=utf-8", include_bytes!("assets/page.js")),
+    ("/page.css", "text/css; charset=utf-8", include_bytes!("assets/page.css")),
+    ("/icon.svg", "image/svg+xml", include_bytes!("assets/icon.svg")),
+];
+
+/// No script, style or picture but our own, no other origin, no frame around it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/// A link to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkRequest {
+    /// How long it may wait to be opened, from 1 to 3600 seconds.
+    pub seconds: u64,
+}
+
+/// A link to the page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkReply {
+    /// The admin address of this coordinator, on its own machine.
+    #[schemars(with = "schema::Address")]
+    pub admin: SocketAddr,
+    /// The secret of the link, which opens the page once.
+    pub link: String,
+}
+
+/// What the page keeps between requests.
+pub(super) struct Page {
+    admin: SocketAddr,
+    name: String,
+    certificates: Vec<(String, Certificate)>,
+    trust: Trust,
+    online: Duration,
+    doors: Mutex<Doors>,
+    /// When each member asked something last.
+    seen: Mutex<BTreeMap<ClientId, SystemTime>>,
+    book: Mutex<Book>,
+    /// The last entry in the book.
+    followed: watch::Sender<u64>,
+    is_following: AtomicBool,
+    steps: broadcast::Sender<Arc<Step>>,
+    /// The auction of an older round that was looked at last. One search at a time.
+    older: tokio::sync::Mutex<Option<Arc<Auctioned>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these hold is right after every statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Page {
+    pub(super) fn new(plan: &Plan, admin: SocketAddr) -> Page {
+        let trust = Trust {
+            federation: Some(plan.authority.digest()),
+            coordinator: Some(plan.server.signer().public()),
+            checkpoint: None,
+        };
+        Page {
+            admin,
+            name: plan.name.clone(),
+            certificates: plan.certificates.clone(),
+            trust,
+            // Agents ask again as soon as they have an answer, which takes so long at most.
+            online: plan.poll.min(super::MAX_POLL) + Duration::from_secs(15),
+            doors: Mutex::default(),
+            seen: Mutex::default(),
+            book: Mutex::new(Book::new(trust)),
+            followed: watch::Sender::new(0),
+            is_following: AtomicBool::new(false),
+            steps: broadcast::Sender::new(BACKLOG),
+            older: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Makes a link, and begins to follow the journal: it is there when the link is opened.
+    pub(super) fn link(self: &Arc<Page>, request: LinkRequest, engine: &Handle) -> Result<LinkReply, Refusal> {
+        let LinkRequest { seconds } = request;
+        if !(1..=MOST_SECONDS).contains(&seconds) {
+            return Err(Refusal::new(Code::OutOfRange, format!("seconds: must be from 1 to {MOST_SECONDS}")));
+        }
+        let link = lock(&self.doors).link(Instant::now(), Duration::from_secs(seconds));
+        self.follow(engine);
+        Ok(LinkReply { admin: self.admin, link })
+    }
+
+    /// A member asked something.
+    pub(super) fn saw(&self, member: &ClientId) {
+        let (mut seen, now) = (lock(&self.seen), SystemTime::now());
+        match seen.get_mut(member) {
+            Some(last) => *last = now,
+            None => drop(seen.insert(member.clone(), now)),
+        }
+    }
+
+    /// Follows the journal as long as anybody may look at the page.
+    fn follow(self: &Arc<Page>, engine: &Handle) {
+        if self.is_following.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (page, engine) = (self.clone(), engine.clone());
+        tokio::spawn(async move {
+            while page.follow_on(&engine).await {}
+            page.is_following.store(false, Ordering::Release);
+        });
+    }
+
+    /// One step of that; false when it ends.
+    async fn follow_on(self: &Arc<Page>, engine: &Handle) -> bool {
+        let last = *self.followed.borrow();
+        match engine.rows(last, CHUNK).await {
+            Err(refusal) if refusal.code.is_passing() && engine.problem().is_none() => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                true
+            }
+            Err(_) => false,
+            Ok(rows) if rows.is_empty() => {
+                let grown = tokio::time::timeout(REST, engine.grown(last)).await;
+                engine.problem().is_none() && (grown.is_ok() || lock(&self.doors).is_used(Instant::now()))
+            }
+            Ok(rows) => {
+                let page = self.clone();
+                let followed = tokio::task::spawn_blocking(move || {
+                    let mut book = lock(&page.book);
+                    let steps = book.follow(rows);
+                    (steps, book.last(), book.problem().is_some())
+                });
+                let followed = followed.await;
+                let (steps, last, is_stuck) =
+                    followed.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+                self.followed.send_replace(last);
+                if engine.published().entries() < last + BACKLOG as u64 {
+                    for step in steps {
+                        // Nobody may be looking.
+                        let _ = self.steps.send(Arc::new(step));
+                    }
+                }
+                !is_stuck
+            }
+        }
+    }
+
+    /// The book, with all that is committed now if it does not take long.
+    async fn book(self: &Arc<Page>, engine: &Handle) -> MutexGuard<'_, Book> {
+        let entries = engine.published().entries();
+        if lock(&self.book).problem().is_none() {
+            self.follow(engine);
+            let mut followed = self.followed.subscribe();
+            let _ = tokio::time::timeout(PATIENCE, followed.wait_for(|last| *last >= entries)).await;
+        }
+        lock(&self.book)
+    }
+
+    /// The auction of a round that is settled: from the book, or found again in the journal.
+    async fn auction(self: &Arc<Page>, engine: &Handle, round: RoundId) -> Result<Arc<Auctioned>, Refusal> {
+        let kept = self.book(engine).await.auction(round);
+        if let Some(auctioned) = kept {
+            return Ok(auctioned);
+        }
+        let mut older = self.older.lock().await;
+        if let Some(auctioned) = older.as_ref().filter(|auctioned| auctioned.round == round) {
+            return Ok(auctioned.clone());
+        }
+        let mut search = Search::new(&self.trust, round);
+        let found = loop {
+            let rows = engine.rows(search.last(), CHUNK).await?;
+            let read = tokio::task::spawn_blocking(move || (search.read(rows), search)).await;
+            let (found, next) = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+            search = next;
+            match found {
+                Ok(Some(auctioned)) => break Arc::new(auctioned),
+                Ok(None) => {}
+                Err(RecordedError::Wrong(problem)) => return Err(Refusal::new(Code::Internal, problem.to_string())),
+                Err(error) => return Err(Refusal::new(Code::NotFound, error.to_string())),
+            }
+        };
+        *older = Some(found.clone());
+        Ok(found)
+    }
+}
+
+pub(super) fn router(service: &Arc<Service>) -> Router {
+    let mut inside = Router::new()
+        .route("/page/overview", get(views::overview))
+        .route("/page/members", get(views::members))
+        .route("/page/rounds", get(views::rounds))
+        .route("/page/rounds/{round}", get(views::round))
+        .route("/page/rounds/{round}/auction", get(views::auction))
+        .route("/page/rounds/{round}/round.json", get(views::document))
+        .route("/page/postings", get(views::postings))
+        .route("/page/postings.csv", get(views::csv))
+        .route("/page/entries", get(views::entries))
+        .route("/page/events", get(events::stream))
+        .route("/page/logout", post(log_out));
+    for route in Order::ROUTES {
+        let filter = MethodFilter::try_from(route.form.method.clone()).expect("the table has common methods only");
+        inside =
+            inside.route(route.form.path, on(filter, move |state, path, request| ask(route, state, path, request)));
+    }
+    inside = inside.layer(middleware::from_fn_with_state(service.clone(), only_logged_in));
+    let mut router = inside.route("/page/login", post(log_in));
+    for (path, kind, content) in FILES {
+        router = router.route(path, get(async move || ([(header::CONTENT_TYPE, kind)], content)));
+    }
+    router
+        .method_not_allowed_fallback(async |_: Request| Refusal::from(Code::MethodNotAllowed))
+        .layer(middleware::from_fn(only_own_page))
+        .layer(middleware::map_response(guarded))
+        .with_state(service.clone())
+}
+
+/// What a browser must know about every answer.
+async fn guarded(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+        ("cache-control", "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// The cookie of a login, if the request has one.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+}
+
+async fn only_logged_in(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let key = headers.get(KEY).and_then(|key| key.to_str().ok());
+    let is_open = match (cookie(headers), key) {
+        (Some(cookie), Some(key)) => lock(&service.page.doors).is_open(cookie, key, Instant::now()),
+        _ => false,
+    };
+    if is_open { next.run(request).await } else { Refusal::from(Code::NoLogin).into_response() }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoginRequest {
+    link: String,
+}
+
+async fn log_in(State(service): State<Arc<Service>>, body: Body) -> Result<Response, Refusal> {
+    let LoginRequest { link } = read_json(&read_body(body, BODY_BYTES, BODY_TIME).await?)?;
+    // Whoever stands by would have nothing to show.
+    service.stage.borrow().engine()?;
+    let entered = lock(&service.page.doors).enter(&link, Instant::now());
+    let Some(Entered { cookie, key }) = entered else {
+        return Err(Refusal::new(
+            Code::NoLogin,
+            "the link was opened before, or is too old: run `truthfed page` again",
+        ));
+    };
+    tracing::info!("somebody logged in to the page");
+    let cookie = format!("{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}", STAY.as_secs());
+    let headers = [(header::CONTENT_TYPE, JSON.to_owned()), (header::SET_COOKIE, cookie)];
+    Ok((headers, json!({ "key": key }).to_string()).into_response())
+}
+
+async fn log_out(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    lock(&service.page.doors).leave(cookie(&headers).unwrap_or_default());
+    let gone = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    ([(header::CONTENT_TYPE, JSON.to_owned()), (header::SET_COOKIE, gone)], "{}").into_response()
+}
+
+/// An order of the operator, from the page.
+async fn ask(
+    route: &Route<Order>,
+    State(service): State<Arc<Service>>,
+    parameter: Option<Path<String>>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let engine = service.stage.borrow().engine()?;
+    let query = request.uri().query().map(str::to_owned);
+    let body = read_body(request.into_body(), BODY_BYTES, BODY_TIME).await?;
+    let order = (route.read)(&mut Parts { parameter: parameter.map(|Path(value)| value), query, body })?;
+    if matches!(order, Order::Link(_)) {
+        return Err(Refusal::new(Code::NotOperator, "only the operator's certificate makes links to the page"));
+    }
+    let changes = (route.form.method != axum::http::Method::GET).then(|| route.form.name());
+    let reply = operator::answer(&service, &engine, order).await?;
+    if let Some(route) = changes {
+        tracing::info!(route, "the page changed something");
+    }
+    Ok(as_json(&reply))
+}
+
+fn as_json(value: &impl Serialize) -> Response {
+    let text = serde_json::to_string(value).expect("our own structs are JSON");
+    ([(header::CONTENT_TYPE, JSON)], text).into_response()
+}
+
+/// The query of a view. Fails when it has a field of another kind.
+fn query<T>(query: Result<Query<T>, axum::extract::rejection::QueryRejection>) -> Result<T, Refusal> {
+    query.map(|Query(query)| query).map_err(|rejection| Refusal::new(Code::WrongType, rejection.body_text()))
+}

@@ -1,0 +1,55 @@
+// Starts a demo federation, and talks to the coordinator's command line.
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const LINK = /http:\/\/[^\s]+#login=[0-9a-f]{64}/;
+
+export class Demo {
+  constructor(program, place, process) {
+    Object.assign(this, { program, place, process, folder: join(place, "fed") });
+  }
+
+  static async start(program, members) {
+    const place = await mkdtemp(join(tmpdir(), "truthfed-page-"));
+    const process = spawn(program, ["demo", "--page", "--members", String(members), "--out", join(place, "fed")], { stdio: ["ignore", "ignore", "pipe"] });
+    const demo = new Demo(program, place, process);
+    demo.link = await new Promise((found, failed) => {
+      let said = "";
+      process.stderr.on("data", (text) => {
+        said += text;
+        const link = LINK.exec(said);
+        if (link) found(link[0]);
+      });
+      process.on("exit", (code) => failed(new Error(`the demo ended with ${code}: ${said}`)));
+    });
+    return demo;
+  }
+
+  /** What a command prints, and its exit code. */
+  async truthfed(...args) {
+    try {
+      const { stdout, stderr } = await run(this.program, args, { maxBuffer: 1 << 28 });
+      return { code: 0, stdout, stderr };
+    } catch (error) {
+      return { code: error.code, stdout: error.stdout, stderr: error.stderr };
+    }
+  }
+
+  async newLink(...args) {
+    return LINK.exec((await this.truthfed("page", this.folder, ...args)).stdout)[0];
+  }
+
+  async stop() {
+    const ended = new Promise((done) => this.process.on("exit", done));
+    this.process.kill("SIGTERM");
+    const code = await ended;
+    await rm(this.place, { recursive: true, force: true });
+    return code;
+  }
+}
+
+export const text = (path) => readFile(path, "utf8");

@@ -1,0 +1,300 @@
+// The page in a browser, against a demo that runs: with the program in TRUTHFED and Chromium in CHROMIUM.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { after, before, test as run } from "node:test";
+import { chromium } from "playwright-core";
+import { Demo, text } from "./coordinator.mjs";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const shots = process.env.SHOTS;
+let browser, demo, page, context, origin;
+const wrong = [];
+let failed = false;
+
+/** A test that the next ones build on: after one that failed, none is tried. */
+function test(name, body) {
+  run(name, async () => {
+    assert.ok(!failed, "a test before this one failed");
+    failed = true;
+    await body();
+    failed = false;
+  });
+}
+
+before(async () => {
+  demo = await Demo.start(process.env.TRUTHFED, 6);
+  origin = new URL(demo.link).origin;
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+  ({ context, page } = await open());
+});
+
+after(async () => {
+  await browser?.close();
+  const code = await demo?.stop();
+  assert.equal(code, 0, "the ledger of the demo verifies");
+});
+
+/** A browser of its own, whose every error and foreign request is noted. */
+async function open(options = {}) {
+  const context = await browser.newContext({ acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(String(error)));
+  page.on("request", (request) => {
+    const address = request.url();
+    if (!address.startsWith(`${origin}/`) && !address.startsWith(`blob:${origin}/`)) wrong.push(`asked ${address}`);
+  });
+  return { context, page };
+}
+
+async function look(name, page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const told = serious.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html} ${failureSummary}`).join("\n")}`);
+  assert.deepEqual(told, [], name);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+}
+
+/** Each view at three widths, light and dark. */
+async function looks(name, address) {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [360, 1280, 2560]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: width === 360 ? 800 : 1000 });
+      await page.goto(`${origin}/${address}`);
+      await page.locator("main h1").waitFor();
+      await page.locator("main .card").first().waitFor();
+      await look(`${name} at ${width} px, ${colorScheme}`, page);
+      if (shots) {
+        await mkdir(shots, { recursive: true });
+        await page.waitForFunction(() => !document.querySelector("main")?.textContent.includes("Asks the coordinator") && !document.querySelector("[role=status].muted"));
+        await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      }
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 1000 });
+}
+
+test("a link logs in once, and leaves nothing in the address", async () => {
+  await page.goto(demo.link);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#/");
+  const [cookie] = await context.cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, "Strict", "/"]);
+  const other = await open();
+  await other.page.goto(demo.link);
+  await other.page.getByRole("alert").filter({ hasText: "opened before" }).waitFor();
+  await other.context.close();
+});
+
+test("a round goes through its phases before one's eyes", async () => {
+  await page.goto(`${origin}/#/`);
+  const kinds = (round) => page.locator(`.feed li[data-round="${round}"]`).evaluateAll((lines) => lines.map((line) => line.dataset.kind).reverse());
+  await page.locator('.feed li[data-kind="opened"]').first().waitFor();
+  const round = await page.locator('.feed li[data-kind="opened"]').first().getAttribute("data-round");
+  await page.locator(`.feed li[data-round="${round}"][data-kind="settled"]`).waitFor();
+  const told = await kinds(round);
+  const places = ["opened", "offered", "sealed", "awarded", "delivered", "settled"].map((kind) => told.indexOf(kind));
+  assert.ok(places.every((place, index) => place >= 0 && (index === 0 || place > places[index - 1])), told.join(" "));
+  await page.locator("table").getByRole("link", { name: round, exact: true }).waitFor();
+});
+
+test("a round that is downloaded has the same outcome in the auction verb", async () => {
+  const settled = page.locator("table tr", { hasText: "settled" }).first().getByRole("link").first();
+  await settled.click();
+  await page.getByRole("heading", { name: /^Round \d+$/ }).waitFor();
+  const row = page.locator("table tbody tr").filter({ hasText: /won/ }).first();
+  await row.waitFor();
+  await page.locator("td").getByText(/would still have won at [\d.]+, not at [\d.]+|essential: |any ask up to the reserve/).first().waitFor();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download for truthfed auction" }).click()]);
+  const path = await file.path();
+  assert.equal(JSON.parse(await text(path)).schema, "truthfed.round/1");
+  const { stdout } = await demo.truthfed("auction", path, "--json", "--certify");
+  const outcome = JSON.parse(stdout);
+  assert.equal(outcome.certified, true);
+  const shown = await page.locator("table tbody tr").evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const winners = shown.filter((cells) => cells[4].includes("won")).map((cells) => [cells[0], cells[5].replace(/[^\d.]/g, "").replace(/\.?0+$/, "")]);
+  const known = outcome.winners.map(({ client, payment }) => [client, String(payment)]);
+  assert.deepEqual(winners.sort(), known.sort());
+});
+
+test("what is held is released, and the journal's entry is shown", async () => {
+  await page.goto(`${origin}/#/members`);
+  const release = page.getByRole("button", { name: "Release m6" });
+  await page.locator("table tr", { hasText: "m6" }).filter({ hasText: "held" }).waitFor();
+  await release.click();
+  await page.getByRole("dialog").getByRole("button", { name: "Release and pay" }).click();
+  await page.getByRole("dialog").getByText("Done.").waitFor();
+  const entry = JSON.parse(await page.getByRole("dialog").locator("pre").first().textContent());
+  assert.deepEqual([entry.ruled.member, entry.ruled.ruling.toLowerCase()], ["m6", "release"]);
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+});
+
+test("a member that is revoked is refused from then on", async () => {
+  await page.goto(`${origin}/#/members`);
+  await page.getByRole("button", { name: "Revoke m2" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Revoke m2" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await page.getByRole("dialog").getByText("revoked, hash").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await page.locator("table tr", { hasText: "m2" }).filter({ hasText: "revoked" }).waitFor();
+  const { stdout } = await demo.truthfed("members", "list", demo.folder);
+  assert.match(stdout, /m2.*revoked/);
+  // It takes no part in the next round: nobody waits for it.
+  await page.goto(`${origin}/#/`);
+  await page.locator('.feed li[data-kind="revoked"]').waitFor();
+  const newest = Number(await page.locator(".feed li[data-round]:not([data-round=''])").first().getAttribute("data-round"));
+  await page.locator(`.feed li[data-round="${newest + 2}"][data-kind="settled"]`).waitFor();
+  const told = await page.locator(`.feed li[data-round="${newest + 2}"]`).allTextContents();
+  assert.ok(told.length > 3 && !told.some((line) => line.includes("m2")), told.join("\n"));
+});
+
+test("the ledger is exported as the command line exports it", async () => {
+  await page.goto(`${origin}/#/ledger`);
+  await page.locator("table tbody tr").first().waitFor();
+  await page.getByRole("searchbox", { name: "Member" }).fill("m1");
+  await page.waitForFunction(() => [...document.querySelectorAll("tbody tr")].every((row) => row.children[4].textContent === "m1"));
+  await page.getByRole("searchbox", { name: "Member" }).fill("");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()]);
+  const lines = (await text(await file.path())).trimEnd().split("\r\n");
+  const { stdout } = await demo.truthfed("ledger", "export", demo.folder, "--csv");
+  assert.ok(lines.length > 10);
+  assert.deepEqual(stdout.split("\r\n").slice(0, lines.length), lines);
+});
+
+/** The status and body of a plain request, with any headers. */
+async function raw(head, body = "") {
+  const socket = connect(Number(new URL(origin).port), "127.0.0.1");
+  socket.write(`${head.join("\r\n")}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  let answer = "";
+  socket.on("data", (piece) => (answer += piece));
+  await once(socket, "close");
+  return { status: Number(answer.split(" ")[1]), answer };
+}
+
+test("a stranger, an expired link, a foreign origin and a rebinding host get nothing", async () => {
+  const [cookie] = await context.cookies();
+  const key = await page.evaluate(() => localStorage.getItem("truthfed-key"));
+  const host = new URL(origin).host;
+  const good = [`Host: ${host}`, `Cookie: truthfed=${cookie.value}`, `X-Truthfed-Key: ${key}`];
+  const get = (path, ...headers) => raw([`GET ${path} HTTP/1.1`, ...headers]);
+  assert.equal((await get("/page/overview", ...good)).status, 200);
+  const data = ["/page/overview", "/page/members", "/page/rounds", "/page/rounds/1", "/page/rounds/1/auction", "/page/rounds/1/round.json", "/page/postings", "/page/postings.csv", "/page/entries?after=0", "/page/events", "/v1/operator/members", "/v1/operator/rounds"];
+  for (const path of data) {
+    for (const [who, headers, status] of [
+      ["a stranger", [`Host: ${host}`], 401],
+      ["the cookie alone", [`Host: ${host}`, `Cookie: truthfed=${cookie.value}`], 401],
+      ["the key alone", [`Host: ${host}`, `X-Truthfed-Key: ${key}`], 401],
+      ["a foreign origin", [...good, "Origin: http://attacker.example"], 400],
+      ["another port", [...good, "Origin: http://127.0.0.1:1"], 400],
+      ["a foreign site", [...good, "Sec-Fetch-Site: cross-site"], 400],
+      ["a rebinding host", ["Host: attacker.example", ...good.slice(1)], 400],
+    ]) {
+      const answer = await get(path, ...headers);
+      assert.equal(answer.status, status, `${who}: ${path} ${answer.answer}`);
+      assert.doesNotMatch(answer.answer.split("\r\n\r\n")[1], /m[1-6]/, `${who}: ${path}`);
+    }
+  }
+  const revoke = (...headers) => raw(["DELETE /v1/operator/members/m1 HTTP/1.1", ...headers]);
+  assert.equal((await revoke(`Host: ${host}`, `Cookie: truthfed=${cookie.value}`)).status, 401);
+  assert.equal((await revoke(...good, "Origin: http://attacker.example")).status, 400);
+  assert.equal((await raw(["POST /v1/operator/page HTTP/1.1", ...good], '{"seconds":60}')).status, 403, "a login makes no links");
+  const link = await demo.newLink("--seconds", "1");
+  await new Promise((next) => setTimeout(next, 1200));
+  const expired = await raw(["POST /page/login HTTP/1.1", `Host: ${host}`], JSON.stringify({ link: link.split("=")[1] }));
+  assert.equal(expired.status, 401, expired.answer);
+
+  // A page of another origin in the same browser: it can neither read nor change anything, nor show ours in a frame.
+  const server = createServer((_, response) => response.end("<title>foreign</title>")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const foreign = await context.newPage();
+  await foreign.goto(`http://127.0.0.1:${server.address().port}/`);
+  const read = await foreign.evaluate(
+    async (origin) => {
+      const answers = [];
+      for (const [path, options] of [["/page/overview", {}], ["/page/overview", { credentials: "include" }], ["/v1/operator/members/m1", { method: "DELETE", credentials: "include" }], ["/page/login", { method: "POST", body: "{}" }]]) {
+        answers.push(await fetch(origin + path, options).then((response) => response.text(), () => "nothing"));
+      }
+      const blind = await fetch(`${origin}/page/overview`, { mode: "no-cors", credentials: "include" }).then((response) => response.type, () => "nothing");
+      return [...answers, blind];
+    },
+    origin,
+  );
+  assert.ok(read.every((answer) => answer === "nothing" || answer === "opaque"), read.join("\n"));
+  await foreign.close();
+  server.close();
+  const { stdout } = await demo.truthfed("members", "list", demo.folder);
+  assert.doesNotMatch(stdout, /m1 .*revoked/);
+});
+
+test("every view is whole at any width, light and dark, and axe finds nothing serious", async () => {
+  const round = await page.evaluate(async () => {
+    const headers = { "x-truthfed-key": localStorage.getItem("truthfed-key") };
+    const { rounds } = await (await fetch("/page/rounds", { headers })).json();
+    return rounds.find((round) => round.state === "settled" && round.offers > 3).round;
+  });
+  for (const [name, address] of [["overview", "#/"], ["rounds", "#/rounds"], ["round", `#/rounds/${round}`], ["members", "#/members"], ["ledger", "#/ledger"]]) {
+    await looks(name, address);
+  }
+});
+
+test("all views are reached by keyboard, and are whole at 200 %", async () => {
+  await page.setViewportSize({ width: 640, height: 500 });
+  await page.goto(`${origin}/#/`);
+  // A view that is opened by a click keeps the focus near its content; from the beginning it starts at the top.
+  await page.reload();
+  await page.locator("main .card").first().waitFor();
+  const reached = [];
+  for (let press = 0; press < 8; press += 1) {
+    await page.keyboard.press("Tab");
+    reached.push(await page.evaluate(() => document.activeElement?.textContent));
+  }
+  for (const name of ["Skip to the content", "Overview", "Rounds", "Members", "Ledger", "Log out"]) assert.ok(reached.includes(name), `${name} of ${reached.join(", ")}`);
+  await look("the overview at 200 %", page);
+  await page.setViewportSize({ width: 1280, height: 1000 });
+});
+
+test("a thousand members are drawn, found and sorted", async () => {
+  // The coordinator's own answer, with its members many times over.
+  await page.route("**/page/members", async (route) => {
+    const view = await (await route.fetch()).json();
+    const members = Array.from({ length: 1000 }, (_, index) => ({ ...view.members[index % view.members.length], member: `n${index}`, won: index }));
+    await route.fulfill({ json: { ...view, members } });
+  });
+  await page.goto(`${origin}/#/members`);
+  await page.getByText("1,000 members").waitFor();
+  await page.getByRole("button", { name: "won" }).click();
+  assert.match(await page.locator("tbody tr").first().textContent(), /^n999/);
+  await page.getByLabel("Find").fill("n77");
+  await page.getByText("11 of 1,000 members").waitFor();
+  assert.equal(await page.locator("tbody tr").count(), 11);
+  await page.unroute("**/page/members");
+});
+
+test("whoever logs out is out", async () => {
+  const [cookie] = await context.cookies();
+  const key = await page.evaluate(() => localStorage.getItem("truthfed-key"));
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("truthfed page DIR").waitFor();
+  await look("the login", page);
+  const again = await raw(["GET /page/overview HTTP/1.1", `Host: ${new URL(origin).host}`, `Cookie: truthfed=${cookie.value}`, `X-Truthfed-Key: ${key}`]);
+  assert.equal(again.status, 401);
+});
+
+test("nothing was asked of another origin, and no error was logged", () => {
+  // The refused link is an answer of 401, which browsers log.
+  const errors = wrong.filter((line) => !/status of 401/.test(line));
+  assert.deepEqual(errors, []);
+});
+
+if (shots) after(() => writeFile(join(shots, "done"), ""));
