@@ -185,6 +185,13 @@ fn a_member_renews_its_key_and_the_journal_says_so() {
     std::fs::write(place.path().join("foreign.json"), foreign).unwrap();
     run(&["members", "renew", "fed", "--request", "foreign.json"]).refused("not signed with the new key");
 
+    // Somebody who has neither key of the member names a new one: nothing is certified for it.
+    let mut forged: Value = serde_json::from_str(&request).unwrap();
+    forged["present"] = forged["new"].clone();
+    std::fs::write(place.path().join("forged.json"), forged.to_string()).unwrap();
+    run(&["members", "renew", "fed", "--request", "forged.json"]).refused("not signed with the present key of zoe");
+    assert!(!place.path().join("fed/renewals").exists());
+
     let renewed = run(&["members", "renew", "fed", "--request", "zoe/renewal.json"]).done();
     assert!(renewed.starts_with("zoe has a new certificate until 20"), "{renewed}");
     let issued = read("fed/roster/zoe.pem");
@@ -202,5 +209,8 @@ fn a_member_renews_its_key_and_the_journal_says_so() {
     run(&["members", "renew", "fed", "--request", "old.json"]).done();
     run(&["member", "renew", "zoe"]).done();
     run(&["members", "renew", "fed", "--request", "zoe/renewal.json"]).done();
-    run(&["members", "renew", "fed", "--request", "old.json"]).refused("bad-renewal");
+    let issued = read("fed/roster/zoe.pem");
+    run(&["members", "renew", "fed", "--request", "old.json"]).refused("not signed with the present key of zoe");
+    run(&["members", "renew", "fed", "--request", "zoe/renewal.json"]).done();
+    assert_eq!(read("fed/roster/zoe.pem"), issued, "what was refused left nothing behind");
 }

@@ -209,7 +209,11 @@ impl Agent {
 
     fn signed_offer(&self, round: RoundId) -> Result<SignedOffer, FileError> {
         let missing = || FileError::Damaged(format!("the offer of round {round} is missing"));
-        self.store.offer(round)?.ok_or_else(missing)
+        let mut sent = self.store.offer(round)?.ok_or_else(missing)?;
+        // The same bytes again, unless the member has renewed its key since.
+        let SignedOffer { envelope, .. } = &mut sent;
+        envelope.signature = self.membership.signer.sign(OFFER_SCHEMA, envelope.content.get().as_bytes());
+        Ok(sent)
     }
 
     /// Whether the offer won. What the coordinator promised for it is kept before anything is delivered.

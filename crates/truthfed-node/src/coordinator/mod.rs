@@ -35,7 +35,7 @@ use self::page::Page;
 use self::service::Service;
 use self::stage::Stage;
 use crate::digest::{Digest, PublicKey};
-use crate::engine::{self, Ahead, Clock, EngineError, OpenStore, Place, Setup};
+use crate::engine::{self, Ahead, Clock, EngineError, MemberInfo, OpenStore, Place, Setup};
 use crate::federation::{Federation, dated};
 use crate::identity::{Certificate, Identity, watch_expiry};
 use crate::net::{
@@ -278,7 +278,7 @@ impl Work {
         let handle = engine.handle();
         let published = handle.published();
         let revoked = published.members().values().filter(|member| member.is_revoked);
-        revoked.clone().for_each(|member| self.revocations.revoke(member.certificate));
+        revoked.clone().flat_map(MemberInfo::certificates).for_each(|one| self.revocations.revoke(one));
         let members = published.members().len() - revoked.count();
         let (epoch, entries) = (handle.epoch(), published.entries());
         tracing::info!(epoch, entries, members, "active");

@@ -14,7 +14,7 @@ use truthfed::protocol::{CheckedOffer, Rejection, RoundId};
 use truthfed::statistics::{Gram, GramError};
 
 use super::published::Published;
-use crate::digest::Digest;
+use crate::digest::{Digest, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::reading::read_json;
 use crate::wire::{Context, DELIVERY_SCHEMA, DeliveryContent, Envelope, OFFER_SCHEMA, OfferContent};
@@ -26,6 +26,8 @@ pub(super) struct Checked<T> {
     pub(super) content: T,
     pub(super) digest: Digest,
     pub(super) envelope: Envelope,
+    /// The member's when it was checked. It may have renewed it since.
+    pub(super) key: PublicKey,
 }
 
 /// What an offer says.
@@ -45,7 +47,7 @@ pub(super) fn offer(
     let content: OfferContent =
         read_json(text.as_bytes()).map_err(|refusal| explain(text, published.agreement.dimension(), refusal))?;
     check_schema(&content.schema, OFFER_SCHEMA)?;
-    check(published, member, round, &content.context, &envelope, OFFER_SCHEMA)?;
+    let key = check(published, member, round, &content.context, &envelope, OFFER_SCHEMA)?;
     check_gram(published.agreement.dimension(), content.gram.lower().to_vec())?;
     let OfferContent { context, gram, samples, ask_micros: ask, commitment, .. } = content;
     let offer = Offer { client: context.member, ask, gram };
@@ -55,7 +57,7 @@ pub(super) fn offer(
         Some(checked) => Some(checked.map_err(Rejection::from)?.opening(published.closed, &published.settled)?),
     };
     let content = Offered { commitment, offer };
-    Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope })
+    Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope, key })
 }
 
 pub(super) fn delivery(
@@ -66,8 +68,8 @@ pub(super) fn delivery(
 ) -> Result<Checked<DeliveryContent>, Refusal> {
     let content: DeliveryContent = read_json(envelope.content.get().as_bytes())?;
     check_schema(&content.schema, DELIVERY_SCHEMA)?;
-    check(published, member, round, &content.context, &envelope, DELIVERY_SCHEMA)?;
-    Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope })
+    let key = check(published, member, round, &content.context, &envelope, DELIVERY_SCHEMA)?;
+    Ok(Checked { member: member.clone(), round, content, digest: envelope.digest(), envelope, key })
 }
 
 /// Looks at the numbers of an offer that cannot be read, since each of them has its own code.
@@ -119,6 +121,7 @@ fn check_schema(got: &str, expected: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::UnknownVersion, format!("schema: is `{got}`, this coordinator reads `{expected}`")))
 }
 
+/// The key that signed it, which is the member's.
 fn check(
     published: &Published,
     member: &ClientId,
@@ -126,7 +129,7 @@ fn check(
     context: &Context,
     envelope: &Envelope,
     schema: &str,
-) -> Result<(), Refusal> {
+) -> Result<PublicKey, Refusal> {
     let info = published.check_member(member)?;
     let refuse = |code, message: String| Err(Refusal::new(code, message));
     if context.member != *member {
@@ -141,7 +144,7 @@ fn check(
     }
     #[cfg(feature = "planted-faults")]
     if truthfed::planted::is(truthfed::planted::Fault::RoundNotSigned) && envelope.is_signed_by(&info.key, schema) {
-        return Ok(());
+        return Ok(info.key);
     }
     if context.round != round {
         let message = format!("context.round: is {}, the message was sent to {round}", context.round);
@@ -153,7 +156,7 @@ fn check(
     if !envelope.is_signed_by(&info.key, schema) {
         return refuse(Code::BadSignature, format!("signature: is not {member}'s over this content"));
     }
-    Ok(())
+    Ok(info.key)
 }
 
 #[cfg(test)]

@@ -43,14 +43,10 @@ pub(super) struct Members {
 
 impl Members {
     pub(super) fn new(by_name: BTreeMap<ClientId, MemberInfo>) -> Members {
-        let certificates = |info: &MemberInfo| -> Vec<Digest> {
-            info.past.iter().map(|past| past.certificate).chain([info.certificate]).collect()
-        };
-        let of = |(name, info): (&ClientId, &MemberInfo)| {
-            let name = name.clone();
-            certificates(info).into_iter().map(move |certificate| (certificate, name.clone()))
-        };
-        let by_certificate = by_name.iter().flat_map(of).collect();
+        let mut by_certificate = BTreeMap::new();
+        for (name, info) in &by_name {
+            by_certificate.extend(info.certificates().map(|certificate| (certificate, name.clone())));
+        }
         Members { by_name, by_certificate }
     }
 
@@ -124,6 +120,11 @@ impl MemberInfo {
     /// Of one who takes part from now on.
     pub fn new(key: PublicKey, certificate: Digest) -> MemberInfo {
         MemberInfo { key, certificate, is_revoked: false, past: Vec::new() }
+    }
+
+    /// All it has and had.
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = Digest> {
+        self.past.iter().map(|past| past.certificate).chain([self.certificate])
     }
 
     /// It goes on with another key and certificate.

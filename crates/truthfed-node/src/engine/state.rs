@@ -212,11 +212,12 @@ impl State {
     }
 
     fn offer(&mut self, offer: Checked<Offered>, store: &mut dyn Store) -> Result<String, Refusal> {
-        let Checked { member, round, content, digest, envelope } = offer;
+        let Checked { member, round, content, digest, envelope, key: signed_by } = offer;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Offer };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
+        self.check_present(&member, &signed_by)?;
         let Offered { commitment, offer } = content;
         let offer = offer.ok_or_else(|| self.not_open(round))?;
         if self.open.is_none() {
@@ -232,6 +233,15 @@ impl State {
         self.counts.offers += 1;
         self.open_mut().offers.insert(member, Taken { digest, commitment });
         Ok(self.acknowledge(key, digest, ReceiptKind::OfferTaken))
+    }
+
+    /// A message was checked before its turn came: its member may have renewed its key meanwhile, and whoever reads the journal
+    /// expects the new one.
+    fn check_present(&self, member: &ClientId, key: &PublicKey) -> Result<(), Refusal> {
+        match self.members.check(member)?.key == *key {
+            true => Ok(()),
+            false => Err(Code::CertificateReplaced.into()),
+        }
     }
 
     /// Why an offer is not taken whose round was not open when it came: neither its nonce nor its matrix was looked at.
@@ -259,11 +269,12 @@ impl State {
     }
 
     fn deliver(&mut self, delivery: Checked<DeliveryContent>, store: &mut dyn Store) -> Result<String, Refusal> {
-        let Checked { member, round, content, digest, envelope } = delivery;
+        let Checked { member, round, content, digest, envelope, key: signed_by } = delivery;
         let key = RequestKey { member: member.clone(), round, kind: RequestKind::Delivery };
         if let Some(reply) = self.earlier(&key, digest, store)? {
             return Ok(reply);
         }
+        self.check_present(&member, &signed_by)?;
         let open = self.machine.open().filter(|open| open.round() == round && open.is_awarded());
         let offered = open.and_then(|open| open.offer(&member));
         let taken = offered.and(self.open.as_ref()).and_then(|open| open.offers.get(&member));

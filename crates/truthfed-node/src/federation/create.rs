@@ -89,6 +89,11 @@ pub enum AddError {
     Exists(ClientId),
     #[error("{0} is no member: list the members")]
     Unknown(ClientId),
+    /// Somebody else made the request, or it is an old one.
+    #[error(
+        "the renewal is not signed with the present key of {0}: ask the member to run `truthfed member renew` again"
+    )]
+    NotHandedOver(ClientId),
     #[error("the request is for federation {found}, not for {expected}")]
     OtherFederation { found: Digest, expected: Digest },
     /// Two members with one key could not be told apart.

@@ -13,8 +13,9 @@ use super::create::{AddError, check_own_key, replace};
 use super::open::{
     Enrolment, OpenError, ROSTER, check_holder, check_issued, file, open, read_authority, read_certificate, read_text,
 };
+use crate::digest::PublicKey;
 use crate::identity::{
-    Certificate, PrivateFileError, Purpose, RenewalRequest, Validity, create_private_folder, read_private,
+    Certificate, PrivateFileError, Purpose, Renewal, RenewalRequest, Validity, create_private_folder, read_private,
 };
 use crate::signature::Signer;
 
@@ -124,8 +125,12 @@ pub fn certify_renewal(folder: &Path, renewal: &RenewalRequest) -> Result<Enrolm
         // Finished before.
         return Ok(on_roster);
     }
+    let handed_over = Renewal { federation: renewal.federation, member: member.clone(), key: request.key() };
+    if !handed_over.is_signed_by(&on_roster.key, &renewal.signature) {
+        return Err(AddError::NotHandedOver(member.clone()));
+    }
     check_own_key(folder, request)?;
-    let place = issued(folder, member.as_str());
+    let place = issued(folder, member.as_str(), request.key());
     let earlier = if place.exists() { Some(read_certificate(&place)?) } else { None };
     let certificate = match earlier.filter(|certificate| certificate.key() == request.key()) {
         Some(certificate) => certificate,
@@ -146,13 +151,17 @@ pub fn certify_renewal(folder: &Path, renewal: &RenewalRequest) -> Result<Enrolm
 /// Puts a certificate whose renewal is journaled on the roster, and returns its file: the member needs it.
 pub fn finish_renewal(folder: &Path, enrolment: &Enrolment) -> Result<PathBuf, AddError> {
     let name = enrolment.member.as_str();
-    let (place, on_roster) = (issued(folder, name), folder.join(ROSTER).join(format!("{name}.pem")));
-    if place.exists() {
-        fs::rename(&place, &on_roster).map_err(|error| AddError::Io { path: on_roster.clone(), error })?;
+    let (place, on_roster) = (issued(folder, name, enrolment.key), folder.join(ROSTER).join(format!("{name}.pem")));
+    if place.exists() && read_certificate(&place)?.digest() == enrolment.certificate {
+        let certificate = read_certificate(&place)?;
+        replace(&on_roster, certificate.pem()).map_err(|error| AddError::Io { path: on_roster.clone(), error })?;
+        // On the roster it is safe; if it stays here too, nothing is lost.
+        let _ = fs::remove_file(&place);
     }
     Ok(on_roster)
 }
 
-fn issued(folder: &Path, member: &str) -> PathBuf {
-    folder.join(RENEWALS).join(format!("{member}.pem"))
+/// One place for each key: no request takes the place of another's certificate.
+fn issued(folder: &Path, member: &str, key: PublicKey) -> PathBuf {
+    folder.join(RENEWALS).join(format!("{member}-{key}.pem"))
 }

@@ -10,6 +10,8 @@ use truthfed::protocol::{Quality, QualityRule, RoundId, Ruling, Time};
 use super::{Data, Federation, Memory, Stepwise, id, terms};
 use crate::coordinator::operator::read_doubts;
 use crate::digest::{Digest, Nonce};
+use crate::engine::Command;
+use crate::error::Refusal;
 use crate::identity::Renewal;
 use crate::journal::Entry;
 use crate::store::RequestKind;
@@ -130,6 +132,17 @@ impl Played {
         self.engine.renew(member.clone(), signer.public(), certificate, signature).unwrap();
         self.federation.members.insert(member, signer);
         self.follow();
+    }
+
+    /// Why an offer is refused that was checked before its member renewed.
+    pub fn offer_and_renew(&mut self, name: &str, ask: u32) -> Refusal {
+        let envelope = self.federation.sign_offer(&self.offer_content(name, ask));
+        let published = self.engine.published();
+        let checked = Command::of(published, &id(name), Call::Offer(self.round, envelope)).unwrap();
+        self.renew(name);
+        let answer = self.engine.work(vec![checked]).pop().unwrap();
+        self.follow();
+        answer.unwrap_err()
     }
 
     pub fn revoke(&mut self, name: &str) {

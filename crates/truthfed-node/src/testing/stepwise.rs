@@ -90,7 +90,7 @@ impl Stepwise {
         self.work(vec![command]).pop().unwrap().map(String::from)
     }
 
-    fn work(&mut self, commands: Vec<Command>) -> Vec<Answer> {
+    pub(super) fn work(&mut self, commands: Vec<Command>) -> Vec<Answer> {
         let answers = self.core.work(commands, &mut |_| false).expect("memory takes every commit");
         self.published = self.core.published();
         answers

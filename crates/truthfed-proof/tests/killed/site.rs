@@ -69,13 +69,14 @@ impl Template {
 /// Certifies the next key of a member in a ledger that is thrown away: in every life the same certificate is issued and not
 /// journaled yet.
 fn certify(folder: &Path, member: &str) {
-    let (on_roster, issued) =
-        (folder.join(format!("roster/{member}.pem")), folder.join(format!("renewals/{member}.pem")));
+    let on_roster = folder.join(format!("roster/{member}.pem"));
     let (present, bundle) = (std::fs::read(&on_roster).unwrap(), folder.join("members").join(member));
     done(&["member", "renew", bundle.to_str().unwrap()]);
     let request = bundle.join("renewal.json");
     done(&["members", "renew", folder.to_str().unwrap(), "--request", request.to_str().unwrap()]);
-    std::fs::rename(&on_roster, issued).unwrap();
+    let asked: Value = serde_json::from_slice(&std::fs::read(request).unwrap()).unwrap();
+    let issued = format!("renewals/{member}-{}.pem", asked["key"].as_str().unwrap());
+    std::fs::rename(&on_roster, folder.join(issued)).unwrap();
     std::fs::write(on_roster, present).unwrap();
 }
 

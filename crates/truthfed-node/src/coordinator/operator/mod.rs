@@ -250,10 +250,10 @@ async fn revoke(service: &Service, engine: &Handle, member: ClientId) -> Result<
     if !known.is_revoked {
         engine.revoke(member.clone()).await?;
         // Its requests are refused from the commit on; its connections stay a little longer, so that it can read that.
-        let (revocations, certificate) = (service.revocations.clone(), known.certificate);
+        let (revocations, certificates) = (service.revocations.clone(), Vec::from_iter(known.certificates()));
         tokio::spawn(async move {
             tokio::time::sleep(LINGER).await;
-            revocations.revoke(certificate);
+            certificates.into_iter().for_each(|certificate| revocations.revoke(certificate));
         });
     }
     Ok(MemberLine::of(&member, &MemberInfo { is_revoked: true, ..known }))

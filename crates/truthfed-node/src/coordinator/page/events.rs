@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
 use tokio::sync::broadcast::error::RecvError;
@@ -37,7 +37,7 @@ impl HttpBody for Pieces {
     }
 }
 
-pub(super) async fn stream(State(service): State<Arc<Service>>) -> Result<Response, Refusal> {
+pub(super) async fn stream(State(service): State<Arc<Service>>, headers: HeaderMap) -> Result<Response, Refusal> {
     let engine = service.stage.borrow().engine()?;
     let mut steps = service.page.steps.subscribe();
     drop(service.page.book(&engine).await);
@@ -45,7 +45,8 @@ pub(super) async fn stream(State(service): State<Arc<Service>>) -> Result<Respon
     let mut stop = service.stop.clone();
     tokio::spawn(async move {
         let mut event = Bytes::from_static(b"event: ready\ndata: {}\n\n");
-        while send.send(event).await.is_ok() {
+        // Whoever logs out, or is out, hears no more.
+        while super::is_logged_in(&service, &headers) && send.send(event).await.is_ok() {
             event = tokio::select! {
                 step = steps.recv() => match step {
                     Ok(step) => {

@@ -47,7 +47,7 @@ use crate::reading::read_json;
 use crate::schema;
 
 /// Rows read at once; the engine serves other requests between two chunks.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 /// How long a view waits for the book to catch up before it shows how far it is.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// How long the journal may rest before the book looks whether anybody still wants it.
@@ -105,7 +105,7 @@ pub(super) struct Page {
     doors: Mutex<Doors>,
     /// When each member asked something last.
     seen: Mutex<BTreeMap<ClientId, SystemTime>>,
-    book: Mutex<Book>,
+    book: tokio::sync::Mutex<Book>,
     /// The last entry in the book.
     followed: watch::Sender<u64>,
     is_following: AtomicBool,
@@ -135,7 +135,7 @@ impl Page {
             online: plan.poll.min(super::MAX_POLL) + Duration::from_secs(15),
             doors: Mutex::default(),
             seen: Mutex::default(),
-            book: Mutex::new(Book::new(trust)),
+            book: tokio::sync::Mutex::new(Book::new(trust)),
             followed: watch::Sender::new(0),
             is_following: AtomicBool::new(false),
             steps: broadcast::Sender::new(BACKLOG),
@@ -186,12 +186,12 @@ impl Page {
             Err(_) => false,
             Ok(rows) if rows.is_empty() => {
                 let grown = tokio::time::timeout(REST, engine.grown(last)).await;
-                engine.problem().is_none() && (grown.is_ok() || lock(&self.doors).is_used(Instant::now()))
+                engine.problem().is_none() && (grown.is_ok() || self.is_used())
             }
             Ok(rows) => {
                 let page = self.clone();
                 let followed = tokio::task::spawn_blocking(move || {
-                    let mut book = lock(&page.book);
+                    let mut book = page.book.blocking_lock();
                     let steps = book.follow(rows);
                     (steps, book.last(), book.problem().is_some())
                 });
@@ -205,20 +205,25 @@ impl Page {
                         let _ = self.steps.send(Arc::new(step));
                     }
                 }
-                !is_stuck
+                !is_stuck && self.is_used()
             }
         }
     }
 
+    /// Whether anybody may look at the page.
+    fn is_used(&self) -> bool {
+        lock(&self.doors).is_used(Instant::now())
+    }
+
     /// The book, with all that is committed now if it does not take long.
-    async fn book(self: &Arc<Page>, engine: &Handle) -> MutexGuard<'_, Book> {
+    async fn book(self: &Arc<Page>, engine: &Handle) -> tokio::sync::MutexGuard<'_, Book> {
         let entries = engine.published().entries();
-        if lock(&self.book).problem().is_none() {
+        if self.book.lock().await.problem().is_none() {
             self.follow(engine);
             let mut followed = self.followed.subscribe();
             let _ = tokio::time::timeout(PATIENCE, followed.wait_for(|last| *last >= entries)).await;
         }
-        lock(&self.book)
+        self.book.lock().await
     }
 
     /// The auction of a round that is settled: from the book, or found again in the journal.
@@ -230,6 +235,9 @@ impl Page {
         let mut older = self.older.lock().await;
         if let Some(auctioned) = older.as_ref().filter(|auctioned| auctioned.round == round) {
             return Ok(auctioned.clone());
+        }
+        if round > engine.published().closed() {
+            return Err(Refusal::new(Code::NotFound, format!("round {round} has not ended")));
         }
         let mut search = Search::new(&self.trust, round);
         let found = loop {
@@ -304,13 +312,18 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 async fn only_logged_in(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
+    match is_logged_in(&service, request.headers()) {
+        true => next.run(request).await,
+        false => Refusal::from(Code::NoLogin).into_response(),
+    }
+}
+
+fn is_logged_in(service: &Service, headers: &HeaderMap) -> bool {
     let key = headers.get(KEY).and_then(|key| key.to_str().ok());
-    let is_open = match (cookie(headers), key) {
+    match (cookie(headers), key) {
         (Some(cookie), Some(key)) => lock(&service.page.doors).is_open(cookie, key, Instant::now()),
         _ => false,
-    };
-    if is_open { next.run(request).await } else { Refusal::from(Code::NoLogin).into_response() }
+    }
 }
 
 #[derive(Deserialize)]
@@ -353,8 +366,12 @@ async fn ask(
     let query = request.uri().query().map(str::to_owned);
     let body = read_body(request.into_body(), BODY_BYTES, BODY_TIME).await?;
     let order = (route.read)(&mut Parts { parameter: parameter.map(|Path(value)| value), query, body })?;
-    if matches!(order, Order::Link(_)) {
-        return Err(Refusal::new(Code::NotOperator, "only the operator's certificate makes links to the page"));
+    // What a stolen login must not do: make others, let anybody in, or say that money was paid.
+    if matches!(order, Order::Link(_) | Order::Enrol(_) | Order::Renew(..) | Order::PayOut(..)) {
+        return Err(Refusal::new(
+            Code::NotOperator,
+            "only the operator's certificate may do this, not a login to the page",
+        ));
     }
     let changes = (route.form.method != axum::http::Method::GET).then(|| route.form.name());
     let reply = operator::answer(&service, &engine, order).await?;

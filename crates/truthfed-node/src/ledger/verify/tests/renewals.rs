@@ -2,6 +2,7 @@
 
 use super::stores::write;
 use super::*;
+use crate::error::Code;
 use crate::identity::Renewal;
 use crate::signature::Signer;
 use crate::testing::{Database, Federation, File, Place};
@@ -42,6 +43,16 @@ fn a_journal_with_renewals_is_right_at_every_committed_end() {
         let report = verify(&mut store, &Trust::default()).unwrap();
         assert!(report.is_right(), "{report}");
     }
+}
+
+#[test]
+fn an_offer_that_was_checked_before_its_member_renewed_is_not_recorded() {
+    let mut played = Played::new(&["a", "b", "c"]);
+    played.begin();
+    assert_eq!(played.offer_and_renew("a", 3).code, Code::CertificateReplaced);
+    played.full_round();
+    let report = verify(&mut played.store(), &Trust::default()).unwrap();
+    assert!(report.is_right() && report.rounds == 1, "{report}");
 }
 
 /// A coordinator renews a member onto a key that it holds itself, and signs everything again.
