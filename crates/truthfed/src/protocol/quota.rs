@@ -51,6 +51,11 @@ impl Quota {
         self.samples == 0
     }
 
+    /// Whether it need not be written down.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Quota::default()
+    }
+
     pub(super) fn check(&self) -> Result<(), TermsError> {
         let check = |what: String, value: u64, most: u64| {
             if (1..=most).contains(&value) { Ok(()) } else { Err(TermsError::Quota { what, value, most }) }

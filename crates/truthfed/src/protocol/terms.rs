@@ -54,7 +54,7 @@ pub struct RawTerms {
     #[serde(default = "SamplesSetting::auto")]
     pub capacity: SamplesSetting,
     /// How much members may offer from one awarded round to the next.
-    #[serde(default, skip_serializing_if = "Quota::is_none")]
+    #[serde(default, skip_serializing_if = "Quota::is_default")]
     pub quota: Quota,
     /// How long offers are taken, up to a day; default 5000.
     pub offers_ms: u64,

@@ -165,3 +165,12 @@ fn quotas_out_of_bounds_are_refused_by_name() {
     let of_one = Quota { members: [(id("b"), 2_000_000_000)].into(), ..quota() };
     assert_eq!(refused(of_one), expected("members.b", "2000000000: it must lie in 1..=1000000000"));
 }
+
+#[test]
+fn terms_without_a_quota_are_read_back_as_they_were_whatever_its_time() {
+    for per_ms in [1, 3_600_000, 3_600_001] {
+        let terms = RawTerms { quota: Quota { per_ms, ..Quota::default() }, ..RawTerms::default() };
+        let text = serde_json::to_string(&terms).unwrap();
+        assert_eq!(serde_json::from_str::<RawTerms>(&text).unwrap(), terms, "{text}");
+    }
+}
