@@ -47,6 +47,8 @@ pub enum Fault {
     QuotaIgnored,
     /// Payments wait for a round, whether others deliver in it or not.
     PaidUnconfirmed,
+    /// Nothing contradicts anything.
+    AnythingBelieved,
     /// Payouts may be of more than is owed.
     OwedIgnored,
     /// The bodies of all members together have the bytes that each of them should have.
@@ -54,7 +56,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 19] = [
+    pub const ALL: [Fault; 20] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -72,6 +74,7 @@ impl Fault {
         Fault::PurseIgnored,
         Fault::QuotaIgnored,
         Fault::PaidUnconfirmed,
+        Fault::AnythingBelieved,
         Fault::OwedIgnored,
         Fault::OneBudget,
     ];

@@ -1,8 +1,11 @@
 //! Beyond the paper: what false data earns and harms, while everyone is believed and where others' data decides.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
+use truthfed::auction::ClientId;
 use truthfed::generate::{self, HonestDelivery};
-use truthfed::protocol::{Ending, Surprise};
+use truthfed::protocol::{Ending, RoundId, Surprise};
 use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
 use truthfed_report::page::{Section, Table, Verdict, VerdictKind};
 use truthfed_sim::config::Behaviour;
@@ -44,6 +47,8 @@ struct Trial {
     unheld: Vec<u64>,
     /// Payments that it got after it was found once.
     paid_later: u64,
+    /// Payments for false deliveries, of each run.
+    paid_false: Vec<u64>,
     /// Deliveries of honest clients, and how often something of one was held or void.
     honest: (u64, u64),
     seeds: usize,
@@ -89,17 +94,31 @@ fn trial(lab: &Lab, liar: &str, hold: u64, seeds: u64) -> Result<Trial, WorldErr
         until_held: Vec::new(),
         unheld: Vec::new(),
         paid_later: 0,
+        paid_false: Vec::new(),
         honest: (0, 0),
         seeds: runs.len(),
     };
     for run in &runs {
         let name = liar_of(run).map(|liar| client_id(liar, clients));
         let (mut delivered, mut is_found) = (0_u64, false);
+        let (mut false_rounds, mut paid_false) = (BTreeSet::new(), 0);
         for (_, record) in &run.rounds {
             let Ending::Settled { paid: now, waiting, judgement, .. } = &record.ending else { continue };
             for (client, _) in now.iter().chain(waiting) {
-                if Some(client) == name.as_ref() { delivered += 1 } else { trial.honest.0 += 1 }
+                if Some(client) != name.as_ref() {
+                    trial.honest.0 += 1;
+                    continue;
+                }
+                delivered += 1;
+                if delivered > honest_first {
+                    false_rounds.insert(record.round);
+                }
             }
+            let of_now = now.iter().map(|(client, _)| (client, record.round));
+            let of_before = judgement.paid.iter().map(|payment| (&payment.member, payment.round));
+            let is_false =
+                |(client, round): &(&ClientId, RoundId)| Some(*client) == name.as_ref() && false_rounds.contains(round);
+            paid_false += of_now.chain(of_before).filter(is_false).count() as u64;
             trial.honest.1 += judgement.held.iter().filter(|client| Some(*client) != name.as_ref()).count() as u64;
             let is_liar = |client: &&_| Some(*client) == name.as_ref();
             if is_found {
@@ -109,6 +128,7 @@ fn trial(lab: &Lab, liar: &str, hold: u64, seeds: u64) -> Result<Trial, WorldErr
                 trial.until_held.push(delivered as f64);
             }
         }
+        trial.paid_false.push(paid_false);
         if !is_found {
             trial.unheld.push(delivered.saturating_sub(honest_first));
         }
@@ -179,6 +199,8 @@ fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
     let held: Vec<f64> = lying.iter().flat_map(|it| it.until_held.iter().copied()).collect();
     let unheld: Vec<u64> = lying.iter().flat_map(|it| it.unheld.iter().copied()).collect();
     let later: u64 = lying.iter().map(|it| it.paid_later).sum();
+    let paid: Vec<u64> = lying.iter().flat_map(|it| it.paid_false.iter().copied()).collect();
+    let (often, most_paid) = (paid.iter().filter(|times| **times > 1).count(), paid.iter().max().unwrap_or(&0));
     let claim = "False data is held, and who delivered it is paid for none of it from then on.";
     let after = match held.as_slice() {
         [] => String::new(),
@@ -189,7 +211,8 @@ fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
         Some(most) => format!("; in the others they delivered false data at most {most} times"),
     };
     let measured = format!(
-        "inverter, random and turncoat were held in {} of {} runs{after}{rest}; {later} payments were made to them afterwards",
+        "inverter, random and turncoat were held in {} of {} runs{after}{rest}; {often} were paid for more than one false \
+         delivery, at most {most_paid}; {later} payments were made to them afterwards",
         held.len(),
         held.len() + unheld.len()
     );

@@ -22,7 +22,7 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
                 tracing::warn!(round = round.0, %member, "what it delivered contradicts others' data and is held: rule, or wait");
             }
             for member in &judgement.released {
-                tracing::info!(round = round.0, %member, "others' data confirms what was held of it: released");
+                tracing::info!(round = round.0, %member, "what was held of it fits others' data: released");
             }
         }
         Entry::Ruled { member, ruling, .. } => {

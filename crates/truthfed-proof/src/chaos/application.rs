@@ -71,13 +71,29 @@ impl World<'_> {
             },
         )?;
         if let Some((decision, index)) = chosen {
-            // Sixty-fourths; few are equal, so that one in the place of another shows.
-            let reward = (self.dice.between(0, 32_000) as f64 - 16_000.0) / 64.0;
+            let reward = self.reward(member, &arms[index]);
             let application = &mut self.members[member].application;
             application.left = application.left.saturating_sub(1);
             application.waiting.push(Sample { decision, arm: arms[index].clone(), reward, is_in_doubt: false });
         }
         Ok(())
+    }
+
+    /// In sixty-fourths.
+    fn reward(&mut self, member: usize, arm: &[f64]) -> f64 {
+        let Some(truth) = &self.plan.truth else {
+            // Few are equal, so that one in the place of another shows.
+            return (self.dice.between(0, 32_000) as f64 - 16_000.0) / 64.0;
+        };
+        let mean: f64 = arm.iter().zip(truth).map(|(x, truth)| x * truth).sum();
+        let noise = (self.dice.between(0, 12) as f64 - 6.0) / 64.0;
+        match self.members[member].role {
+            Role::Inventor => {
+                self.count("data-invented");
+                -mean + noise
+            }
+            _ => mean + noise,
+        }
     }
 
     /// A context in whole quarters, not longer than 1.

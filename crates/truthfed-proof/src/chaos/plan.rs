@@ -15,6 +15,8 @@ use crate::chaos::weather::Weather;
 pub struct Plan {
     pub seed: u64,
     pub agreement: Agreement,
+    /// The parameter that rewards follow, where they follow one.
+    pub truth: Option<Vec<f64>>,
     /// How the members behave, those that come later last.
     pub roles: Vec<Role>,
     /// How many of them are there from the beginning.
@@ -37,6 +39,8 @@ pub enum Role {
     Liar,
     /// Harms others by the rules.
     Attacker,
+    /// Sells rewards of the opposite world.
+    Inventor,
 }
 
 impl Plan {
@@ -46,16 +50,25 @@ impl Plan {
         let late = if dice.chance(0.5) { dice.between(0, 2) } else { 0 };
         let founders = count.saturating_sub(late).max(2);
         let (may_lie, may_attack) = (dice.chance(0.4), dice.chance(0.4));
+        let mut world = Stream::new(seed, 3);
+        let is_common = world.chance(0.3);
         let role = |dice: &mut Stream| match dice.uniform() {
             x if x < 0.2 && may_lie => Role::Liar,
             x if x < 0.4 => Role::Strategic,
-            x if x < 0.6 && may_attack => Role::Attacker,
+            x if x < 0.6 && may_attack && !is_common => Role::Attacker,
             _ => Role::Honest,
         };
+        let agreement = agreement(&mut dice, is_common);
+        let mut roles: Vec<Role> = (0..count).map(|_| role(&mut dice)).collect();
+        // Two could vouch for each other.
+        if is_common && count > 2 {
+            roles[world.between(0, count - 1)] = Role::Inventor;
+        }
         Plan {
             seed,
-            agreement: agreement(&mut dice),
-            roles: (0..count).map(|_| role(&mut dice)).collect(),
+            truth: is_common.then(|| parameter(&mut world, agreement.dimension())),
+            agreement,
+            roles,
             founders,
             costs: (0..count).map(|_| dice.between(1, 60) as i64).collect(),
             lease_ms: dice.pick(&[300, 1000, 3000]),
@@ -73,7 +86,14 @@ impl Plan {
     }
 }
 
-fn agreement(dice: &mut Stream) -> Agreement {
+/// About as long as 1, in sixteenths: with contexts in quarters, rewards and their sums are exact.
+fn parameter(dice: &mut Stream, dimension: usize) -> Vec<f64> {
+    let entry = [16.0, 11.0, 9.0, 8.0][dimension - 1] / 16.0;
+    (0..dimension).map(|_| if dice.chance(0.5) { entry } else { -entry }).collect()
+}
+
+/// In a common world, data is judged as `init` would have it.
+fn agreement(dice: &mut Stream, is_common: bool) -> Agreement {
     // Any of the catalog, the default more often than the others.
     let names = [catalog::names(), vec![catalog::DEFAULT; 2]].concat();
     let mechanism = MechanismSetting::named(dice.pick(&names)).expect("the catalog has its own names");
@@ -96,9 +116,9 @@ fn agreement(dice: &mut Stream) -> Agreement {
         true => Quality { rule: QualityRule::Hold, rounds: dice.pick(&[1, 3, 10]) },
         false => Quality::default(),
     };
-    // Rewards follow no common parameter: to some members' terms they contradict each other, to others' they are noise.
+    // Elsewhere rewards follow no common parameter: to some members' terms they contradict each other, to others' they are noise.
     let sigma = dice.pick(&[0.1, 0.1, 30.0, 150.0]);
-    let document = RawTerms {
+    let mut document = RawTerms {
         bandit: RawConfig { dimension, lambda: dice.pick(&[0.1, 1.0]), sigma, ..RawConfig::default() },
         trigger: Trigger::new(dice.pick(&[Since::Round, Since::Delivery]), dice.pick(&[0.0, 0.1, 0.5])),
         coverage,
@@ -125,6 +145,11 @@ fn agreement(dice: &mut Stream) -> Agreement {
         mechanism: mechanism.into(),
         ..RawTerms::default()
     };
+    if is_common {
+        (document.bandit.lambda, document.bandit.sigma) = (0.1, 0.1);
+        document.quality = Quality { rule: QualityRule::Hold, rounds: 10 };
+        document.least_samples = SamplesSetting::auto();
+    }
     Agreement::try_from(document).expect("all of these terms are valid")
 }
 

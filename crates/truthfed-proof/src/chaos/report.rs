@@ -41,6 +41,7 @@ pub const FAULTS: &[&str] = &[
     "member-stalled",
     "member-revoked",
     "member-enrolled",
+    "data-invented",
     "data-ruled-about",
     "payout-recorded",
 ];

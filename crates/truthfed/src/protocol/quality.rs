@@ -2,15 +2,17 @@
 //! has confirmed what they are for.
 //!
 //! A delivery is compared with what *other* members delivered ([`Surprise`]), so nobody vouches for itself. The comparison
-//! either flags it, or confirms it (it fits, and a delivery of nothing would not have), or leaves it open.
+//! flags it, or says that it fits (a delivery of nothing would not have) or is confirmed (not even what is wrong by a quarter would
+//! have), or leaves it open.
 //!
-//! 1. Everything in doubt is compared with what others have confirmed, a new delivery also without what its member delivered before.
-//!    What is flagged is held; what fits is confirmed.
-//! 2. What is still open is compared with that and with what others have open. While any is flagged, the one that fits worst
-//!    is held. Whoever was flagged on the way must be confirmed by who is left, or is held too: where two contradict each
+//! 1. Everything in doubt is compared with what others have confirmed: a new delivery also without what its member delivered before,
+//!    and all that its member ever delivered together, since small lies that fit one by one may not fit as a whole. What is flagged is
+//!    held; what is confirmed is paid for.
+//! 2. The rest is compared with that and with what others have open. While any is flagged, the one that fits worst
+//!    is held. Whoever was flagged on the way must fit who is left, or is held too: where two contradict each
 //!    other and nothing else decides, nobody is believed.
-//! 3. What is held is compared again at the end of every round. What fits is settled and paid; what is still flagged after
-//!    a stated number of rounds is void. What nothing decides waits for the operator.
+//! 3. What is held is compared again at the end of every round. What fits is settled, and paid for when it is confirmed; what is still
+//!    flagged after a stated number of rounds is void. What nothing decides waits for the operator.
 //!
 //! A payment that nothing contradicts waits until others have delivered in the same number of rounds: rounds that a member holds with
 //! itself confirm nothing. What a member delivers while something of it is held is held with it, so a false one is paid for nothing
@@ -75,13 +77,13 @@ pub struct Judgement {
     /// Payments that are void.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub void: Vec<Payment>,
-    /// Members whose settled data is confirmed, and who are not among those that the round paid.
+    /// Members whose settled data is confirmed, and who are not among those that the round paid for what was never held.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confirmed: Vec<ClientId>,
     /// Members whose data is held from now on, as far as it was not confirmed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<ClientId>,
-    /// Members whose held data is settled and confirmed now.
+    /// Members whose held data is settled now: it fits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<ClientId>,
     /// Members whose held data is void now.
@@ -111,11 +113,18 @@ struct Unit {
     part: Part,
     /// What it delivered in this round, if it is not held.
     new: Option<Statistics>,
+    /// With all of its member that was confirmed, if there is any.
+    ever: Option<Statistics>,
 }
 
 impl Unit {
     fn whole(&self) -> Option<&Statistics> {
         Some(&self.part.statistics)
+    }
+
+    /// What was delivered in this round, if there is more.
+    fn alone(&self) -> Option<&Statistics> {
+        self.new.as_ref().filter(|new| new.samples() < self.part.statistics.samples())
     }
 }
 
@@ -125,6 +134,7 @@ enum Finding {
     /// By how much it exceeds what is believed.
     Flagged(f64),
     Confirmed,
+    Fits,
     Open,
 }
 
@@ -165,26 +175,36 @@ impl Judge<'_> {
         let mut units = Vec::new();
         for (member, share) in self.shares.iter_mut() {
             for (is_held, part) in [(false, share.waiting.take()), (true, share.held.take())] {
+                let Some(part) = part else { continue };
                 let new = news.get(member).filter(|_| !is_held).cloned();
-                units.extend(part.map(|part| Unit { member: member.clone(), is_held, part, new }));
+                let ever = (share.confirmed.samples() > 0).then(|| {
+                    let mut ever = share.confirmed.clone();
+                    share::merge(&mut ever, &part.statistics);
+                    ever
+                });
+                units.push(Unit { member: member.clone(), is_held, part, new, ever });
             }
         }
         units
     }
 
-    /// Compares everything in doubt with what others have confirmed, and a new delivery also for itself; what that leaves open.
+    /// Compares everything in doubt with what others have confirmed, by itself and with more and less of its member; what that leaves
+    /// open.
     fn by_confirmed(&mut self, units: Vec<Unit>) -> Vec<Unit> {
         let is_in = vec![false; units.len()];
+        let is_flagged = |of: fn(&Unit) -> Option<&Statistics>| {
+            let findings = self.compare(&units, &is_in, of);
+            findings.into_iter().map(|finding| matches!(finding, Finding::Flagged(_))).collect::<Vec<bool>>()
+        };
+        let (alone, ever) = (is_flagged(Unit::alone), is_flagged(|unit| unit.ever.as_ref()));
         let findings = self.compare(&units, &is_in, Unit::whole);
-        let alone = self.compare(&units, &is_in, |unit| {
-            unit.new.as_ref().filter(|new| new.samples() < unit.part.statistics.samples())
-        });
         let mut open = Vec::new();
-        for (unit, findings) in units.into_iter().zip(findings.into_iter().zip(alone)) {
-            match findings {
-                (Finding::Flagged(_), _) | (_, Finding::Flagged(_)) => self.doubt(unit),
-                (Finding::Confirmed, _) => self.confirm(unit),
-                (Finding::Open, _) => open.push(unit),
+        for (at, (unit, finding)) in units.into_iter().zip(findings).enumerate() {
+            match finding {
+                _ if alone[at] || ever[at] => self.doubt(unit),
+                Finding::Flagged(_) => self.doubt(unit),
+                Finding::Confirmed => self.confirm(unit),
+                Finding::Fits | Finding::Open => open.push(unit),
             }
         }
         open
@@ -207,8 +227,8 @@ impl Judge<'_> {
                 None => break findings,
             }
         };
-        let is_believed: Vec<bool> =
-            (0..units.len()).map(|at| is_in[at] && (!was_flagged[at] || findings[at] == Finding::Confirmed)).collect();
+        let fits = |at: usize| matches!(findings[at], Finding::Confirmed | Finding::Fits);
+        let is_believed: Vec<bool> = (0..units.len()).map(|at| is_in[at] && (!was_flagged[at] || fits(at))).collect();
         // Who is not believed confirms nobody.
         let findings = match is_believed == is_in {
             true => findings,
@@ -217,6 +237,7 @@ impl Judge<'_> {
         for ((unit, finding), is_believed) in units.into_iter().zip(findings).zip(is_believed) {
             match finding {
                 Finding::Confirmed if is_believed || unit.is_held => self.confirm(unit),
+                Finding::Fits if unit.is_held => self.release(unit),
                 _ if is_believed => self.share(&unit.member).wait(unit.part),
                 Finding::Open if unit.is_held => self.share(&unit.member).hold(unit.part),
                 _ => self.doubt(unit),
@@ -225,12 +246,7 @@ impl Judge<'_> {
     }
 
     /// How something of each unit fits what others have confirmed, and those units of others that are in.
-    fn compare(
-        &self,
-        units: &[Unit],
-        is_in: &[bool],
-        of: impl Fn(&Unit) -> Option<&Statistics> + Sync,
-    ) -> Vec<Finding> {
+    fn compare(&self, units: &[Unit], is_in: &[bool], of: fn(&Unit) -> Option<&Statistics>) -> Vec<Finding> {
         if units.is_empty() {
             return Vec::new();
         }
@@ -251,6 +267,7 @@ impl Judge<'_> {
             match Surprise::of(&others, lambda, sigma, offered, data.moment()) {
                 Some(found) if found.is_flagged() => Finding::Flagged(found.statistic / found.threshold),
                 Some(found) if found.is_decisive() => Finding::Confirmed,
+                Some(found) if found.is_telling() => Finding::Fits,
                 _ => Finding::Open,
             }
         };
@@ -273,14 +290,21 @@ impl Judge<'_> {
         }
     }
 
-    fn confirm(&mut self, Unit { member, is_held, part, new }: Unit) {
+    fn confirm(&mut self, Unit { member, is_held, part, new, .. }: Unit) {
         let paid = self.share(&member).confirm(part);
         self.found.paid.extend(paid);
         if is_held {
-            self.found.released.push(member);
-        } else if new.is_none() {
+            self.found.released.push(member.clone());
+        }
+        if is_held || new.is_none() {
             self.found.confirmed.push(member);
         }
+    }
+
+    /// It fits: settled, and not confirmed yet.
+    fn release(&mut self, Unit { member, part, .. }: Unit) {
+        self.share(&member).wait(part);
+        self.found.released.push(member);
     }
 
     /// Payments that nothing has contradicted for long enough are made; what they are for goes on being compared.

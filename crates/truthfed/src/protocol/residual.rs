@@ -14,12 +14,15 @@ pub struct Surprise {
     pub statistic: f64,
     /// Above this it is flagged: an honest delivery gets there less often than once in a million.
     pub threshold: f64,
-    /// What the statistic would be of a delivery of nothing but zeros.
+    /// What the statistic would be of rewards that are all zero, or twice what is expected.
     pub power: f64,
 }
 
 /// -log of how often an honest delivery may be flagged: one in a million.
 const RARITY_NATS: f64 = 13.815_510_557_964_274;
+/// Rewards so wrong must show before others' data confirms anything. With 1, one in four clients whose rewards are of a world they made
+/// up was confirmed and paid before it was found; with less, honest clients wait longer.
+const WRONG_BY: f64 = 0.25;
 /// Share of the trace added to M, far above rounding: it can only make a delivery less surprising.
 const RIDGE: f64 = 1e-12;
 
@@ -63,12 +66,21 @@ impl Surprise {
 
     /// Whether someone should have a look.
     pub fn is_flagged(&self) -> bool {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is(crate::planted::Fault::AnythingBelieved) {
+            return false;
+        }
         self.statistic > self.threshold
     }
 
-    /// Whether the others' data says enough to tell: rewards of zero would have been flagged.
-    pub fn is_decisive(&self) -> bool {
+    /// Whether the others' data says anything: rewards of zero would have been flagged.
+    pub fn is_telling(&self) -> bool {
         self.power > self.threshold
+    }
+
+    /// Whether the others' data says enough to confirm: rewards that are wrong by a quarter of what is expected would have been flagged.
+    pub fn is_decisive(&self) -> bool {
+        WRONG_BY * WRONG_BY * self.power > self.threshold
     }
 }
 
@@ -144,6 +156,35 @@ mod tests {
             let moment: Vec<f64> = delivered.moment().iter().map(|b| change * b).collect();
             assert!(surprise(&settled, &delivered, &moment).is_flagged(), "times {change}");
         }
+    }
+
+    /// What is confirmed is not wrong by a quarter, nor by more; what only fits may be.
+    #[test]
+    fn what_would_be_confirmed_is_flagged_when_it_is_wrong_by_a_quarter() {
+        let (mut telling, mut decisive) = (0, 0);
+        for seed in 0..300 {
+            let mut stream = Stream::new(seed, 2);
+            let dimension = stream.between(1, 8);
+            let theta = stream.context(dimension);
+            let settled = observed(&mut stream, &theta, 2000);
+            let samples = stream.between(1, 400);
+            let delivered = observed(&mut stream, &theta, samples);
+            let believed = Factor::new(&settled.gram().ridge(LAMBDA)).unwrap().solve(settled.moment());
+            let rows = delivered.gram().rows();
+            let times = |factor: f64| rows.iter().map(|row| factor * dot(row, &believed)).collect::<Vec<f64>>();
+            let right = surprise(&settled, &delivered, &times(1.0));
+            telling += u32::from(right.is_telling());
+            decisive += u32::from(right.is_decisive());
+            for wrong in [0.75, 1.25] {
+                assert_eq!(
+                    surprise(&settled, &delivered, &times(wrong)).is_flagged(),
+                    right.is_decisive(),
+                    "seed {seed}"
+                );
+            }
+            assert_eq!(surprise(&settled, &delivered, &times(0.0)).is_flagged(), right.is_telling(), "seed {seed}");
+        }
+        assert!(decisive > 20 && telling > decisive + 20, "{decisive} decisive of {telling} telling");
     }
 
     #[test]

@@ -170,6 +170,7 @@ impl Coordinator {
             }
             Ruling::Release => {
                 judgement.released.push(member.clone());
+                judgement.confirmed.push(member.clone());
                 let doubts: Vec<_> = share.take_doubts().collect();
                 judgement.paid = doubts.into_iter().flat_map(|part| share.confirm(part)).collect();
             }

@@ -1,5 +1,6 @@
 //! I21: what contradicts others' data is neither shared nor paid for while it does. Nothing is paid for early, unless others' data
 //! has confirmed it; and what the operator rules is done. Whether data contradicts other data, the verifier decides again.
+//! I23: who invents data is paid for at most one delivery of it, unless the operator believes it.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +99,7 @@ impl Observer {
     pub(super) fn judged(&mut self, entry: u64, round: RoundId, judgement: &Judgement) -> Verdict {
         let Judgement { paid, void, confirmed, held, released, voided } = judgement;
         let parts = &mut self.samples.parts;
-        for (members, step) in [(confirmed, confirm as Step), (held, hold), (released, release), (voided, make_void)] {
+        for (members, step) in [(held, hold as Step), (released, release), (confirmed, confirm), (voided, make_void)] {
             for member in members {
                 let was_there = parts.get_mut(member).is_some_and(step);
                 check(was_there, "I21", || format!("round {round} decides about data of {member} that is not there"))?;
@@ -127,6 +128,16 @@ impl Observer {
         Ok(())
     }
 
+    /// What a round pays for, of earlier rounds too.
+    pub(super) fn check_inventors(&mut self, round: RoundId, paid: &[ClientId], judgement: &Judgement) -> Verdict {
+        for member in paid.iter().chain(judgement.paid.iter().map(|payment| &payment.member)) {
+            let Some(payments) = self.invented.get_mut(member) else { continue };
+            *payments += 1;
+            check(*payments <= 1, "I23", || format!("round {round} pays {member} again for data that it invented"))?;
+        }
+        Ok(())
+    }
+
     pub(super) fn ruled(
         &mut self,
         entry: u64,
@@ -144,7 +155,10 @@ impl Observer {
             return breach("I21", format!("the operator rules about {member}, which delivered nothing"));
         };
         match ruling {
-            Ruling::Release => move_to(&mut parts.open, &mut parts.held),
+            Ruling::Release => {
+                move_to(&mut parts.open, &mut parts.held);
+                self.invented.remove(member);
+            }
             Ruling::Void => move_to(&mut parts.open, &mut parts.held),
             Ruling::Forget => {
                 check(!is_member, "I21", || format!("{member} is forgotten, and a member"))?;
@@ -177,7 +191,7 @@ fn hold(parts: &mut Parts) -> bool {
 
 fn release(parts: &mut Parts) -> bool {
     let was_there = parts.held.is_some();
-    move_to(&mut parts.held, &mut parts.confirmed);
+    move_to(&mut parts.held, &mut parts.open);
     was_there
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
 //! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19), [`quota`] (I20),
-//! [`doubts`] (I21), payouts in [`money`] (I22). I15 and I16 are in
+//! [`doubts`] (I21, I23), payouts in [`money`] (I22). I15 and I16 are in
 //! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
@@ -55,6 +55,8 @@ pub(crate) struct Observer {
     shares: Shares,
     spending: Spending,
     openings: Openings,
+    /// Who sells data that it invented, and how often it was paid for some that the operator did not release.
+    pub(crate) invented: BTreeMap<ClientId, u64>,
     pub(crate) times: Times,
     /// All members, present and past.
     members: BTreeMap<ClientId, Known>,
@@ -85,6 +87,7 @@ impl Observer {
             shares: Shares::default(),
             spending: Spending::default(),
             openings: Openings::default(),
+            invented: BTreeMap::new(),
             times: Times::default(),
             members: BTreeMap::new(),
             open: None,

@@ -221,6 +221,7 @@ impl Observer {
         self.money.settled(number, round, open.delivered.keys(), waiting)?;
         self.take_in(round, &open.delivered, (paid, &judgement.released))?;
         self.judged(number, round, judgement)?;
+        self.check_inventors(round, paid, judgement)?;
         self.samples.closed(round);
         let expected = aggregate_digest(&self.samples.settled_now().statistics());
         check(aggregate == expected, "I7", || format!("round {round} settles other sums than were delivered"))?;
