@@ -180,6 +180,37 @@ export function PaidChart({ rounds }: { rounds: Figure[] }) {
   );
 }
 
+interface Label {
+  text: string;
+  x: number;
+  y: number;
+  anchor: "start" | "end" | "middle";
+}
+
+/** Names beside their points, each where it covers no point and no other name; one without room is left out, and stands in the table. */
+export function labels(points: { text: string; x: number; y: number }[], width: number): (Label | null)[] {
+  const HALF = 9;
+  const boxes = points.map(({ x, y }) => [x - 6, y - 6, x + 6, y + 6]);
+  return points.map(({ text, x, y }) => {
+    // About as wide as letters of this size are.
+    const wide = 7 * text.length;
+    const places: [Label, number][] = [
+      [{ text, x: x + 9, y, anchor: "start" }, x + 9],
+      [{ text, x: x - 9, y, anchor: "end" }, x - 9 - wide],
+      [{ text, x, y: y - 16, anchor: "middle" }, x - wide / 2],
+      [{ text, x, y: y + 16, anchor: "middle" }, x - wide / 2],
+    ];
+    for (const [label, left] of places) {
+      const box = [left, label.y - HALF, left + wide, label.y + HALF];
+      const covers = (other: number[]) => box[0]! < other[2]! && other[0]! < box[2]! && box[1]! < other[3]! && other[1]! < box[3]!;
+      if (left < LEFT || left + wide > width || label.y < HALF || boxes.some(covers)) continue;
+      boxes.push(box);
+      return label;
+    }
+    return null;
+  });
+}
+
 /** Gain against ask, with what winners are paid and the price of the last offer turned away. */
 export function AuctionChart({ auction }: { auction: Auction }) {
   const [place, width] = useWidth();
@@ -191,6 +222,8 @@ export function AuctionChart({ auction }: { auction: Auction }) {
   const mostAsk = 1.05 * highest;
   const x = (gain: number) => LEFT + (gain / mostGain) * (width - LEFT - RIGHT);
   const y = (ask: number) => TOP + (1 - ask / mostAsk) * (height - TOP - BOTTOM);
+  const named = offers.length <= 25 ? offers.map((offer) => ({ text: offer.member, x: x(offer.gain!), y: y(Number(offer.ask)) })) : [];
+  const names = labels(named, width);
   const { clearing } = auction;
   const end = clearing === null ? 0 : Math.min(mostGain, mostAsk / Math.max(clearing, 1e-12));
   const won = offers.filter((offer) => offer.payment !== null).length;
@@ -244,13 +277,16 @@ export function AuctionChart({ auction }: { auction: Auction }) {
                 <circle class={offer.payment === null ? "lost" : "won"} cx={x(offer.gain!)} cy={y(Number(offer.ask))} r={offers.length > 200 ? 2.5 : 5}>
                   <title>{`${offer.member} asks ${money(offer.ask)} for ${significant(offer.gain!)} nats: ${offer.why}`}</title>
                 </circle>
-                {offers.length <= 25 && (
-                  <text class="note" x={x(offer.gain!) + (x(offer.gain!) > width - 90 ? -9 : 9)} y={y(Number(offer.ask))} dy="0.32em" text-anchor={x(offer.gain!) > width - 90 ? "end" : "start"}>
-                    {offer.member}
-                  </text>
-                )}
               </g>
             ))}
+            {names.map(
+              (label) =>
+                label && (
+                  <text key={label.text} class="note" x={label.x} y={label.y} dy="0.32em" text-anchor={label.anchor}>
+                    {label.text}
+                  </text>
+                ),
+            )}
           </svg>
         )}
       </div>

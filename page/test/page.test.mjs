@@ -248,6 +248,21 @@ test("every view is whole at any width, light and dark, and axe finds nothing se
   }
 });
 
+test("no name in the chart of a round covers another", async () => {
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${origin}/#/rounds`);
+    await page.locator("table tr", { hasText: "settled" }).first().getByRole("link").first().click();
+    await page.locator("figure.chart circle").first().waitFor();
+    const names = await page.locator("figure.chart text.note").evaluateAll((texts) => texts.map((text) => [text.textContent, text.getBoundingClientRect().toJSON()]));
+    assert.ok(names.length > 1, `${names.length} names at ${width}`);
+    for (const [index, [one, a]] of names.entries()) {
+      const covered = names.slice(index + 1).filter(([, b]) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom);
+      assert.deepEqual(covered.map(([name]) => name), [], `${one} covers them at ${width}`);
+    }
+  }
+});
+
 test("all views are reached by keyboard, and are whole at 200 %", async () => {
   await page.setViewportSize({ width: 640, height: 500 });
   await page.goto(`${origin}/#/`);

@@ -104,9 +104,12 @@ function Live({ view, steps }: { view: View; steps: Step[] }) {
 function Tile(props: { name: string; value: string; unit?: string; note?: string; warn?: boolean }) {
   return (
     <div class={`tile${props.warn ? " warn" : ""}`}>
-      <dt>{props.name}</dt>
+      <dt>
+        {props.name}
+        {props.unit && `, ${props.unit}`}
+      </dt>
       <dd>
-        <span class="value">{props.value}</span> {props.unit && <span class="unit">{props.unit}</span>}
+        <span class="value">{props.value}</span>
         {props.note && <span class="note">{props.note}</span>}
       </dd>
     </div>
