@@ -13,6 +13,7 @@ mod folders;
 mod help;
 mod own_experiment;
 mod plot;
+mod renewals;
 mod reproduce;
 mod simulate;
 mod status;

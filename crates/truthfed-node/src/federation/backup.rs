@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::certified::RENEWALS;
 use super::create::{Scratch, is_taken};
 use super::lines;
 use super::open::{AUTHORITY, Federation, MEMBERS, OPERATOR, OpenError, ROSTER, SERVER, SETTINGS, open, read_text};
@@ -153,6 +154,10 @@ fn write_folder(
         let parents = [AUTHORITY, SERVER, OPERATOR].map(|stem| Path::new(stem).parent().expect("a stem has a folder"));
         for inner in parents.into_iter().chain([Path::new(ROSTER)]) {
             copy_folder(&folder.join(inner), &scratch.path.join(inner))?;
+        }
+        // After the roster and the ledger: what they have was there before.
+        if folder.join(RENEWALS).exists() {
+            copy_folder(&folder.join(RENEWALS), &scratch.path.join(RENEWALS))?;
         }
         create_private_folder(&scratch.path.join(MEMBERS))?;
         if let Some(checkpoint) = checkpoint {

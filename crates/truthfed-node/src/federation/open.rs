@@ -70,7 +70,7 @@ impl OpenError {
         OpenError::Content { path: path.to_owned(), problem: problem.to_string() }
     }
 
-    fn unreadable(path: &Path, error: io::Error) -> OpenError {
+    pub(super) fn unreadable(path: &Path, error: io::Error) -> OpenError {
         match error.kind() {
             io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
             _ => OpenError::Unreadable { path: path.to_owned(), error },
@@ -195,7 +195,7 @@ pub(super) fn file(folder: &Path, stem: &str, extension: &str) -> PathBuf {
     folder.join(format!("{stem}.{extension}"))
 }
 
-fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<(Enrolment, Certificate)>, OpenError> {
+pub(super) fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<(Enrolment, Certificate)>, OpenError> {
     let unreadable = |error| OpenError::unreadable(folder, error);
     let mut roster = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
