@@ -38,13 +38,13 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
     let is_bundle = args.folder.join("member.toml").is_file();
     let Some(member) = &args.member else {
         return match is_bundle {
-            true if args.period.period() != Period::ALWAYS => bail!("receipts have no dates: leave the period out"),
+            true if args.period.period()? != Period::ALWAYS => bail!("receipts have no dates: leave the period out"),
             true => from_receipts(&args.folder, args.json),
             false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
     let whole = Statement::read(recorded(&args.folder)?.as_mut(), &member.parse()?)?;
-    let statement = whole.within(args.period.period());
+    let statement = whole.within(args.period.period()?);
     Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn words(statement: &Statement) -> String {
 }
 
 fn totals(args: &TotalsArgs) -> anyhow::Result<Report> {
-    let accounts = Accounts::read(recorded(&args.of.folder)?.as_mut(), args.period.period())?;
+    let accounts = Accounts::read(recorded(&args.of.folder)?.as_mut(), args.period.period()?)?;
     if args.of.json {
         return Ok(Report::done(json(&accounts)));
     }

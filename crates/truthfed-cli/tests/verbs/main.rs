@@ -18,3 +18,4 @@ mod reproduce;
 mod simulate;
 mod status;
 mod sweep;
+mod wrong_inputs;

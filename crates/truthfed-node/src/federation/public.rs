@@ -91,7 +91,7 @@ pub fn line(row: &Row) -> serde_json::Result<String> {
 pub enum PublishError {
     #[error("{} exists already: name a folder that does not", .0.display())]
     Exists(PathBuf),
-    #[error("cannot write {}: {error}", path.display())]
+    #[error("cannot write {}: {error}: name a place that exists and can be written to", path.display())]
     Unwritable { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -190,9 +190,9 @@ fn write_journal(store: &mut dyn Store, path: &Path) -> Result<(Head, Digest), P
 /// Why a bundle is not what was published. Auditor: somebody altered it, or it is not whole; ask for it again.
 #[derive(Debug, thiserror::Error)]
 pub enum PublicError {
-    #[error("{name}: {problem}")]
+    #[error("{name}: {problem}: ask for the bundle again")]
     Altered { name: String, problem: String },
-    #[error("cannot read {}: {error}", path.display())]
+    #[error("cannot read {}: {error}: ask for the bundle again", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Certificate(#[from] OpenError),
