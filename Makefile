@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python test-page page wheel tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
+.PHONY: help fmt lint test test-python test-page page wheel package tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -54,6 +54,10 @@ wheel: $(TOOLS)/wheel/.ready ## Build the wheel to publish, dist/truthfed-*.whl
 	rm -rf dist
 	$(TOOLS)/wheel/bin/maturin build --locked --release --compression-level 9 --interpreter $(PYTHON) --out dist
 	test -z "$$(find dist -size +9999999c)" # 10 MB at most: an index may refuse more, and people download it
+
+package: ## Build the Debian package, the list of what is in it, and a container image where docker answers, into dist/; try the package in a folder
+	bash scripts/package.sh build
+	bash scripts/package.sh try
 
 tidy: $(PANDAS)/.ready ## Load the tables of a run and of a sweep into pandas, with the program that the tests built
 	$(PANDAS)/bin/python scripts/tidy/test_tidy.py $${CARGO_TARGET_DIR:-target}/debug/truthfed

@@ -3,9 +3,9 @@
 #
 #   scripts/postgres.sh run CMD...
 #
-# The command finds its address in TRUTHFED_TEST_POSTGRES. Installs Debian's package where PostgreSQL is missing and
-# this is root. Nothing listens on the network: the server is reached by a socket in a temporary folder. It does not sync
-# to disk, so it is for tests only.
+# The command finds its address in TRUTHFED_TEST_POSTGRES, and one with TLS and a password in TRUTHFED_TEST_POSTGRES_TLS. Installs
+# Debian's package where PostgreSQL is missing and this is root. Nothing listens on the network: the server is reached by a
+# socket in a temporary folder, and by a loopback address of its own. It does not sync to disk, so it is for tests only.
 set -euo pipefail
 
 usage() {
@@ -94,12 +94,28 @@ failed() {
     exit 1
 }
 
-server "$binaries/initdb" -D "$folder/data" -U truthfed -A trust -E UTF8 --no-locale --no-sync \
+# All of 127.0.0.0/8 is this machine: with an address of its own the server can have the usual port.
+address="127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1))"
+password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+certify() {
+    local key=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
+    server openssl req -x509 "${key[@]}" -days 2 -subj /CN=tests -keyout "$folder/root.key" -out "$folder/root.pem" &&
+        server openssl req "${key[@]}" -subj /CN=server -keyout "$folder/server.key" -out "$folder/server.csr" &&
+        echo "subjectAltName=IP:$address" >"$folder/names" && chmod a+r "$folder/names" &&
+        server openssl x509 -req -in "$folder/server.csr" -CA "$folder/root.pem" -CAkey "$folder/root.key" -set_serial 1 \
+            -days 2 -extfile "$folder/names" -out "$folder/server.pem"
+}
+certify >"$folder/certify.log" 2>&1 || failed "no certificates (openssl is needed)"
+echo "$password" >"$folder/password" && chmod a+r "$folder/password"
+server "$binaries/initdb" -D "$folder/data" -U truthfed --pwfile="$folder/password" -A trust -E UTF8 --no-locale --no-sync \
     >"$folder/initdb.log" 2>&1 || failed "initdb failed"
-options="-c listen_addresses='' -c unix_socket_directories='$folder' -c fsync=off -c full_page_writes=off"
+printf 'local all all trust\nhostssl all all 127.0.0.0/8 md5\n' >"$folder/data/pg_hba.conf"
+options="-c listen_addresses='$address' -c unix_socket_directories='$folder' -c fsync=off -c full_page_writes=off"
+options="$options -c ssl=on -c ssl_cert_file='$folder/server.pem' -c ssl_key_file='$folder/server.key'"
 options="$options -c max_connections=200 -c shared_buffers=32MB"
 server "$binaries/pg_ctl" start -D "$folder/data" -l "$folder/server.log" -o "$options" -w -t 60 \
     >"$folder/start.log" 2>&1 || failed "PostgreSQL did not start"
 
 export TRUTHFED_TEST_POSTGRES="postgres://truthfed@${folder//\//%2F}/postgres"
+export TRUTHFED_TEST_POSTGRES_TLS="postgres://truthfed:$password@$address/postgres?sslmode=verify-full&sslrootcert=$folder/root.pem"
 "$@"

@@ -25,7 +25,7 @@ const MAX_RANDOM_DIMENSION: usize = 20;
 
 /// Federated linear bandits whose clients are paid by a truthful auction.
 #[derive(Debug, Parser)]
-#[command(name = "truthfed", version, arg_required_else_help = true)]
+#[command(name = "truthfed", version = env!("TRUTHFED_VERSION"), arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Threads to work with [default: one per core]; the result is the same at any number
     #[arg(long, global = true, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_THREADS))]

@@ -28,6 +28,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use truthfed_node::error::Refusal;
 
 use crate::args::{Cli, Command};
 use crate::report::Report;
@@ -107,7 +108,10 @@ fn print(report: &Report) -> u8 {
 /// Says on standard error what is wrong. Control characters out of a file do not reach the terminal.
 fn fail(error: &anyhow::Error) -> u8 {
     let plain = |c: char| if c.is_control() && c != '\n' { c.escape_default().collect() } else { c.to_string() };
-    let text: String = format!("{error:#}").chars().map(plain).collect();
+    // What a coordinator refuses has advice of its own.
+    let advice = error.chain().find_map(|cause| cause.downcast_ref::<Refusal>()).map(|refusal| refusal.code.advice());
+    let advice = advice.filter(|advice| !format!("{error:#}").contains(advice)).map(|advice| format!("\n  {advice}"));
+    let text: String = format!("{error:#}{}", advice.unwrap_or_default()).chars().map(plain).collect();
     // Nothing is left to do when standard error is closed too.
     let _ = writeln!(std::io::stderr(), "error: {text}");
     2

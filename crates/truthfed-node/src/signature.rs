@@ -20,7 +20,7 @@ pub struct Signer(SigningKey);
 
 /// A text is not a private Ed25519 key. Operator or member: take the file that was issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a private Ed25519 key in PKCS#8 PEM form")]
+#[error("not a private Ed25519 key in PKCS#8 PEM form: take the file that was issued")]
 pub struct KeyError;
 
 impl Signer {

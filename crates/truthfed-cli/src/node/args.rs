@@ -1,14 +1,16 @@
-//! The command line of the service.
+//! The command line of the service: what runs it, and copies of it. Beside it, who takes part, and what is recorded.
+
+mod ledger;
+mod members;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum, value_parser};
-use truthfed::Amount;
-use truthfed_node::calendar::{CalendarMonth, Day, Period};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use truthfed_node::coordinator::LEASE_MS;
-use truthfed_node::digest::Digest;
-use truthfed_node::ledger::Reference;
+
+pub(crate) use self::ledger::*;
+pub(crate) use self::members::*;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeCommand {
@@ -104,7 +106,7 @@ pub(crate) struct InitArgs {
     pub(crate) folder: PathBuf,
 
     /// Create members m1 to mN
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u16).range(0..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u16).range(0..=10_000), allow_negative_numbers = true)]
     pub(crate) members: u16,
 
     /// Create a member with this name instead; can be repeated
@@ -202,7 +204,7 @@ pub(crate) struct AgentArgs {
     pub(crate) ask: Option<PathBuf>,
 
     /// Address for the application; loopback only
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// File with the token that the application must show, made if it is not there [default: agent.token in the bundle]
@@ -329,130 +331,6 @@ pub(crate) struct PageArgs {
     pub(crate) seconds: u64,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum MembersCommand {
-    /// List all members, present and past
-    List(FolderArgs),
-    /// Issue a bundle for a new member and enrol the member
-    Add(AddArgs),
-    /// Certify a member's next key, which its present key must have signed
-    Renew(RenewArgs),
-    /// Revoke a member at once
-    Revoke(MemberArgs),
-    /// List what members delivered that is held or still compared with others' data, and the payments that wait
-    Doubts(FolderArgs),
-    /// Settle and pay what a member delivered that is in doubt
-    Release(MemberArgs),
-    /// Make void what a member delivered that is in doubt, and the payments for it
-    Void(MemberArgs),
-    /// Take all that a revoked member ever delivered out of what is shared; its payments stay as they are
-    Forget(MemberArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed members add fed --request request.json    the member keeps its key to itself
-  truthfed members add fed zoe                       for trials: whoever has fed/members/zoe/member.key is zoe")]
-#[command(group(ArgGroup::new("applicant").required(true).multiple(true).args(["member", "request"])))]
-pub(crate) struct AddArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// The member; with --request, the name that it must have asked for
-    #[arg(value_name = "NAME")]
-    pub(crate) member: Option<String>,
-
-    /// What `truthfed member init` wrote on the member's machine
-    #[arg(long, value_name = "FILE")]
-    pub(crate) request: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed members renew fed --request renewal.json
-
-Needs authority/authority.key. No round may be open; it waits for the end of one. Then fed/roster/NAME.pem is for the member.")]
-pub(crate) struct RenewArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// What `truthfed member renew` wrote on the member's machine
-    #[arg(long, value_name = "FILE")]
-    pub(crate) request: PathBuf,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum MemberCommand {
-    /// Make a key, and a request for the operator to certify it
-    Init(MemberInitArgs),
-    /// Put what the operator issued beside the key
-    Join(JoinArgs),
-    /// Ask for the next certificate with a new key; with --issued, take over what the operator certified
-    Renew(MemberRenewArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed member init zoe
-  truthfed member init here --name zoe")]
-pub(crate) struct MemberInitArgs {
-    /// The folder, which must not exist or be empty
-    pub(crate) folder: PathBuf,
-
-    /// The name to be known by [default: the folder's name]
-    #[arg(long)]
-    pub(crate) name: Option<String>,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed member join zoe issued
-  truthfed member join zoe issued --federation 3c1b...    refuse any other federation")]
-pub(crate) struct JoinArgs {
-    /// The folder that `truthfed member init` made
-    pub(crate) folder: PathBuf,
-
-    /// The folder that the operator issued
-    pub(crate) issued: PathBuf,
-
-    /// The federation it must be: the hash of its authority's certificate
-    #[arg(long, value_name = "SHA-256")]
-    pub(crate) federation: Option<Digest>,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed member renew zoe                     makes zoe/renewal.json, for the operator
-  truthfed member renew zoe --issued zoe.pem    then, with what the operator sent; restart the agent
-
-The present key signs the new one, so only its holder can renew: also after the certificate has expired, never after the
-member was revoked.")]
-pub(crate) struct MemberRenewArgs {
-    /// The member's bundle
-    pub(crate) bundle: PathBuf,
-
-    /// The certificate that the operator issued
-    #[arg(long, value_name = "FILE")]
-    pub(crate) issued: Option<PathBuf>,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
     /// The federation's folder; commands that only read take a bundle for auditors, too
@@ -463,205 +341,6 @@ pub(crate) struct FolderArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct MemberArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// The member
-    #[arg(value_name = "NAME")]
-    pub(crate) member: String,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LedgerCommand {
-    /// Show what a member offered, won and was paid, from the ledger or from its own receipts
-    Statement(StatementArgs),
-    /// Recompute everything: chain, signatures, winners, payments, sums, receipts, the standing
-    #[command(after_help = "\
-Examples:
-  truthfed ledger verify fed
-  truthfed ledger verify audit --federation 3c1b...    a bundle, and the federation it must be of
-  truthfed ledger verify audit --member zoe            zoe's own key and receipts against it; stop its agent first
-
-A bundle (truthfed ledger bundle) has the journal, but not the receipts and the standing that only the operator keeps. Members know
-the federation: it is in their member.toml.")]
-    Verify(VerifyArgs),
-    /// Write what an auditor may have: journal, certificates, checkpoint, and no key
-    Bundle(BundleArgs),
-    /// Show what each member earned, was paid out and is owed
-    Totals(TotalsArgs),
-    /// Print every movement of money, or the whole journal
-    Export(ExportArgs),
-    /// Record what was really transferred to members
-    #[command(subcommand)]
-    Payout(PayoutCommand),
-}
-
-/// Days in UTC.
-#[derive(Debug, Args)]
-pub(crate) struct PeriodArgs {
-    /// Only this month, such as 2026-11
-    #[arg(long, value_name = "YYYY-MM", conflicts_with_all = ["from", "to"])]
-    month: Option<CalendarMonth>,
-
-    /// Only from this day on
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    from: Option<Day>,
-
-    /// Only up to this day, which is included
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    to: Option<Day>,
-}
-
-impl PeriodArgs {
-    pub(crate) fn period(&self) -> Period {
-        self.month.map_or_else(|| Period::between(self.from, self.to), Period::from)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct VerifyArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// The federation whose journal it must be: the hash of its authority's certificate
-    #[arg(long, value_name = "SHA-256")]
-    pub(crate) federation: Option<Digest>,
-
-    /// Compare with what a member holds in its bundle: its key and its receipts
-    #[arg(long, value_name = "BUNDLE")]
-    pub(crate) member: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed ledger bundle fed --out audit    then, on any machine: truthfed ledger verify audit
-
-The journal has what members offered and asked, and what they delivered: an auditor sees it all.")]
-pub(crate) struct BundleArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// The new folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TotalsArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    #[command(flatten)]
-    pub(crate) period: PeriodArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("format").required(true).args(["csv", "json", "journal"])))]
-pub(crate) struct ExportArgs {
-    /// The federation's folder, or a bundle for auditors
-    pub(crate) folder: PathBuf,
-
-    /// Movements of money, as CSV
-    #[arg(long)]
-    pub(crate) csv: bool,
-
-    /// Movements of money, as one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// The journal, one JSON object per line
-    #[arg(long, conflicts_with_all = ["month", "from", "to"])]
-    pub(crate) journal: bool,
-
-    #[command(flatten)]
-    pub(crate) period: PeriodArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PayoutCommand {
-    /// Record a transfer to a member; the same again changes nothing
-    Record(PayoutArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed ledger payout record fed m1 12.5 --reference 'bank 4711'
-
-This moves no money: it says that you did. The journal has it, signed, and the member's statement shows it. A payout of more than
-is owed is refused; so is another amount under the same reference.")]
-pub(crate) struct PayoutArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// The member
-    #[arg(value_name = "NAME")]
-    pub(crate) member: String,
-
-    /// How much, in units
-    #[arg(value_name = "AMOUNT")]
-    pub(crate) amount: Amount,
-
-    /// Names the transfer, such as the bank's reference: each is recorded once
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reference: Reference,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  truthfed ledger statement fed m1           m1 in the ledger
-  truthfed ledger statement fed m1 --month 2026-11
-  truthfed ledger statement fed/members/m1   m1's own receipts, without the coordinator; stop its agent first")]
-pub(crate) struct StatementArgs {
-    /// The federation's folder, or a member's bundle
-    pub(crate) folder: PathBuf,
-
-    /// The member, if the folder is the federation's
-    #[arg(value_name = "NAME")]
-    pub(crate) member: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) period: PeriodArgs,
-
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RoundCommand {
-    /// List all rounds
-    List(FolderArgs),
-    /// Show one round: offers, winners, payments
-    Show(ShowArgs),
-    /// Print the auction of a settled round as a document that `truthfed auction` runs again
-    #[command(after_help = "\
-Examples:
-  truthfed round export fed 7 > round.json
-  truthfed auction round.json    with -m and its parameters, if the terms have another mechanism than clock")]
-    Export(ExportRoundArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExportRoundArgs {
-    /// The federation's folder, or a bundle for auditors
-    pub(crate) folder: PathBuf,
-
-    /// The round's number
-    #[arg(value_parser = value_parser!(u64).range(1..))]
-    pub(crate) round: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    pub(crate) of: FolderArgs,
-
-    /// The round's number
-    #[arg(value_parser = value_parser!(u64).range(1..))]
-    pub(crate) round: u64,
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port up to 65535, such as 127.0.0.1:7500".to_owned())
 }

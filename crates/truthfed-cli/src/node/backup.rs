@@ -23,7 +23,12 @@ pub(super) fn run_restore(args: &RestoreArgs) -> anyhow::Result<Report> {
     let RestoreArgs { backup, folder, checkpoint, behind, json: as_json } = args;
     let reached = match checkpoint.as_deref().filter(|_| !behind) {
         None => None,
-        Some(path) => Some(read_checkpoint(path)?.with_context(|| format!("{} is missing", path.display()))?),
+        Some(path) => Some(read_checkpoint(path)?.with_context(|| {
+            format!(
+                "{} is missing: name the checkpoint.json of what was lost, or leave --checkpoint out",
+                path.display()
+            )
+        })?),
     };
     let restored = with_progress("entries", |done| restore(backup, folder, reached, done));
     let report = restored.map_err(|error| match error {

@@ -17,7 +17,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     if args.journal {
         return Ok(Report::done(lines(store.as_mut())?));
     }
-    let (period, mut moved) = (args.period.period(), Vec::new());
+    let (period, mut moved) = (args.period.period()?, Vec::new());
     movements(store.as_mut(), |movement| {
         if period.contains(movement.at) {
             moved.push(Moved::from(movement));

@@ -7,10 +7,9 @@ use anyhow::{Context, bail};
 use truthfed_node::agent::{Agent, Membership};
 use truthfed_node::calendar::{Period, minute};
 use truthfed_node::coordinator::CHECKPOINT;
-use truthfed_node::coordinator::operator::{MemberLine, read_members};
 use truthfed_node::digest::Digest;
 use truthfed_node::engine::read_checkpoint;
-use truthfed_node::federation::{Bundle, Federation, PublicBundle, open, open_bundle, publish};
+use truthfed_node::federation::{Bundle, Enrolment, Federation, PublicBundle, journaled, open, open_bundle, publish};
 use truthfed_node::ledger::{
     Accounts, Balance, Line, LineState, Payout, Report as Verified, Statement, Trust, decimal_units, receipts, verify,
     verify_journal,
@@ -39,13 +38,13 @@ fn statement(args: &StatementArgs) -> anyhow::Result<Report> {
     let is_bundle = args.folder.join("member.toml").is_file();
     let Some(member) = &args.member else {
         return match is_bundle {
-            true if args.period.period() != Period::ALWAYS => bail!("receipts have no dates: leave the period out"),
+            true if args.period.period()? != Period::ALWAYS => bail!("receipts have no dates: leave the period out"),
             true => from_receipts(&args.folder, args.json),
             false => bail!("name a member: truthfed ledger statement {} NAME", args.folder.display()),
         };
     };
     let whole = Statement::read(recorded(&args.folder)?.as_mut(), &member.parse()?)?;
-    let statement = whole.within(args.period.period());
+    let statement = whole.within(args.period.period()?);
     Ok(Report::done(if args.json { json(&statement) } else { words(&statement) }))
 }
 
@@ -92,7 +91,7 @@ pub(super) fn words(statement: &Statement) -> String {
 }
 
 fn totals(args: &TotalsArgs) -> anyhow::Result<Report> {
-    let accounts = Accounts::read(recorded(&args.of.folder)?.as_mut(), args.period.period())?;
+    let accounts = Accounts::read(recorded(&args.of.folder)?.as_mut(), args.period.period()?)?;
     if args.of.json {
         return Ok(Report::done(json(&accounts)));
     }
@@ -162,6 +161,14 @@ fn verified(args: &VerifyArgs) -> anyhow::Result<Report> {
     let trust = Trust { federation: expected(args)?.or(trust.federation), ..trust };
     let mut store = existing_store(&federation)?;
     let report = verify(store.as_mut(), &trust)?;
+    if report.is_right()
+        && let Some(problem) = uncertified(store.as_mut(), || Ok(federation.certified()?))?
+    {
+        return Ok(refuted(
+            args,
+            &format!("{problem}, or it is in another copy of this folder: copy roster and renewals"),
+        ));
+    }
     verdict(args, &report, store.as_mut(), "")
 }
 
@@ -173,36 +180,44 @@ fn expected(args: &VerifyArgs) -> anyhow::Result<Option<Digest>> {
 
 /// What was altered in a bundle is a finding, not a mistake of whoever asks.
 fn verified_bundle(args: &VerifyArgs) -> anyhow::Result<Report> {
-    let of = &args.of;
-    let refuted = |problem: &dyn ToString| {
-        let problem = problem.to_string();
-        Report::refuted(if of.json { json(&BTreeMap::from([("problem", problem)])) } else { format!("{problem}\n") })
-    };
-    let mut bundle = match PublicBundle::open(&of.folder) {
+    let mut bundle = match PublicBundle::open(&args.of.folder) {
         Ok(bundle) => bundle,
-        Err(error) => return Ok(refuted(&error)),
+        Err(error) => return Ok(refuted(args, &error)),
     };
+    let certified = bundle.certified.clone();
     let trust = Trust { federation: expected(args)?.or(bundle.trust.federation), ..bundle.trust };
     let report = match verify_journal(&mut bundle, &trust) {
-        Err(StoreError::Damaged(problem)) => return Ok(refuted(&problem)),
+        Err(StoreError::Damaged(problem)) => return Ok(refuted(args, &problem)),
         report => report?,
     };
     if report.is_right()
-        && let Some(problem) = uncertified(&mut bundle)?
+        && let Some(problem) = uncertified(&mut bundle, || Ok(certified))?
     {
-        return Ok(refuted(&problem));
+        return Ok(refuted(args, &problem));
     }
     let federation = trust.federation.map_or_else(String::new, |id| format!("federation {id}: "));
     verdict(args, &report, &mut bundle, &federation)
 }
 
-/// The first member of the journal whose key the authority did not certify.
-fn uncertified(bundle: &mut PublicBundle) -> anyhow::Result<Option<String>> {
-    let lines = read_members(bundle)?;
-    let is_certified =
-        |line: &MemberLine| bundle.roster.iter().any(|known| known.member == line.member && known.key == line.key);
-    let wrong = lines.iter().find(|line| !is_certified(line));
-    Ok(wrong.map(|line| format!("members/{}.pem does not certify the key that the journal enrols", line.member)))
+/// The first key of a member, present or past, that the authority did not certify. The certificates are read after the journal:
+/// what it has was certified before.
+fn uncertified(
+    store: &mut dyn Store,
+    certified: impl FnOnce() -> anyhow::Result<Vec<Enrolment>>,
+) -> anyhow::Result<Option<String>> {
+    let (journaled, certified) = (journaled(store)?, certified()?);
+    let wrong = journaled.into_iter().find(|one| !certified.contains(one));
+    Ok(wrong.map(|Enrolment { member, key, certificate }| {
+        format!(
+            "the journal has {member} with key {key} and certificate {certificate}, and no such certificate is here: \
+             the authority never issued it"
+        )
+    }))
+}
+
+fn refuted(args: &VerifyArgs, problem: &dyn ToString) -> Report {
+    let problem = problem.to_string();
+    Report::refuted(if args.of.json { json(&BTreeMap::from([("problem", problem)])) } else { format!("{problem}\n") })
 }
 
 fn verdict(args: &VerifyArgs, report: &Verified, store: &mut dyn Store, prefix: &str) -> anyhow::Result<Report> {

@@ -103,19 +103,19 @@ fn applicant(name: Option<&str>, request: Option<&Path>) -> anyhow::Result<Appli
     let text = read_small(path)?;
     let request = Request::read(&text).with_context(|| path.display().to_string())?;
     if let Some(name) = name.filter(|name| *name != request.member().as_str()) {
-        bail!("{} is the request of {}, not of {name}", path.display(), request.member());
+        bail!("{0} is the request of {1}, not of {name}: add {1}", path.display(), request.member());
     }
     Ok(Applicant::Requesting(request))
 }
 
 /// A request comes from outside: what is far too long for one is not read.
 fn read_small(path: &Path) -> anyhow::Result<String> {
-    let named = || path.display().to_string();
+    let named = || format!("{}: name the file that the member sent", path.display());
     let mut text = String::new();
     File::open(path).with_context(named)?.take(MOST_BYTES + 1).read_to_string(&mut text).with_context(named)?;
     ensure!(
         text.len() as u64 <= MOST_BYTES,
-        "{} has more than {MOST_BYTES} bytes: it is not a request",
+        "{} has more than {MOST_BYTES} bytes: it is not a request, name the file that the member sent",
         path.display()
     );
     Ok(text)
@@ -312,6 +312,10 @@ async fn with_an_engine(federation: &Federation, order: Order) -> anyhow::Result
         // The first start of a federation enrols its whole roster.
         Order::Enrol(request) if !is_enrolled(&handle, &request)? => {
             handle.enrol(check_name(&request.member)?, request.key, request.certificate).await
+        }
+        Order::Revoke(member) if !handle.published().members().contains_key(&member) => {
+            let message = format!("{member} is not, and was not, a member of this federation");
+            Err(Refusal::new(Code::UnknownMember, message))
         }
         Order::Revoke(member) => handle.revoke(member).await,
         _ => Ok(String::new().into()),

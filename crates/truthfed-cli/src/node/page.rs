@@ -5,7 +5,7 @@ use truthfed_node::federation::{Federation, open};
 
 use super::args::PageArgs;
 use super::block_on;
-use super::operator::{ask, unexpected};
+use super::operator::{ask, is_unreachable, unexpected};
 use crate::report::Report;
 
 pub(crate) fn run(args: &PageArgs) -> anyhow::Result<Report> {
@@ -19,6 +19,8 @@ pub(crate) fn run(args: &PageArgs) -> anyhow::Result<Report> {
 pub(super) async fn link(federation: &Federation, seconds: u64) -> anyhow::Result<String> {
     match ask(federation, &Order::Link(LinkRequest { seconds })).await {
         Ok(OrderReply::Link(LinkReply { admin, link })) => Ok(format!("http://{admin}/#login={link}")),
+        Err(error) if is_unreachable(&error) => Err(error
+            .context(format!("no coordinator runs: start it with `truthfed serve {}`", federation.folder.display()))),
         other => unexpected(other),
     }
 }

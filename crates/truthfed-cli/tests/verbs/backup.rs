@@ -80,6 +80,34 @@ fn a_ledger_moves_to_postgresql_and_back_and_stays_the_same() {
 }
 
 #[test]
+fn a_ledger_moves_over_tls_and_no_answer_tells_the_password() {
+    let (place, database) = (run_before(), Database::create());
+    let run = |args: &[&str]| run_in(place.path(), args);
+    let (before, address) = (told(place.path(), "fed"), database.encrypted());
+    let password = address.split([':', '@']).nth(2).unwrap().to_owned();
+    let (plain, root) = (address.split_once('?').unwrap().0, address.rsplit_once('=').unwrap().1);
+    let foreign = place.path().join("fed/authority/authority.pem");
+    let refused = [
+        (plain.to_owned(), "no encryption"),
+        (address.replace("verify-full", "require"), "sslmode must be verify-full, with sslrootcert=FILE"),
+        (address.replace(root, foreign.to_str().unwrap()), "invalid peer certificate: UnknownIssuer"),
+        (address.replace(root, "none.pem"), "sslrootcert none.pem"),
+        (address.replace(&password, "another"), "password authentication failed"),
+    ];
+    for (address, expected) in refused {
+        let run = run(&["migrate", "fed", "--to", &address]);
+        assert!(!run.err.contains(&password) && !run.err.contains("another"), "{run:?}");
+        run.refused(expected);
+    }
+    run(&["migrate", "fed", "--to", &address]).done();
+    assert_eq!(told(place.path(), "fed"), before);
+    let found = run(&["doctor", "fed"]);
+    assert!(found.out.contains("vouched for") && !format!("{found:?}").contains(&password), "{found:?}");
+    run(&["backup", "fed", "--out", "copy"]).done();
+    assert_eq!(told(place.path(), "copy"), before);
+}
+
+#[test]
 fn what_is_wrong_in_a_ledger_is_not_copied_as_if_it_were_right() {
     let place = run_before();
     let run = |args: &[&str]| run_in(place.path(), args);

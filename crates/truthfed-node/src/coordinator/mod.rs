@@ -129,7 +129,9 @@ impl Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// Operator: the address is taken, or not of this machine.
-    #[error("cannot listen on {address}: {problem}")]
+    #[error(
+        "cannot listen on {address}: {problem}: change `listen` or `admin` in federation.toml, or stop what listens there"
+    )]
     Listen { address: SocketAddr, problem: String },
     /// Operator: health and metrics are in plain text, for this machine only.
     #[error("the admin address {0} is not of this machine alone: use 127.0.0.1 or ::1")]

@@ -82,13 +82,15 @@ pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Operator: the folder and the store belong to different federations, or one is older than the other.
-    #[error("the store does not belong to this folder: {0}")]
+    #[error("the store does not belong to this folder: {0}: put the right one back, and do not change the terms")]
     Foreign(String),
     /// Operator: two members of the roster have one name, key or certificate. Take those that were issued.
     #[error("the federation cannot be founded with member {member}: {problem}")]
     Founding { member: ClientId, problem: String },
     /// Operator: an old backup was put back. Entries that members hold receipts for are missing.
-    #[error("the store ends at entry {head}, but entry {checkpoint} was vouched for: it is older than its checkpoint")]
+    #[error(
+        "the store ends at entry {head}, but entry {checkpoint} was vouched for: it is older than its checkpoint, so restore a later backup"
+    )]
     CheckpointAhead { head: u64, checkpoint: u64 },
     /// Operator: what is recorded is not what this program computes from it.
     #[error("entry {entry} of the journal does not follow from those before: {problem}")]
@@ -99,7 +101,7 @@ pub enum EngineError {
     )]
     Standing(u64),
     /// Operator: the checkpoint cannot be read or written.
-    #[error("checkpoint {path}: {problem}")]
+    #[error("checkpoint {path}: {problem}: put the last one back, or free its disk")]
     Checkpoint { path: String, problem: String },
     #[error(transparent)]
     Journal(#[from] JournalError),

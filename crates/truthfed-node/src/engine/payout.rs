@@ -55,7 +55,8 @@ fn check_owed(member: &ClientId, amount: Amount, owed: i128) -> Result<(), Refus
         return Ok(());
     }
     if amount == Amount::ZERO || i128::from(amount.micros()) > owed {
-        let message = format!("{owed} micro-units are owed to {member}: {} cannot be paid out", amount.micros());
+        let owed = crate::ledger::decimal_units(owed);
+        let message = format!("{owed} units are owed to {member}: {amount} cannot be paid out");
         return Err(Refusal::new(Code::NotOwed, message));
     }
     Ok(())

@@ -37,7 +37,7 @@ pub enum ApplyError {
     Unnamed(PathBuf),
     #[error(transparent)]
     Name(#[from] NameError),
-    #[error("cannot make {}: {error}", path.display())]
+    #[error("cannot make {}: {error}: name a place that exists and can be written to", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
 
@@ -49,7 +49,9 @@ pub enum JoinError {
     #[error(transparent)]
     Key(#[from] PrivateFileError),
     /// Somebody else's federation: ask the operator, on another way than the files came.
-    #[error("the files are of federation {found}, not of {expected}")]
+    #[error(
+        "the files are of federation {found}, not of {expected}: ask the operator which is right, on another way than the files came"
+    )]
     Federation { found: Digest, expected: Digest },
     #[error("cannot write {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },

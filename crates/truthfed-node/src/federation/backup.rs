@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::certified::RENEWALS;
 use super::create::{Scratch, is_taken};
 use super::lines;
 use super::open::{AUTHORITY, Federation, MEMBERS, OPERATOR, OpenError, ROSTER, SERVER, SETTINGS, open, read_text};
@@ -28,23 +29,25 @@ pub enum BackupError {
     Open(#[from] OpenError),
     #[error("{} exists already: name a new folder, or move it away", .0.display())]
     Exists(PathBuf),
-    #[error("cannot write {}: {error}", path.display())]
+    #[error("cannot write {}: {error}: name a place that exists and can be written to", path.display())]
     Io { path: PathBuf, error: io::Error },
     /// While a coordinator runs, what is copied would not be all.
     #[error("a coordinator runs on the old store: stop it first")]
     Running,
-    #[error("store: {0}")]
-    Location(#[from] LocationError),
-    #[error("the federation's store is this one already")]
+    #[error("the new store {0}")]
+    Location(LocationError),
+    #[error("the federation's store is this one already: name another")]
     Same,
-    #[error("cannot open the store: {0}")]
+    #[error("there is no ledger yet: {} is missing (has `truthfed serve` run yet?)", .0.display())]
+    NoLedger(PathBuf),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Copy(#[from] CopyError),
     #[error(transparent)]
     Checkpoint(#[from] EngineError),
     /// What was copied is not right, as what it was copied from is not.
-    #[error("the ledger is not right: {0}")]
+    #[error("the ledger is not right, so nothing was changed: {0}")]
     Wrong(Box<Report>),
     /// Members hold receipts for what would be lost.
     #[error("the backup ends before the checkpoint at entry {0}: what came after it would be lost")]
@@ -78,6 +81,7 @@ fn duplicate(
     let federation = open(folder)?;
     // Before the ledger: what it vouches for is then in what is read.
     let own = read_checkpoint(&folder.join(CHECKPOINT))?;
+    check_begun(&federation)?;
     let mut from = federation.store().open_frozen()?;
     let end = from.head()?.number;
     if let Some(Checkpoint { entry, .. }) = reached.filter(|reached| reached.entry > end) {
@@ -96,8 +100,9 @@ fn duplicate(
 /// store is left as it is.
 pub fn migrate(folder: &Path, to: &str, mut done: impl FnMut(u64, u64)) -> Result<Report, BackupError> {
     let federation = open(folder)?;
-    let location: Location = to.parse()?;
+    let location: Location = to.parse().map_err(BackupError::Location)?;
     let location = location.within(folder);
+    check_begun(&federation)?;
     if location == federation.store() {
         return Err(BackupError::Same);
     }
@@ -127,6 +132,14 @@ pub fn migrate(folder: &Path, to: &str, mut done: impl FnMut(u64, u64)) -> Resul
     moved.and_then(|report| released.map(|()| report).map_err(BackupError::from))
 }
 
+/// Before anything is opened for writing: that would make a ledger.
+fn check_begun(federation: &Federation) -> Result<(), BackupError> {
+    match federation.store().path().filter(|path| !path.exists()) {
+        Some(path) => Err(BackupError::NoLedger(path.to_owned())),
+        None => Ok(()),
+    }
+}
+
 fn check(
     store: &mut dyn Store,
     federation: &Federation,
@@ -153,6 +166,10 @@ fn write_folder(
         let parents = [AUTHORITY, SERVER, OPERATOR].map(|stem| Path::new(stem).parent().expect("a stem has a folder"));
         for inner in parents.into_iter().chain([Path::new(ROSTER)]) {
             copy_folder(&folder.join(inner), &scratch.path.join(inner))?;
+        }
+        // After the roster and the ledger: what they have was there before.
+        if folder.join(RENEWALS).exists() {
+            copy_folder(&folder.join(RENEWALS), &scratch.path.join(RENEWALS))?;
         }
         create_private_folder(&scratch.path.join(MEMBERS))?;
         if let Some(checkpoint) = checkpoint {

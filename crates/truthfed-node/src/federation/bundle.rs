@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 
 use super::open::{OpenError, check_holder, check_issued, file, read_certificate, read_identity, read_text};
+use super::settings::host_of;
 use crate::digest::{Digest, PublicKey};
 use crate::identity::{Certificate, Identity, Purpose, check_name, create_private_folder, write_private, write_public};
 use crate::signature::Signer;
@@ -63,6 +64,10 @@ pub fn open_bundle(folder: &Path) -> Result<Bundle, OpenError> {
     let path = folder.join(FILE);
     let file: BundleFile = toml::from_str(&read_text(&path)?).map_err(|error| OpenError::content(&path, &error))?;
     let member = check_name(&file.member).map_err(|error| OpenError::content(&path, &error))?;
+    if host_of(&file.coordinator).is_none() {
+        let problem = format!("coordinator is `{}`: it must be host:port, such as 127.0.0.1:7443", file.coordinator);
+        return Err(OpenError::content(&path, &problem));
+    }
     let authority = read_certificate(&self::file(folder, AUTHORITY, "pem"))?;
     if authority.digest() != file.federation {
         let problem = "federation is not the hash of authority.pem: take the issued files";

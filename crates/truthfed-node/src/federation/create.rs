@@ -72,7 +72,7 @@ pub enum InitError {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Issue(#[from] IssueError),
-    #[error("cannot make {}: {error}", path.display())]
+    #[error("cannot make {}: {error}: name a place that exists and can be written to", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
 
@@ -87,14 +87,14 @@ pub enum AddError {
     Issue(#[from] IssueError),
     #[error("{0} was added already: choose another name")]
     Exists(ClientId),
-    #[error("{0} is no member: list the members")]
+    #[error("{0} is no member: see `truthfed members list`")]
     Unknown(ClientId),
     /// Somebody else made the request, or it is an old one.
     #[error(
         "the renewal is not signed with the present key of {0}: ask the member to run `truthfed member renew` again"
     )]
     NotHandedOver(ClientId),
-    #[error("the request is for federation {found}, not for {expected}")]
+    #[error("the request is for federation {found}, not for {expected}: name the folder of that one")]
     OtherFederation { found: Digest, expected: Digest },
     /// Two members with one key could not be told apart.
     #[error("{holder} has this key already: {member} must make a key of its own")]

@@ -6,6 +6,7 @@
 //!     server/server.{pem,key}              the coordinator
 //!     operator/operator.{pem,key}          who may enrol and revoke
 //!     roster/NAME.pem                      the certificate of every member that was added
+//!     renewals/NAME-KEY.pem                certificates that renewals issued or replaced
 //!     members/NAME/                        a bundle, to be moved to the member
 //!         member.toml, terms.json, authority.pem, member.{pem,key}
 //! ```
@@ -25,6 +26,7 @@
 mod application;
 mod backup;
 mod bundle;
+mod certified;
 mod create;
 mod expiries;
 mod lines;
@@ -39,6 +41,7 @@ mod tests;
 pub use application::{Application, ApplyError, JoinError, apply, join};
 pub use backup::{BackupError, back_up, migrate, restore};
 pub use bundle::{Bundle, BundleFile, open_bundle};
+pub use certified::journaled;
 pub use create::{AddError, Applicant, Created, InitError, InitOptions, add_member, init, renew};
 pub(crate) use expiries::dated;
 pub use expiries::{Expiry, NOTICE_DAYS};

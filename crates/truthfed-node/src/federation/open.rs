@@ -51,7 +51,7 @@ pub struct Enrolment {
 /// Why a folder or a bundle is not opened. Operator or member, whoever holds it.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("{} is missing: name a folder that `truthfed init` made, or put the file back", .0.display())]
+    #[error("{} is missing: {}", .0.display(), origin(.0))]
     Missing(PathBuf),
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
@@ -61,7 +61,7 @@ pub enum OpenError {
     #[error(transparent)]
     PrivateFile(#[from] PrivateFileError),
     /// A certificate of another federation, or for another use: take the one that was issued.
-    #[error("{} was not issued by this federation's authority for this use", .0.display())]
+    #[error("{} was not issued by this federation's authority for this use: take the one that was", .0.display())]
     Foreign(PathBuf),
 }
 
@@ -70,11 +70,22 @@ impl OpenError {
         OpenError::Content { path: path.to_owned(), problem: problem.to_string() }
     }
 
-    fn unreadable(path: &Path, error: io::Error) -> OpenError {
+    pub(super) fn unreadable(path: &Path, error: io::Error) -> OpenError {
         match error.kind() {
             io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
             _ => OpenError::Unreadable { path: path.to_owned(), error },
         }
+    }
+}
+
+/// Where a file comes from that is missing.
+fn origin(path: &Path) -> &'static str {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(SETTINGS) => "name a folder that `truthfed init` made, or put the file back",
+        Some(super::bundle::FILE) => {
+            "name a member's bundle (what the operator issued, after `truthfed member join` if the member made its own key)"
+        }
+        _ => "put back the file that was issued",
     }
 }
 
@@ -195,7 +206,7 @@ pub(super) fn file(folder: &Path, stem: &str, extension: &str) -> PathBuf {
     folder.join(format!("{stem}.{extension}"))
 }
 
-fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<(Enrolment, Certificate)>, OpenError> {
+pub(super) fn read_roster(folder: &Path, authority: &Certificate) -> Result<Vec<(Enrolment, Certificate)>, OpenError> {
     let unreadable = |error| OpenError::unreadable(folder, error);
     let mut roster = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {

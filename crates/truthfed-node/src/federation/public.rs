@@ -5,6 +5,7 @@
 //!        journal.jsonl       a line for each entry, in order
 //!        checkpoint.json     what the coordinator vouched for outside of its store, if there is any
 //!        authority.pem, server.pem, members/NAME.pem
+//!        renewals/NAME-KEY.pem   what renewals issued or replaced, if there were any
 //! ```
 //!
 //! A bundle is written whole or not at all. Whoever reads one finds every byte that was altered since: by the hashes in
@@ -23,9 +24,10 @@ use sha2::{Digest as _, Sha256};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
+use super::certified::{self, RENEWALS, read_renewal, read_renewals};
 use super::open::{
     AUTHORITY, Enrolment, Federation, OpenError, ROSTER, SERVER, check_holder, check_issued, file, read_certificate,
-    read_text,
+    read_roster, read_text,
 };
 use crate::digest::{Digest, Hex, PublicKey};
 use crate::identity::{Certificate, Purpose, check_name};
@@ -89,7 +91,7 @@ pub fn line(row: &Row) -> serde_json::Result<String> {
 pub enum PublishError {
     #[error("{} exists already: name a folder that does not", .0.display())]
     Exists(PathBuf),
-    #[error("cannot write {}: {error}", path.display())]
+    #[error("cannot write {}: {error}: name a place that exists and can be written to", path.display())]
     Unwritable { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -140,16 +142,24 @@ fn fill(
     for (name, path) in [("authority.pem", AUTHORITY), ("server.pem", SERVER)] {
         write(name.to_owned(), &read_text(&file(&federation.folder, path, "pem"))?)?;
     }
+    // After the journal, and the roster first: whoever it enrols or renews was certified before.
+    let (head, hash) = write_journal(store, &folder.join(JOURNAL))?;
     fs::create_dir(folder.join(MEMBERS)).map_err(unwritable)?;
-    for Enrolment { member, .. } in &federation.roster {
-        let path = federation.folder.join(ROSTER).join(format!("{member}.pem"));
-        write(format!("{MEMBERS}/{member}.pem"), &read_text(&path)?)?;
+    for (Enrolment { member, .. }, certificate) in read_roster(&federation.folder.join(ROSTER), &federation.authority)?
+    {
+        write(format!("{MEMBERS}/{member}.pem"), certificate.pem())?;
+    }
+    let renewals = read_renewals(&federation.folder.join(RENEWALS), &federation.authority)?;
+    if !renewals.is_empty() {
+        fs::create_dir(folder.join(RENEWALS)).map_err(unwritable)?;
+    }
+    for (Enrolment { member, key, .. }, certificate) in renewals {
+        write(format!("{RENEWALS}/{}", certified::file_name(member.as_str(), key)), certificate.pem())?;
     }
     if let Some(checkpoint) = checkpoint {
         let text = serde_json::to_string(&checkpoint).expect("our own structs are JSON");
         write(CHECKPOINT.to_owned(), &text)?;
     }
-    let (head, hash) = write_journal(store, &folder.join(JOURNAL))?;
     files.insert(JOURNAL.to_owned(), hash);
     let (schema, federation, coordinator) = (SCHEMA.to_owned(), federation.id(), federation.server.certificate().key());
     let manifest = Manifest { schema, federation, coordinator, entries: head.number, head: head.hash, files };
@@ -180,9 +190,9 @@ fn write_journal(store: &mut dyn Store, path: &Path) -> Result<(Head, Digest), P
 /// Why a bundle is not what was published. Auditor: somebody altered it, or it is not whole; ask for it again.
 #[derive(Debug, thiserror::Error)]
 pub enum PublicError {
-    #[error("{name}: {problem}")]
+    #[error("{name}: {problem}: ask for the bundle again")]
     Altered { name: String, problem: String },
-    #[error("cannot read {}: {error}", path.display())]
+    #[error("cannot read {}: {error}: ask for the bundle again", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Certificate(#[from] OpenError),
@@ -199,8 +209,8 @@ impl PublicError {
 pub struct PublicBundle {
     /// What is known of the journal from the files beside it.
     pub trust: Trust,
-    /// The certified members, by name.
-    pub roster: Vec<Enrolment>,
+    /// Whom the authority certified, with every key.
+    pub certified: Vec<Enrolment>,
     head: Head,
     journal: BufReader<File>,
     /// Number of the last row that was read.
@@ -225,7 +235,7 @@ impl PublicBundle {
             return Err(PublicError::altered(MANIFEST, "is not in the form in which it is written"));
         }
         check_files(folder, &manifest.files)?;
-        let roster = check_certificates(folder, &manifest)?;
+        let certified = check_certificates(folder, &manifest)?;
         let checkpoint = match manifest.files.contains_key(CHECKPOINT) {
             true => {
                 let read = serde_json::from_str(&read_text(&folder.join(CHECKPOINT))?);
@@ -238,7 +248,7 @@ impl PublicBundle {
         let head = Head { number: manifest.entries, hash: manifest.head };
         let (federation, coordinator) = (Some(manifest.federation), Some(manifest.coordinator));
         let trust = Trust { federation, coordinator, checkpoint };
-        Ok(PublicBundle { trust, roster, head, journal: BufReader::new(journal), read: 0 })
+        Ok(PublicBundle { trust, certified, head, journal: BufReader::new(journal), read: 0 })
     }
 
     fn next(&mut self) -> Result<Option<Row>, StoreError> {
@@ -273,7 +283,7 @@ fn check_files(folder: &Path, files: &BTreeMap<String, Digest>) -> Result<(), Pu
     }
     for (name, expected) in files {
         let is_known = [JOURNAL, CHECKPOINT, "authority.pem", "server.pem"].contains(&name.as_str());
-        if !is_known && member_of(name).is_none() {
+        if !is_known && member_of(name).is_none() && renewal_of(name).is_none() {
             return Err(PublicError::altered(MANIFEST, &format!("lists {name}, which no bundle has")));
         }
         let path = folder.join(name);
@@ -281,11 +291,12 @@ fn check_files(folder: &Path, files: &BTreeMap<String, Digest>) -> Result<(), Pu
             return Err(PublicError::altered(name, "was altered: it has another hash than when it was published"));
         }
     }
-    for (place, prefix) in [(folder.to_owned(), ""), (folder.join(MEMBERS), "members/")] {
+    let inner = [("", folder.to_owned()), ("members/", folder.join(MEMBERS)), ("renewals/", folder.join(RENEWALS))];
+    for (prefix, place) in inner.into_iter().filter(|(_, place)| place.exists()) {
         for entry in fs::read_dir(&place).map_err(unreadable(&place))? {
             let name = entry.map_err(unreadable(&place))?.file_name().to_string_lossy().into_owned();
             let path = format!("{prefix}{name}");
-            if !files.contains_key(&path) && path != MANIFEST && path != MEMBERS {
+            if !files.contains_key(&path) && ![MANIFEST, MEMBERS, RENEWALS].contains(&path.as_str()) {
                 return Err(PublicError::altered(&path, "was not there when it was published"));
             }
         }
@@ -308,6 +319,11 @@ fn member_of(name: &str) -> Option<ClientId> {
     check_name(member).ok()
 }
 
+/// The name of a file of a renewal, without its folder.
+fn renewal_of(name: &str) -> Option<&str> {
+    name.strip_prefix("renewals/").filter(|name| certified::parts(name).is_some())
+}
+
 /// The authority is the federation's, and it certified the coordinator and all members.
 fn check_certificates(folder: &Path, manifest: &Manifest) -> Result<Vec<Enrolment>, PublicError> {
     let read = |name: &str| -> Result<(Certificate, PathBuf), PublicError> {
@@ -323,14 +339,17 @@ fn check_certificates(folder: &Path, manifest: &Manifest) -> Result<Vec<Enrolmen
     if server.key() != manifest.coordinator {
         return Err(PublicError::altered("server.pem", "has another key than signs for the coordinator"));
     }
-    let mut roster = Vec::new();
+    let mut certified = Vec::new();
     for (name, member) in manifest.files.keys().filter_map(|name| Some((name, member_of(name)?))) {
         let (certificate, path) = read(name)?;
         check_issued(&certificate, &authority, Purpose::Client, &path)?;
         check_holder(&certificate, &member, &path)?;
-        roster.push(Enrolment::new(member, &certificate));
+        certified.push(Enrolment::new(member, &certificate));
     }
-    Ok(roster)
+    for name in manifest.files.keys().filter_map(|name| renewal_of(name)) {
+        certified.push(read_renewal(&folder.join(RENEWALS).join(name), name, &authority)?.0);
+    }
+    Ok(certified)
 }
 
 fn read_only<T>() -> Result<T, StoreError> {
@@ -405,7 +424,9 @@ impl Store for PublicBundle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::federation::{InitOptions, init, open};
+    use crate::federation::{InitOptions, certify_renewal, finish_renewal, init, open, open_bundle};
+    use crate::identity::RenewalRequest;
+    use crate::signature::Signer;
     use crate::testing::{Memory, Played};
 
     /// A bundle of a small journal, beside its federation.
@@ -413,6 +434,10 @@ mod tests {
         let outer = crate::testing::folder();
         let (folder, target) = (outer.path().join("fed"), outer.path().join("audit"));
         init(&folder, &InitOptions::with_members(1)).unwrap();
+        let own = open_bundle(&folder.join("members/m1")).unwrap();
+        let request = RenewalRequest::text(own.federation, &own.member, own.identity.signer(), &Signer::random());
+        let renewed = certify_renewal(&folder, &RenewalRequest::read(&request).unwrap()).unwrap();
+        finish_renewal(&folder, &renewed).unwrap();
         let mut store = Played::new(&["a"]).store();
         let checkpoint = store.checkpoint();
         let entries = publish(&open(&folder).unwrap(), &mut store, checkpoint, &target).unwrap();
@@ -424,7 +449,7 @@ mod tests {
         let entries = |folder: &Path| -> Vec<PathBuf> {
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
         };
-        let mut files = [entries(folder), entries(&folder.join(MEMBERS))].concat();
+        let mut files = [entries(folder), entries(&folder.join(MEMBERS)), entries(&folder.join(RENEWALS))].concat();
         files.retain(|path| path.is_file());
         files.sort();
         files
@@ -439,7 +464,7 @@ mod tests {
         assert_eq!(bundle.rows(2, 1).unwrap(), rows[2..3], "from anywhere");
         assert_eq!(bundle.rows(rows.len() as u64, 9).unwrap(), []);
         assert_eq!((bundle.head().unwrap(), bundle.trust.checkpoint), (store.head().unwrap(), store.checkpoint()));
-        assert_eq!(bundle.roster.len(), 1);
+        assert_eq!(bundle.certified.len(), 3, "m1, before and after its renewal, and once more where it was issued");
         assert!(matches!(bundle.acquire(1), Err(StoreError::Unusable(_))));
         assert_eq!(files(&folder).len(), 6);
         for path in files(&folder) {
@@ -487,7 +512,7 @@ mod tests {
             refused(path.file_name().unwrap().to_str().unwrap());
             fs::write(&path, honest).unwrap();
         }
-        for name in ["more.txt", "members/eve.pem"] {
+        for name in ["more.txt", "members/eve.pem", "renewals/eve.pem"] {
             fs::write(folder.join(name), "x").unwrap();
             refused("was not there");
             fs::remove_file(folder.join(name)).unwrap();

@@ -9,11 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::bundle::{AUTHORITY, Bundle, EARLIER_KEYS, MEMBER, open_bundle, write_key};
+use super::certified::{RENEWALS, file_name};
 use super::create::{AddError, check_own_key, replace};
 use super::open::{
     Enrolment, OpenError, ROSTER, check_holder, check_issued, file, open, read_authority, read_certificate, read_text,
 };
-use crate::digest::PublicKey;
 use crate::identity::{
     Certificate, PrivateFileError, Purpose, Renewal, RenewalRequest, Validity, create_private_folder, read_private,
 };
@@ -23,8 +23,6 @@ use crate::signature::Signer;
 const NEXT: &str = "next";
 /// The request, in the member's bundle.
 const REQUEST: &str = "renewal.json";
-/// Certificates that are issued and not yet journaled, in the federation's folder.
-const RENEWALS: &str = "renewals";
 
 /// Why a member does not renew. Its bundle is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +128,7 @@ pub fn certify_renewal(folder: &Path, renewal: &RenewalRequest) -> Result<Enrolm
         return Err(AddError::NotHandedOver(member.clone()));
     }
     check_own_key(folder, request)?;
-    let place = issued(folder, member.as_str(), request.key());
+    let place = folder.join(RENEWALS).join(file_name(member.as_str(), request.key()));
     let earlier = if place.exists() { Some(read_certificate(&place)?) } else { None };
     let certificate = match earlier.filter(|certificate| certificate.key() == request.key()) {
         Some(certificate) => certificate,
@@ -148,20 +146,18 @@ pub fn certify_renewal(folder: &Path, renewal: &RenewalRequest) -> Result<Enrolm
     Ok(Enrolment::new(member.clone(), &certificate))
 }
 
-/// Puts a certificate whose renewal is journaled on the roster, and returns its file: the member needs it.
+/// Puts a certificate whose renewal is journaled on the roster, and returns its file: the member needs it. The one before is
+/// kept: auditors need it.
 pub fn finish_renewal(folder: &Path, enrolment: &Enrolment) -> Result<PathBuf, AddError> {
-    let name = enrolment.member.as_str();
-    let (place, on_roster) = (issued(folder, name, enrolment.key), folder.join(ROSTER).join(format!("{name}.pem")));
-    if place.exists() && read_certificate(&place)?.digest() == enrolment.certificate {
-        let certificate = read_certificate(&place)?;
-        replace(&on_roster, certificate.pem()).map_err(|error| AddError::Io { path: on_roster.clone(), error })?;
-        // On the roster it is safe; if it stays here too, nothing is lost.
-        let _ = fs::remove_file(&place);
+    let (name, renewals) = (enrolment.member.as_str(), folder.join(RENEWALS));
+    let on_roster = folder.join(ROSTER).join(format!("{name}.pem"));
+    let before = read_certificate(&on_roster)?;
+    if before.digest() != enrolment.certificate {
+        let certificate = read_certificate(&renewals.join(file_name(name, enrolment.key)))?;
+        let kept = renewals.join(file_name(name, before.key()));
+        for (place, pem) in [(&kept, before.pem()), (&on_roster, certificate.pem())] {
+            replace(place, pem).map_err(|error| AddError::Io { path: place.clone(), error })?;
+        }
     }
     Ok(on_roster)
-}
-
-/// One place for each key: no request takes the place of another's certificate.
-fn issued(folder: &Path, member: &str, key: PublicKey) -> PathBuf {
-    folder.join(RENEWALS).join(format!("{member}-{key}.pem"))
 }

@@ -146,12 +146,17 @@ fn check_names(names: &[String]) -> Result<(), SettingsError> {
     }
 }
 
+/// The host of `host:port`.
+pub(super) fn host_of(address: &str) -> Option<&str> {
+    let (host, port) = address.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    Some(host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host))
+}
+
 /// The host of `host:port`, which must be certified.
 fn host(address: &str, names: &[String]) -> Result<String, SettingsError> {
     let form = || wrong("address", format!("is `{address}`: it must be host:port, such as 127.0.0.1:7443"));
-    let (host, port) = address.rsplit_once(':').ok_or_else(form)?;
-    port.parse::<u16>().map_err(|_| form())?;
-    let host = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host);
+    let host = host_of(address).ok_or_else(form)?;
     let same = |name: &&String| match (name.parse::<IpAddr>(), host.parse::<IpAddr>()) {
         (Ok(name), Ok(host)) => name == host,
         _ => name.eq_ignore_ascii_case(host),

@@ -155,16 +155,16 @@ pub struct Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// Not PEM, truncated, or several certificates.
-    #[error("not one certificate in PEM form")]
+    #[error("not one certificate in PEM form: take the file that was issued")]
     Pem,
     /// Not X.509, or not with an Ed25519 key.
-    #[error("not a certificate with an Ed25519 key")]
+    #[error("not a certificate with an Ed25519 key: take the file that was issued")]
     Content,
     #[error(transparent)]
     Key(#[from] KeyError),
-    #[error("the private key belongs to another certificate")]
+    #[error("the private key belongs to another certificate: take the two files that were issued together")]
     Mismatch,
-    #[error("the certificate is not one of a federation's authority")]
+    #[error("the certificate is not one of a federation's authority: take the file that `truthfed init` made")]
     Foreign,
 }
 

@@ -18,6 +18,8 @@ pub enum PrivateFileError {
     /// Others can read or change it: close it, and issue a new key if they may have read it.
     #[error("{} can be read by others (mode {mode:03o}): chmod 600 {}", path.display(), path.display())]
     Exposed { path: PathBuf, mode: u32 },
+    #[error("{} is missing: put it back from where it is kept, for as long as this takes", .0.display())]
+    Missing(PathBuf),
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     /// It is no key: take the file that was issued.
@@ -27,7 +29,10 @@ pub enum PrivateFileError {
 
 /// Reads a file that only its owner can read. Fails when others can read it too, or nobody can.
 pub fn read_private(path: &Path) -> Result<Zeroizing<String>, PrivateFileError> {
-    let unreadable = |error| PrivateFileError::Unreadable { path: path.to_owned(), error };
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => PrivateFileError::Missing(path.to_owned()),
+        _ => PrivateFileError::Unreadable { path: path.to_owned(), error },
+    };
     let file = File::open(path).map_err(unreadable)?;
     // Of the open file: what is checked is what is read.
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o777;

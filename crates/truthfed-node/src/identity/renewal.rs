@@ -59,14 +59,14 @@ struct Document {
 /// Why a text is no request for a renewal. The operator asks the member for the file that `truthfed member renew` wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenewalError {
-    #[error("not a request for a renewal: {0}")]
+    #[error("not a request for a renewal, which `truthfed member renew` makes: {0}")]
     Unreadable(String),
     #[error("the schema is `{0}`: `{RENEWAL_SCHEMA}` is expected")]
     Schema(String),
     #[error("member: {0}")]
     Name(#[from] NameError),
     /// It was altered, or made by somebody who does not hold the new key.
-    #[error("the renewal is not signed with the new key that it names")]
+    #[error("the renewal is not signed with the new key that it names: ask the member for it again")]
     Signature,
 }
 

@@ -29,14 +29,14 @@ struct Content {
 /// Why a text is no request. The operator asks the member for the file that `truthfed member init` wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    #[error("not a request for a certificate: {0}")]
+    #[error("not a request for a certificate, which `truthfed member init` makes: {0}")]
     Unreadable(String),
     #[error("the schema is `{0}`: `{REQUEST_SCHEMA}` is expected")]
     Schema(String),
     #[error("member: {0}")]
     Name(#[from] NameError),
     /// It was altered, or made by somebody who does not hold the key.
-    #[error("the request is not signed with the key that it names")]
+    #[error("the request is not signed with the key that it names: ask the member for it again")]
     Signature,
 }
 

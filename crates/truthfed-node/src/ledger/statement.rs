@@ -107,7 +107,7 @@ pub struct Totals {
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
     /// Operator: nobody of that name was ever enrolled.
-    #[error("{0} is not, and was not, a member of this federation")]
+    #[error("{0} is not, and was not, a member of this federation: see `truthfed members list`")]
     NotAMember(ClientId),
     #[error(transparent)]
     Store(#[from] StoreError),

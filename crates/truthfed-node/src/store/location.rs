@@ -33,7 +33,7 @@ pub enum LocationError {
     #[error("is empty: it must be a file or {0}...")]
     Empty(String),
     /// The text itself is not shown: it may hold a password.
-    #[error("is an address, but not a {0} one")]
+    #[error("is an address, but not a {0} one: write {0}USER:PASSWORD@HOST/DATABASE, or the name of a file")]
     UnknownScheme(String),
 }
 

@@ -212,7 +212,7 @@ pub enum StoreError {
     #[error("the store cannot be used: {0}")]
     Unusable(String),
     /// Operator: the file or a row is not what was written.
-    #[error("the store is damaged: {0}")]
+    #[error("the store is damaged: {0}: keep it as it is, and restore a backup")]
     Damaged(String),
     /// Operator: somebody changed the tables, or the triggers that protect them.
     #[error("the tables are not as this program made them: {0}: undo it, or restore a backup")]

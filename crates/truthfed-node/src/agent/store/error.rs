@@ -12,13 +12,13 @@ pub enum FileError {
     #[error("another agent works with this file: stop it first")]
     Held,
     /// Member: take the file of this bundle.
-    #[error("the file belongs to {found}, this agent is {expected}")]
+    #[error("the file belongs to {found}, this agent is {expected}: name another file with --data")]
     Foreign { found: String, expected: String },
     /// Member: take the version of truthfed that wrote it.
     #[error("the file has schema version {found}, this program reads {expected}")]
     Version { found: i64, expected: i64 },
     /// Member: the file is not what was written: restore a backup, or begin anew without it.
-    #[error("the file is damaged: {0}")]
+    #[error("the file is damaged: {0}: restore a backup of it, or begin anew with another file (--data)")]
     Damaged(String),
     /// Member: make room; nothing was written.
     #[error("the disk is full: nothing was written, make room")]

@@ -174,12 +174,15 @@ pub struct StatusReply {
 /// All members of a store, by name, read without its coordinator. Fails when the store does not answer, or an entry cannot
 /// be read.
 pub fn read_members(store: &mut dyn Store) -> Result<Vec<MemberLine>, StoreError> {
+    Ok(read_member_infos(store)?.iter().map(|(member, info)| MemberLine::of(member, info)).collect())
+}
+
+/// The same with the certificates that they had before.
+pub(crate) fn read_member_infos(store: &mut dyn Store) -> Result<BTreeMap<ClientId, MemberInfo>, StoreError> {
     let (mut members, mut last) = (BTreeMap::<ClientId, MemberInfo>::new(), 0);
     loop {
         let rows = store.rows(last, CHUNK)?;
-        let Some(end) = rows.last() else {
-            return Ok(members.iter().map(|(member, info)| MemberLine::of(member, info)).collect());
-        };
+        let Some(end) = rows.last() else { return Ok(members) };
         last = end.number;
         for row in &rows {
             match row.entry()? {

@@ -11,7 +11,7 @@ use crate::store::{Store, StoreError};
 /// Why there is no such auction.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
-    #[error("round {0} is not settled, or there is none")]
+    #[error("round {0} is not settled, or there is none: see `truthfed round list`")]
     NotSettled(RoundId),
     /// It ended without an auction, or is a ruling.
     #[error("round {0} had no auction")]

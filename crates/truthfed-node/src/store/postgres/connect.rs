@@ -1,11 +1,13 @@
 //! Making a connection on which nothing waits for ever.
 
+use std::path::Path;
 use std::time::Duration;
 
 use ::postgres::config::{SslMode, TargetSessionAttrs};
 use ::postgres::{Client, Config, NoTls};
 
 use super::error::{Failure, words};
+use super::tls::Tls;
 use crate::store::StoreError;
 
 const OLDEST: i32 = 130_000;
@@ -26,6 +28,8 @@ const SESSION: &str = "
 
 pub(super) struct Address {
     config: Config,
+    /// If the connection is encrypted.
+    tls: Option<Tls>,
     session: &'static str,
 }
 
@@ -39,23 +43,23 @@ impl Address {
     }
 
     pub(super) fn for_reading(url: &str) -> Result<Address, StoreError> {
+        let (url, tls) = encryption(url).map_err(StoreError::Unusable)?;
         let mut config: Config = url.parse().map_err(|error| StoreError::Unusable(words(&error)))?;
-        if config.get_ssl_mode() == SslMode::Require {
-            let why = "sslmode=require, but this program does not speak TLS to PostgreSQL: \
-                       use a Unix socket, loopback or a tunnel";
-            return Err(StoreError::Unusable(why.to_owned()));
-        }
-        config.ssl_mode(SslMode::Disable);
+        config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(PATIENCE);
         }
         config.application_name("truthfed").tcp_user_timeout(2 * PATIENCE);
         config.keepalives_idle(PATIENCE).keepalives_interval(Duration::from_secs(2)).keepalives_retries(3);
-        Ok(Address { config, session: "SET default_transaction_read_only = on" })
+        Ok(Address { config, tls, session: "SET default_transaction_read_only = on" })
     }
 
     pub(super) fn connect(&self) -> Result<Client, StoreError> {
-        let connected = self.config.connect(NoTls).map_err(Failure::from).and_then(|mut client| {
+        let client = match &self.tls {
+            None => self.config.connect(NoTls),
+            Some(tls) => self.config.connect(tls.clone()),
+        };
+        let connected = client.map_err(Failure::from).map_err(unreachable).and_then(|mut client| {
             client.batch_execute(SESSION)?;
             client.batch_execute(self.session)?;
             check(&mut client)?;
@@ -63,6 +67,49 @@ impl Address {
         });
         connected.map_err(Failure::into_store)
     }
+}
+
+/// Nothing is known to be wrong but that there is no connection.
+fn unreachable(failure: Failure) -> Failure {
+    match failure {
+        Failure::Lost(why) => Failure::Lost(format!("{why}: check that PostgreSQL runs, and its address in `store`")),
+        failure => failure,
+    }
+}
+
+/// The URL without what it says about encryption, and that. The words of an error name no part of the URL but the file.
+fn encryption(url: &str) -> Result<(String, Option<Tls>), String> {
+    let (address, options) = url.split_once('?').unwrap_or((url, ""));
+    let (mut mode, mut root, mut others) = (None, None, Vec::new());
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("sslmode", value)) => mode = Some(value),
+            Some(("sslrootcert", value)) => root = Some(value.replace("%2F", "/").replace("%2f", "/")),
+            _ => others.push(option),
+        }
+    }
+    let tls = match (mode, root) {
+        (None | Some("disable"), None) => None,
+        (Some("verify-full"), Some(root)) => Some(Tls::trusting(Path::new(&root))?),
+        (Some("verify-full"), None) => {
+            return Err("sslmode=verify-full needs sslrootcert=FILE, the certificate of the authority that certified \
+                        the server"
+                .to_owned());
+        }
+        (None | Some("disable"), Some(_)) => {
+            return Err(
+                "sslrootcert is there, but the connection would not be encrypted: add sslmode=verify-full".to_owned()
+            );
+        }
+        (Some(_), _) => {
+            return Err(
+                "sslmode must be verify-full, with sslrootcert=FILE, or disable: every other mode does not check \
+                        which server it talks to"
+                    .to_owned(),
+            );
+        }
+    };
+    Ok((format!("{address}?{}", others.join("&")), tls))
 }
 
 fn check(client: &mut Client) -> Result<(), Failure> {

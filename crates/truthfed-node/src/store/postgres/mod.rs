@@ -12,6 +12,7 @@ mod connect;
 mod error;
 mod insert;
 mod schema;
+mod tls;
 
 #[cfg(any(test, feature = "testing"))]
 pub(crate) mod place;
@@ -48,7 +49,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Connects, and brings the tables up to date. TLS is not spoken: an address that requires it is refused. Fails
+    /// Connects, and brings the tables up to date. With `sslmode=verify-full` all is encrypted. Fails
     /// when the database does not answer or cannot be used, or its schema has another version.
     pub(crate) fn open(url: &str) -> Result<Postgres, StoreError> {
         Postgres::prepare(Address::for_writing(url)?, schema::migrate)

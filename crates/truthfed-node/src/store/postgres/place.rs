@@ -7,8 +7,9 @@ use ::postgres::{Client, NoTls};
 use crate::digest::Nonce;
 use crate::testing::{Dialect, Place};
 
-/// Names the server in the environment.
+/// Name the server in the environment: by its socket, and by a port that wants TLS and a password.
 const SERVER: &str = "TRUTHFED_TEST_POSTGRES";
+const ENCRYPTED: &str = "TRUTHFED_TEST_POSTGRES_TLS";
 
 /// A new database on the server that the environment names.
 pub struct Database {
@@ -25,7 +26,12 @@ impl Database {
     pub fn create() -> Database {
         let name = format!("test_{}", Nonce::random());
         server().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
-        Database { url: url(&name), name }
+        Database { url: url(SERVER, &name), name }
+    }
+
+    /// Its address over TLS, with a password.
+    pub fn encrypted(&self) -> String {
+        url(ENCRYPTED, &self.name)
     }
 
     pub fn connect(&self) -> Client {
@@ -100,18 +106,18 @@ impl Drop for Database {
 }
 
 fn server() -> Client {
-    Client::connect(&server_url(), NoTls).unwrap()
+    Client::connect(&server_url(SERVER), NoTls).unwrap()
 }
 
-fn server_url() -> String {
-    std::env::var(SERVER).expect(
+fn server_url(variable: &str) -> String {
+    std::env::var(variable).expect(
         "TRUTHFED_TEST_POSTGRES holds no address: run the tests with `make test`, or with \
          `scripts/postgres.sh run cargo test ...`, which start a PostgreSQL for them",
     )
 }
 
-fn url(database: &str) -> String {
-    let server = server_url();
+fn url(variable: &str, database: &str) -> String {
+    let server = server_url(variable);
     let (address, options) = server.split_once('?').unwrap_or((&server, ""));
     let (host, _) = address.rsplit_once('/').expect("the address names a database");
     format!("{host}/{database}?{options}")

@@ -221,9 +221,19 @@ fn what_the_server_says_has_the_words_of_a_store() {
 
 #[test]
 fn addresses_that_cannot_be_used_are_refused_without_telling_a_password() {
-    for url in ["postgres://u:secret@localhost:1/d?sslmode=require", "postgres://u:secret@localhost:port/d"] {
-        let error = Postgres::open(url).unwrap_err();
+    let refused = [
+        ("localhost:port/d", "port"),
+        ("localhost:1/d?sslmode=require", "sslmode must be verify-full"),
+        ("localhost:1/d?sslmode=secret", "sslmode must be verify-full"),
+        ("localhost:1/d?sslmode=verify-full", "needs sslrootcert=FILE"),
+        ("localhost:1/d?sslrootcert=root.pem", "add sslmode=verify-full"),
+        ("localhost:1/d?sslmode=verify-full&sslrootcert=%2Fnone%2Froot.pem", "sslrootcert /none/root.pem"),
+        ("localhost:1/d?sslmode=verify-full&sslrootcert=/dev/null", "has no certificate"),
+    ];
+    for (rest, expected) in refused {
+        let error = Postgres::open(&format!("postgres://u:secret@{rest}")).unwrap_err();
         assert!(matches!(error, StoreError::Unusable(_)), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
         assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
     }
     let away = Postgres::open("postgres://u:secret@127.0.0.1:1/d").unwrap_err();
@@ -233,6 +243,36 @@ fn addresses_that_cannot_be_used_are_refused_without_telling_a_password() {
     assert!(matches!(Postgres::open(&nobody), Err(StoreError::Unusable(_))));
     let nowhere = database.address().replace("/test_", "/no_test_");
     assert!(matches!(Postgres::open(&nowhere), Err(StoreError::Unusable(_))));
+}
+
+#[test]
+fn a_connection_is_encrypted_to_the_server_that_the_authority_certified_and_to_no_other() {
+    let database = Database::create();
+    let address = database.encrypted();
+    let mut store = Postgres::open(&address).unwrap();
+    let sql = "SELECT ssl AND version = 'TLSv1.3' FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    assert!(store.client().unwrap().query_one(sql, &[]).unwrap().get::<_, bool>(0));
+    let lease = store.acquire(LONG_MS).unwrap();
+    let mut head = Head::START;
+    store.commit(lease, &batch(&mut head)).unwrap();
+    assert_eq!(Postgres::open_existing(&address).unwrap().rows(0, 9).unwrap().len(), 1);
+
+    let (password, file) = (address.split([':', '@']).nth(2).unwrap(), address.rsplit_once("sslrootcert=").unwrap().1);
+    let refused = |address: &str, expected: &str| {
+        let error = Postgres::open(address).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!format!("{error:?} {error}").contains(password), "{error:?}");
+    };
+    refused(&address.replace(password, "another"), "password authentication failed");
+    refused(address.split_once('?').unwrap().0, "no encryption");
+    // The certificate is not for the server's other name, and another authority did not issue it.
+    let host = address.split(['@', '/']).nth(3).unwrap();
+    refused(&(address.replace(host, "db.example.org") + "&hostaddr=" + host), "not valid for name");
+    let place = crate::testing::folder();
+    let other = place.path().join("other.pem");
+    let authority = crate::identity::Authority::create("other", crate::identity::Validity::authority()).unwrap();
+    std::fs::write(&other, authority.identity().certificate().pem()).unwrap();
+    refused(&address.replace(file, other.to_str().unwrap()), "UnknownIssuer");
 }
 
 #[test]

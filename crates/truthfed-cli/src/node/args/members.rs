@@ -1,0 +1,142 @@
+//! Who takes part: the operator's members, and what a member does on its own machine.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Subcommand};
+use truthfed_node::digest::Digest;
+
+use super::FolderArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MembersCommand {
+    /// List all members, present and past
+    List(FolderArgs),
+    /// Issue a bundle for a new member and enrol the member
+    Add(AddArgs),
+    /// Certify a member's next key, which its present key must have signed
+    Renew(RenewArgs),
+    /// Revoke a member at once
+    Revoke(MemberArgs),
+    /// List what members delivered that is held or still compared with others' data, and the payments that wait
+    Doubts(FolderArgs),
+    /// Settle and pay what a member delivered that is in doubt
+    Release(MemberArgs),
+    /// Make void what a member delivered that is in doubt, and the payments for it
+    Void(MemberArgs),
+    /// Take all that a revoked member ever delivered out of what is shared; its payments stay as they are
+    Forget(MemberArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed members add fed --request request.json    the member keeps its key to itself
+  truthfed members add fed zoe                       for trials: whoever has fed/members/zoe/member.key is zoe")]
+#[command(group(ArgGroup::new("applicant").required(true).multiple(true).args(["member", "request"])))]
+pub(crate) struct AddArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// The member; with --request, the name that it must have asked for
+    #[arg(value_name = "NAME")]
+    pub(crate) member: Option<String>,
+
+    /// What `truthfed member init` wrote on the member's machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) request: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed members renew fed --request renewal.json
+
+Needs authority/authority.key. No round may be open; it waits for the end of one. Then fed/roster/NAME.pem is for the member.")]
+pub(crate) struct RenewArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// What `truthfed member renew` wrote on the member's machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) request: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemberCommand {
+    /// Make a key, and a request for the operator to certify it
+    Init(MemberInitArgs),
+    /// Put what the operator issued beside the key
+    Join(JoinArgs),
+    /// Ask for the next certificate with a new key; with --issued, take over what the operator certified
+    Renew(MemberRenewArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member init zoe
+  truthfed member init here --name zoe")]
+pub(crate) struct MemberInitArgs {
+    /// The folder, which must not exist or be empty
+    pub(crate) folder: PathBuf,
+
+    /// The name to be known by [default: the folder's name]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member join zoe issued
+  truthfed member join zoe issued --federation 3c1b...    refuse any other federation")]
+pub(crate) struct JoinArgs {
+    /// The folder that `truthfed member init` made
+    pub(crate) folder: PathBuf,
+
+    /// The folder that the operator issued
+    pub(crate) issued: PathBuf,
+
+    /// The federation it must be: the hash of its authority's certificate
+    #[arg(long, value_name = "SHA-256")]
+    pub(crate) federation: Option<Digest>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member renew zoe                     makes zoe/renewal.json, for the operator
+  truthfed member renew zoe --issued zoe.pem    then, with what the operator sent; restart the agent
+
+The present key signs the new one, so only its holder can renew: also after the certificate has expired, never after the
+member was revoked.")]
+pub(crate) struct MemberRenewArgs {
+    /// The member's bundle
+    pub(crate) bundle: PathBuf,
+
+    /// The certificate that the operator issued
+    #[arg(long, value_name = "FILE")]
+    pub(crate) issued: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MemberArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// The member
+    #[arg(value_name = "NAME")]
+    pub(crate) member: String,
+}
