@@ -2,13 +2,15 @@
 
 use truthfed::auction::catalog::{self, Claim};
 use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Value};
-use truthfed_report::page::{Item, Section, Table, Verdict};
+use truthfed_report::page::{Item, Section, Table, Verdict, VerdictKind};
 use truthfed_sim::config::Config;
 use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{Lab, label, plus_minus, signed};
+use super::decision::{SAME, Side, together};
+use super::interval::Interval;
+use super::lab::{Lab, label, signed};
 
 /// Two settings: in one every sale costs the same however much is sold, in the other every sample costs the same.
 const SETTINGS: [(&str, &[&str]); 2] =
@@ -42,18 +44,18 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
             .to_owned(),
     ];
     let section = Section::new("across-rounds", "Across rounds", text, items);
-    Ok(Part { section, claims: Vec::new(), ours: vec![best_response_claim(lab, &found[0])] })
+    Ok(Part { section, claims: Vec::new(), ours: vec![best_response_claim(&found[0])] })
 }
 
 fn plan(lab: &Lab, changes: &[&str]) -> Plan {
     let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).collect();
     let config = Config::read(SETTING, &changes).expect("the setting is valid");
-    let plan = Plan::new(config).with_seeds(lab.few()).with_choosing_seeds(CHOOSING_SEEDS);
+    let plan = Plan::new(config).with_seeds(lab.judged()).with_choosing_seeds(CHOOSING_SEEDS);
     if lab.quick { plan.with_manipulators(QUICK_MANIPULATORS).with_choosing_seeds(1) } else { plan }
 }
 
 fn figure(found: &[Findings]) -> Figure {
-    let caption = "Gain of the best strategy of each kind, relative to the utility of telling the truth. Under \
+    let caption = "Gain of the best strategy of each kind, relative to the utility of telling the truth, with 95 % intervals. Under \
                    `inc-feducb` the truth earns nothing; the tables show its gains.";
     let charts = SETTINGS.iter().zip(found).map(|((title, _), found)| chart(title, found));
     Figure::new("across-rounds", "What one client gains over a whole run", caption, charts)
@@ -70,11 +72,20 @@ fn chart(title: &str, found: &Findings) -> Chart {
 
 /// In percent of the utility of the truth; `None` if the truth earns nothing.
 fn bar(finding: &Finding) -> Option<Bar> {
-    let height = 100.0 * finding.relative_gain?;
+    finding.relative_gain?;
     let scale = 100.0 / finding.truthful.mean;
     let gains = Value::from_seed(1, finding.gains.iter().map(|gain| scale * gain));
-    let bar = Bar::new(finding.family.to_string(), height, scale * finding.gain.sd);
-    Some(bar.with_label(signed(height)).with_values(gains))
+    let Interval { mean, half } = percent(finding);
+    Some(Bar::new(finding.family.to_string(), mean, half).with_label(signed(mean)).with_values(gains))
+}
+
+fn gain(finding: &Finding) -> Interval {
+    Interval::of(finding.gains.iter().copied())
+}
+
+/// The gain in percent of what the truth earns.
+pub(super) fn percent(finding: &Finding) -> Interval {
+    gain(finding).percent_of(finding.truthful.mean)
 }
 
 fn table(title: &str, found: &Findings) -> Table {
@@ -83,7 +94,7 @@ fn table(title: &str, found: &Findings) -> Table {
         let of_mechanism: Vec<&Finding> = families.iter().filter_map(|&family| found.of(mechanism, family)).collect();
         let paying = of_mechanism.iter().filter(|finding| finding.pays()).map(|finding| finding.strategy.as_str());
         let paying = Some(paying.collect::<Vec<_>>().join("; ")).filter(|paying| !paying.is_empty());
-        let mut cells = vec![label(mechanism), plus_minus(of_mechanism[0].truthful)];
+        let mut cells = vec![label(mechanism), format!("{:.1}", of_mechanism[0].truthful.mean)];
         cells.extend(of_mechanism.into_iter().map(in_words));
         cells.push(paying.unwrap_or_else(|| "nothing beyond chance".to_owned()));
         cells
@@ -91,8 +102,8 @@ fn table(title: &str, found: &Findings) -> Table {
     let header =
         ["mechanism", "utility with truth"].into_iter().chain(families.iter().copied().map(short)).chain(["what pays"]);
     let caption = format!(
-        "{title}: gain over the truth in units of money, with the best parameter of each kind in brackets (factor, or \
-         first round of selling). The last column lists gains above three standard errors; among so many cells one may \
+        "{title}: gain over the truth in units of money, with 95 % intervals and the best parameter of each kind in brackets (factor, \
+         or first round of selling). The last column lists gains above three standard errors; among so many cells one may \
          be chance."
     );
     Table::new(caption, header, found.mechanisms().into_iter().map(row)).with_numeric(1..=1 + families.len())
@@ -116,28 +127,39 @@ fn short(family: Family) -> &'static str {
 
 fn in_words(finding: &Finding) -> String {
     let parameter = finding.parameter.map_or(String::new(), |parameter| format!(" ({parameter})"));
-    format!("{}{parameter}", plus_minus(finding.gain))
+    format!("{}{parameter}", gain(finding).signed())
 }
 
-fn best_response_claim(lab: &Lab, found: &Findings) -> Verdict {
+fn best_response_claim(found: &Findings) -> Verdict {
     let truthful = catalog::entries().iter().filter(|entry| entry.claims().truthful == Claim::Yes);
     let best: Vec<&Finding> = truthful.filter_map(|entry| found.best_response(entry.name)).collect();
     let words = |finding: &&Finding| {
-        let Finding { mechanism, strategy, gain, truthful, .. } = finding;
-        format!("{mechanism}, {strategy}: {} on top of {}", plus_minus(*gain), plus_minus(*truthful))
+        let Finding { mechanism, strategy, truthful, .. } = finding;
+        let (gain, percent) = (gain(finding).signed(), percent(finding).signed());
+        format!("{mechanism}, {strategy}: {gain} on top of {:.1}, {percent} %", truthful.mean)
     };
     let holding_out = |finding: &&Finding| {
         let held = found.of(&finding.mechanism, Family::UntilEssential);
         held.map_or(0.0, |held| held.gain.mean)
     };
     let most_by_holding_out = best.iter().map(holding_out).fold(f64::NEG_INFINITY, f64::max);
-    let claim = "If the truth is the best ask in every single round, it is also the best over a whole run.";
+    let claim =
+        "If the truth is the best ask in every single round, nothing gains more than 5 % over a whole run either.";
     let measured = format!(
-        "the best strategy and its gain, {} clients, dimension 3: {}; asking the reserve until essential changes the \
+        "the best strategy and its gain, {} clients, dimension 3, {} seeds: {}; asking the reserve until essential changes the \
          utility by {most_by_holding_out:.1} at best",
         found.clients,
+        found.seeds,
         best.iter().map(words).collect::<Vec<_>>().join("; ")
     );
     let command = "truthfed simulate across-rounds.toml --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.125 --out one  # one client; see one/clients.csv, and again with behaviour.share=0";
-    Verdict::new("across-rounds", claim, measured, lab.never(best.iter().any(|finding| finding.pays())), command)
+    Verdict::new("across-rounds", claim, measured, never_gains(&best), command)
+}
+
+/// The verdict on a claim that nothing gains: one strategy that does is a counterexample.
+pub(super) fn never_gains(best: &[&Finding]) -> VerdictKind {
+    match together(best.iter().map(|finding| Side::AtMost(SAME).decide(percent(finding)))) {
+        VerdictKind::NotReproduced => VerdictKind::Refuted,
+        other => other,
+    }
 }

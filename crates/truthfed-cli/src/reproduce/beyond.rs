@@ -11,7 +11,7 @@ use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{INCENTIVE, Lab, SOCIAL_COST, interval_series, palette, refuted_if, series};
+use super::lab::{INCENTIVE, Lab, SOCIAL_COST, palette, refuted_if, series};
 
 pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
@@ -83,8 +83,7 @@ fn group_gain(mechanism: &dyn Mechanism, round: &Round, size: usize, seed: u64) 
 }
 
 fn group_figure(groups: &[Groups]) -> Figure {
-    let line =
-        |(name, points): &Groups| interval_series(*name, points.iter().map(|(size, gains, _)| (*size, gains.clone())));
+    let line = |(name, points): &Groups| series(*name, points.iter().map(|(size, gains, _)| (*size, gains.clone())));
     let gains = groups.iter().map(line);
     let gains = Chart::lines(
         "Total gain of the group",
@@ -128,7 +127,8 @@ fn parameters(lab: &Lab) -> Result<Figure, WorldError> {
     };
     let (clock, printed) = (&["clock"], &["truth-fedban", "ratchet"]);
     let (coverage, epsilon, reserve) = (Axis::linear("coverage"), Axis::log("epsilon"), Axis::log("reserve"));
-    let caption = "Payments and social cost when one parameter changes and the others stay.";
+    let caption =
+        "Payments and social cost when one parameter changes and the others stay; 95 % intervals over few seeds.";
     let charts = [
         chart("Coverage", coverage, clock, "rounds.coverage", &[0.1, 0.3, 0.5, 0.7, 0.9])?,
         chart("Epsilon", epsilon, printed, "rounds.epsilon", &[0.1, 0.25, 0.5, 1.0, 2.0])?,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use truthfed_report::page::{Column, Detail, Matrix, Row, VerdictKind};
 
+use super::decision::{Side, together};
 use super::interval::Interval;
 use super::readings::READINGS;
 
@@ -18,6 +19,9 @@ pub(super) struct Claim {
     pub(super) synthesis: String,
     pub(super) cells: Vec<Cell>,
 }
+
+/// What the paper numbers and proves. Definitions, algorithms, equations and figures state nothing by themselves.
+const NUMBERED: [&str; 3] = ["Proposition", "Lemma", "Theorem"];
 
 /// What was measured under one or more readings.
 #[derive(Debug, Clone, Serialize)]
@@ -36,9 +40,14 @@ pub(super) struct Cell {
 pub(super) struct Number {
     name: String,
     value: f64,
-    /// Of 95 %, over the seeds.
+    /// Of 95 %, over the seeds; none over a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
+    /// Where the claim says it lies, if it is one of those that decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimed: Option<Side>,
+    #[serde(skip)]
+    verdict: Option<VerdictKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,9 +63,9 @@ impl Sample {
         Sample { kind: "seeds of runs", from: 1, to }
     }
 
-    /// Rounds of `generate::varied`, from seed 0.
+    /// Rounds of `generate::varied_within`, from seed 0: few clients, and among them equal clients, equal asks and empty data.
     pub(super) fn odd_rounds(count: u64) -> Sample {
-        Sample { kind: "seeds of small odd rounds", from: 0, to: count - 1 }
+        Sample { kind: "seeds of small random rounds, odd ones among them", from: 0, to: count - 1 }
     }
 
     /// Rounds of `generate::federation`, from seed 1.
@@ -72,12 +81,24 @@ impl Sample {
 
 impl Number {
     pub(super) fn exact(name: impl Into<String>, value: f64) -> Number {
-        Number { name: name.into(), value, interval: None }
+        Number { name: name.into(), value, interval: None, claimed: None, verdict: None }
     }
 
     pub(super) fn with_interval(name: impl Into<String>, interval: Interval) -> Number {
-        Number { name: name.into(), value: interval.mean, interval: Some([interval.low(), interval.high()]) }
+        let bounds = interval.half.is_finite().then(|| [interval.low(), interval.high()]);
+        Number { interval: bounds, ..Number::exact(name, interval.mean) }
     }
+
+    /// A quantity that decides: the claim says that it lies on this side.
+    pub(super) fn deciding(name: impl Into<String>, interval: Interval, claimed: Side) -> Number {
+        let verdict = Some(claimed.decide(interval));
+        Number { claimed: Some(claimed), verdict, ..Number::with_interval(name, interval) }
+    }
+}
+
+/// What the deciding numbers say together.
+pub(super) fn decided(numbers: &[Number]) -> VerdictKind {
+    together(numbers.iter().filter_map(|number| number.verdict))
 }
 
 impl Claim {
@@ -98,6 +119,16 @@ impl Claim {
     pub(super) fn verdict(&self, reading: &str) -> VerdictKind {
         let cell = self.cells.iter().find(|cell| cell.readings.contains(&reading));
         cell.expect("every claim has a cell for each reading").verdict
+    }
+
+    /// The propositions, lemmas and theorems that it is part of, such as Theorem 8.
+    pub(super) fn numbered(&self) -> Vec<String> {
+        let name = |part: &str| {
+            let mut words = part.split(' ');
+            let (kind, number) = (words.next()?, words.next()?);
+            NUMBERED.contains(&kind).then(|| format!("{kind} {number}"))
+        };
+        self.source.split(", ").filter_map(name).collect()
     }
 
     /// Which readings give which verdict, in words.
@@ -121,7 +152,23 @@ impl Claim {
     }
 }
 
-fn and(words: &[&str]) -> String {
+/// Every numbered statement of the paper with the claims that it consists of, in the paper's order.
+pub(super) fn by_number(claims: &[Claim]) -> Vec<(String, Vec<&Claim>)> {
+    let mut all: Vec<(String, Vec<&Claim>)> = Vec::new();
+    for claim in claims {
+        for name in claim.numbered() {
+            match all.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, parts)) => parts.push(claim),
+                None => all.push((name, vec![claim])),
+            }
+        }
+    }
+    let number = |name: &str| name.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok());
+    all.sort_by_key(|(name, _)| number(name));
+    all
+}
+
+pub(super) fn and(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -183,6 +230,28 @@ mod tests {
         );
         check([Reproduced, Reproduced, Reproduced, Refuted], "Holds under A, B and C. Refuted under D.");
         check([Undecided; 4], "Undecided under all readings.");
+    }
+
+    #[test]
+    fn deciding_numbers_make_the_verdict_and_others_do_not() {
+        let about = |mean: f64| Interval { mean, half: 1.0 };
+        let rises = |mean| Number::deciding("change", about(mean), Side::Above(0.0));
+        let beside = Number::with_interval("mean", about(-9.0));
+        assert_eq!(decided(&[rises(2.0), beside.clone()]), Reproduced);
+        assert_eq!(decided(&[rises(2.0), rises(0.5), beside.clone()]), Undecided);
+        assert_eq!(decided(&[rises(2.0), rises(-2.0)]), NotReproduced);
+        assert_eq!(decided(&[beside]), Undecided, "nothing decides");
+    }
+
+    #[test]
+    fn numbered_statements_are_collected_from_their_parts() {
+        let of = |source| Claim { source, ..claim([Refuted; 4]) };
+        let sources =
+            ["Theorem 10, Lemma 18", "Theorem 8 (b)", "Abstract, proof of Theorem 9", "Theorem 8 (a)", "Figure 1a"];
+        let claims = sources.map(of);
+        let found = by_number(&claims);
+        let names: Vec<(&str, usize)> = found.iter().map(|(name, parts)| (name.as_str(), parts.len())).collect();
+        assert_eq!(names, [("Theorem 8", 2), ("Theorem 10", 1), ("Lemma 18", 1)]);
     }
 
     #[test]

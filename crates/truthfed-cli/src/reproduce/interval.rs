@@ -1,8 +1,10 @@
-//! Means over seeds with confidence intervals, and differences seed by seed.
+//! Means over seeds with 95 % confidence intervals, and differences seed by seed.
 
-use truthfed_sim::experiment::Spread;
+use truthfed_sim::interval::Interval as AnyInterval;
 
-/// A mean with half the width of its 95 % confidence interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// A mean with half the width of its 95 % confidence interval, which is infinite for a single value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Interval {
     pub(super) mean: f64,
@@ -13,18 +15,24 @@ impl Interval {
     /// Of values that are independent and roughly normal: Student's t.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Interval {
         let values: Vec<f64> = values.into_iter().collect();
-        let Spread { mean, sd } = Spread::of(values.iter().copied());
-        let half = match values.len() {
-            0 | 1 => 0.0,
-            n => student(n - 1) * sd / (n as f64).sqrt(),
-        };
-        Interval { mean, half }
+        let AnyInterval { mean, half } = AnyInterval::of(values.iter().copied(), CONFIDENCE);
+        Interval { mean, half: if values.len() > 1 { half } else { f64::INFINITY } }
     }
 
     /// Of the differences between two figures under the same seeds.
     pub(super) fn paired(ours: &[f64], theirs: &[f64]) -> Interval {
         assert_eq!(ours.len(), theirs.len(), "a pair for each seed");
         Interval::of(ours.iter().zip(theirs).map(|(a, b)| a - b))
+    }
+
+    /// [`Interval::paired`] in percent of the mean of the second figure.
+    pub(super) fn percent_more(ours: &[f64], theirs: &[f64]) -> Interval {
+        Interval::paired(ours, theirs).percent_of(Interval::of(theirs.iter().copied()).mean)
+    }
+
+    pub(super) fn percent_of(self, whole: f64) -> Interval {
+        let scale = 100.0 / whole.abs().max(1e-9);
+        Interval { mean: scale * self.mean, half: scale * self.half }
     }
 
     pub(super) fn low(self) -> f64 {
@@ -35,55 +43,29 @@ impl Interval {
         self.mean + self.half
     }
 
-    pub(super) fn is_above(self, bound: f64) -> bool {
-        self.low() > bound
-    }
-
-    pub(super) fn is_below(self, bound: f64) -> bool {
-        self.high() < bound
-    }
-
-    /// Whether the interval lies on one side of a bound.
-    pub(super) fn excludes(self, bound: f64) -> bool {
-        self.is_above(bound) || self.is_below(bound)
-    }
-
     /// Mean ± half, with more decimals the smaller the interval.
     pub(super) fn words(self) -> String {
-        let digits = digits(self);
-        format!("{:.digits$} ± {:.digits$}", self.mean, self.half)
+        let digits = self.digits();
+        format!("{:.digits$}{}", self.mean, self.reach())
     }
 
     /// The same with a sign, for differences.
     pub(super) fn signed(self) -> String {
-        let digits = digits(self);
-        format!("{:+.digits$} ± {:.digits$}", self.mean, self.half)
+        let digits = self.digits();
+        format!("{:+.digits$}{}", self.mean, self.reach())
     }
-}
 
-fn digits(interval: Interval) -> usize {
-    match interval.mean.abs().max(interval.half) {
-        1000.0.. => 0,
-        10.0.. => 1,
-        _ => 2,
+    fn reach(self) -> String {
+        let digits = self.digits();
+        if self.half.is_finite() { format!(" ± {:.digits$}", self.half) } else { String::new() }
     }
-}
 
-/// The 97.5 % quantile of Student's t with so many degrees of freedom: exact for one and two, otherwise the expansion of
-/// Cornish and Fisher, which is within 0.01 from three on.
-fn student(freedom: usize) -> f64 {
-    const Z: f64 = 1.959_964;
-    match freedom {
-        0 | 1 => 12.706,
-        2 => 4.303,
-        _ => {
-            let (n, z2) = (freedom as f64, Z * Z);
-            let first = Z * (z2 + 1.0) / 4.0;
-            let second = Z * (5.0 * z2 * z2 + 16.0 * z2 + 3.0) / 96.0;
-            let third = Z * (3.0 * z2 * z2 * z2 + 19.0 * z2 * z2 + 17.0 * z2 - 15.0) / 384.0;
-            let fourth = Z * (79.0 * z2 * z2 * z2 * z2 + 776.0 * z2 * z2 * z2 + 1482.0 * z2 * z2 - 1920.0 * z2 - 945.0)
-                / 92_160.0;
-            Z + (first + (second + (third + fourth / n) / n) / n) / n
+    fn digits(self) -> usize {
+        let half = if self.half.is_finite() { self.half } else { 0.0 };
+        match self.mean.abs().max(half) {
+            1000.0.. => 0,
+            10.0.. => 1,
+            _ => 2,
         }
     }
 }
@@ -93,17 +75,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_tables() {
-        for (freedom, expected) in [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (29, 2.045), (99, 1.984)] {
-            assert!((student(freedom) - expected).abs() < 0.005, "{freedom}: {}", student(freedom));
-        }
-    }
-
-    #[test]
     fn a_paired_difference_has_the_spread_of_the_differences() {
         let difference = Interval::paired(&[11.0, 21.0, 31.0], &[10.0, 20.0, 30.0]);
         assert_eq!((difference.mean, difference.half), (1.0, 0.0));
-        assert!(difference.is_above(0.9) && !difference.is_above(1.0) && difference.is_below(1.1));
         assert_eq!(difference.signed(), "+1.00 ± 0.00");
+    }
+
+    #[test]
+    fn percents_are_of_the_mean_of_the_second_figure() {
+        let more = Interval::percent_more(&[1.0, 4.0, 7.0], &[1.0, 2.0, 3.0]);
+        let difference = Interval::of([0.0, 2.0, 4.0]);
+        assert_eq!((more.mean, more.half), (100.0, 50.0 * difference.half));
+    }
+
+    #[test]
+    fn one_value_has_no_bounds() {
+        let one = Interval::of([7.0]);
+        assert_eq!((one.low(), one.high(), one.words()), (f64::NEG_INFINITY, f64::INFINITY, "7.00".to_owned()));
     }
 }

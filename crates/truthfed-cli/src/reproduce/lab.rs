@@ -5,7 +5,7 @@ use truthfed::auction::catalog;
 use truthfed_report::chart::{Bar, Point, Series, Value};
 use truthfed_report::page::VerdictKind;
 use truthfed_sim::config::Config;
-use truthfed_sim::experiment::{Spread, run_seeds};
+use truthfed_sim::experiment::run_seeds;
 use truthfed_sim::simulation::{ClientTotals, Run, Simulation};
 use truthfed_sim::totals::Totals;
 use truthfed_sim::world::{Source, WorldError};
@@ -54,18 +54,6 @@ impl Lab {
     /// Seeds of an experiment that is judged, other than those of the comparison.
     pub(super) fn judged(&self) -> u64 {
         self.seeds.min(JUDGED)
-    }
-
-    /// A verdict over seeds. With too few of them, only what is beyond chance is decided: that an interval includes a bound
-    /// then says nothing.
-    pub(super) fn over_seeds(&self, holds: bool, is_beyond_chance: bool) -> VerdictKind {
-        let is_enough = self.seeds >= JUDGED && !self.quick;
-        if is_enough || (is_beyond_chance && self.seeds > 1) { reproduced_if(holds) } else { VerdictKind::Undecided }
-    }
-
-    /// A verdict on a claim that nothing of a kind happens over whole runs. With too few seeds, finding nothing says nothing.
-    pub(super) fn never(&self, is_found: bool) -> VerdictKind {
-        if is_found { VerdictKind::Refuted } else { self.over_seeds(true, false) }
     }
 
     /// Steps of an experiment in the paper's setting.
@@ -136,6 +124,11 @@ pub(super) fn difference(ours: &[Brief], theirs: &[Brief], figure: impl Fn(&Tota
     Interval::paired(&each(ours, &figure), &each(theirs, &figure))
 }
 
+/// How much more a figure is in one group of runs than in another, seed by seed, in percent of the other's mean.
+pub(super) fn percent_more(ours: &[Brief], theirs: &[Brief], figure: impl Fn(&Totals) -> f64) -> Interval {
+    Interval::percent_more(&each(ours, &figure), &each(theirs, &figure))
+}
+
 /// The differences of [`difference`], scaled.
 pub(super) fn differences(ours: &[Brief], theirs: &[Brief], figure: fn(&Totals) -> f64, scale: f64) -> Vec<f64> {
     each(ours, figure).into_iter().zip(each(theirs, figure)).map(|(a, b)| scale * (a - b)).collect()
@@ -183,17 +176,8 @@ pub(super) fn palette() -> Vec<String> {
     catalog::names().into_iter().map(label).collect()
 }
 
-/// A line through the means of values under seeds from 1, with their standard deviations.
+/// A line through the means of values under seeds from 1, with their 95 % intervals.
 pub(super) fn series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Series {
-    let point = |(x, values): (f64, Vec<f64>)| {
-        let Spread { mean, sd } = Spread::of(values.iter().copied());
-        Point::new(x, mean, sd).with_values(Value::from_seed(1, values))
-    };
-    Series::new(name, points.into_iter().map(point))
-}
-
-/// The same with 95 % intervals of the means.
-pub(super) fn interval_series(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let Interval { mean, half } = Interval::of(values.iter().copied());
         Point::new(x, mean, half).with_values(Value::from_seed(1, values))
@@ -220,48 +204,10 @@ pub(super) fn signed(value: f64) -> String {
     format!("{:+.0}", value.round() + 0.0).replace('-', "\u{2212}")
 }
 
-/// Mean ± standard deviation, with more decimals the smaller the mean.
-pub(super) fn plus_minus(spread: Spread) -> String {
-    let digits = match spread.mean.abs() {
-        1000.0.. => 0,
-        10.0.. => 1,
-        _ => 2,
-    };
-    format!("{:.digits$} ± {:.digits$}", spread.mean, spread.sd)
-}
-
-/// One of the totals over the seeds, as [`plus_minus`] prints it.
-pub(super) fn measured(runs: &[Run], figure: impl Fn(&Totals) -> f64) -> String {
-    plus_minus(Spread::over(runs, figure))
-}
-
 pub(super) fn reproduced_if(holds: bool) -> VerdictKind {
     if holds { VerdictKind::Reproduced } else { VerdictKind::NotReproduced }
 }
 
 pub(super) fn refuted_if(counterexample: bool) -> VerdictKind {
     if counterexample { VerdictKind::Refuted } else { VerdictKind::Reproduced }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use VerdictKind::{NotReproduced, Refuted, Reproduced, Undecided};
-
-    fn lab(seeds: u64, quick: bool) -> Lab {
-        Lab { seeds, quick, thorough: false, progress: Progress::new("stages", 1) }
-    }
-
-    #[test]
-    fn with_too_few_seeds_only_what_is_beyond_chance_is_decided() {
-        for few in [lab(29, false), lab(30, true)] {
-            assert_eq!([few.over_seeds(true, false), few.over_seeds(false, false)], [Undecided; 2]);
-            assert_eq!([few.over_seeds(true, true), few.over_seeds(false, true)], [Reproduced, NotReproduced]);
-            assert_eq!([few.never(false), few.never(true)], [Undecided, Refuted]);
-        }
-        assert_eq!(lab(1, false).over_seeds(true, true), Undecided, "one run has no interval");
-        let enough = lab(30, false);
-        assert_eq!([enough.over_seeds(true, false), enough.over_seeds(false, false)], [Reproduced, NotReproduced]);
-        assert_eq!(enough.never(false), Reproduced);
-    }
 }

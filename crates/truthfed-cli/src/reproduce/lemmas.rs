@@ -12,7 +12,7 @@ use truthfed_sim::world::{Played, Source, World, WorldError};
 
 use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::{Lab, reading_changes, refuted_if, simulate};
+use super::lab::{Lab, reading_changes, refuted_if, reproduced_if, simulate};
 use super::readings::{READINGS, Reading, all};
 
 /// Slack for rounding, relative to the size of a logarithm.
@@ -188,7 +188,7 @@ fn regret(lab: &Lab, steps: &[Vec<f64>]) -> Claim {
         let highest = ratios.iter().copied().fold(0.0, f64::max);
         Cell {
             readings: vec![reading.name],
-            verdict: lab.over_seeds(highest <= CONSTANT, highest > CONSTANT),
+            verdict: reproduced_if(highest <= CONSTANT),
             measured: format!(
                 "of all steps of {} runs, at most {highest:.4} times the bound with a constant of 1",
                 ratios.len()

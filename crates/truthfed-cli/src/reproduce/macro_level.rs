@@ -1,16 +1,16 @@
 //! Figure 2: the effect of many clients misreporting on the whole federation.
 
 use truthfed_report::chart::{Axis, Chart, Figure};
-use truthfed_report::page::{Section, VerdictKind};
+use truthfed_report::page::Section;
 use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample};
+use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::decision::{SAME, Side};
 use super::interval::Interval;
 use super::lab::{
-    Brief, INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, difference, differences, interval_series, mean, palette,
-    reading_changes,
+    Brief, INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, differences, each, mean, palette, reading_changes, series,
 };
 use super::methods::Methods;
 use super::readings::{READINGS, Reading};
@@ -18,8 +18,9 @@ use super::readings::{READINGS, Reading};
 const REPORTS: [(&str, &str, &str); 2] = [("over ×2", "over", "2"), ("under ×0.5", "under", "0.5")];
 /// Shares of misreporting clients, in percent.
 const PERCENTS: [f64; 7] = [0.0, 20.0, 40.0, 50.0, 60.0, 80.0, 100.0];
-/// Regret that changes by less counts as virtually identical, social cost as back at its start.
-const SAME: f64 = 0.05;
+/// About half of the clients, in percent, and what surrounds them.
+const MIDDLE: [f64; 3] = [40.0, 50.0, 60.0];
+const AROUND: [f64; 2] = [20.0, 80.0];
 
 /// One reading: its runs by report and share.
 struct Outcome {
@@ -32,9 +33,25 @@ impl Outcome {
         &self.reports[report][place]
     }
 
-    /// What so many misreporting clients change, seed by seed.
-    fn change(&self, report: usize, percent: f64, figure: fn(&Totals) -> f64) -> Interval {
-        difference(self.runs(report, percent), self.runs(report, 0.0), figure)
+    /// A figure of each seed, as its mean over some shares.
+    fn over(&self, report: usize, percents: &[f64], figure: fn(&Totals) -> f64) -> Vec<f64> {
+        let by_share: Vec<Vec<f64>> =
+            percents.iter().map(|percent| each(self.runs(report, *percent), figure)).collect();
+        let seeds = 0..by_share[0].len();
+        let of_seed = |seed: usize| by_share.iter().map(|values| values[seed]).sum::<f64>() / percents.len() as f64;
+        seeds.map(of_seed).collect()
+    }
+
+    /// How a figure changes from some shares to others, seed by seed, in percent of that of truthful clients.
+    fn change(&self, report: usize, from: &[f64], to: &[f64], figure: fn(&Totals) -> f64) -> Interval {
+        let [from, to] = [from, to].map(|percents| self.over(report, percents, figure));
+        Interval::paired(&to, &from).percent_of(self.start(figure).mean)
+    }
+
+    /// The change from nobody misreporting at each share.
+    fn changes(&self, report: usize, figure: fn(&Totals) -> f64) -> Vec<(f64, Interval)> {
+        let misreporting = PERCENTS.into_iter().filter(|percent| *percent > 0.0);
+        misreporting.map(|percent| (percent, self.change(report, &[0.0], &[percent], figure))).collect()
     }
 
     fn start(&self, figure: fn(&Totals) -> f64) -> Interval {
@@ -80,7 +97,7 @@ fn figure(outcome: &Outcome, reading: &Reading, id: &str) -> Figure {
         let line = |(report, (name, ..)): (usize, &(&str, &str, &str))| {
             let (runs, truth) = (|percent| outcome.runs(report, percent), outcome.runs(report, 0.0));
             let point = |percent: f64| (percent, differences(runs(percent), truth, figure, scale));
-            interval_series(format!("truth-fedban, {name}"), PERCENTS.map(point))
+            series(format!("truth-fedban, {name}"), PERCENTS.map(point))
         };
         let lines = REPORTS.iter().enumerate().map(line);
         Chart::lines(title, Axis::linear("misreporting clients, %"), Axis::linear("change, %"), lines)
@@ -104,14 +121,14 @@ const COMMAND: &str = "truthfed sweep misreport.toml";
 /// The content of that file.
 pub(super) const SWEEP: &str = include_str!("misreport.toml");
 
-/// A verdict, what was measured, and the numbers of it.
-type Judged = (VerdictKind, String, Vec<Number>);
+/// What was measured, and the numbers that decide among others.
+type Judged = (String, Vec<Number>);
 
 fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
     let cells = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
-            let (verdict, measured, numbers) = judge(outcome);
-            let sample = Sample::runs(lab.seeds);
+            let (measured, numbers) = judge(outcome);
+            let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
             Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command: COMMAND.to_owned() }
         };
         READINGS.iter().zip(outcomes).map(cell).collect()
@@ -122,124 +139,167 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
             "Figure 2a",
             "However many clients misreport, the regret stays virtually the same (within 5 %).",
             "",
-            cells(&|outcome| flat_regret(lab, outcome)),
+            cells(&flat_regret),
         ),
         Claim::new(
             "communication-under",
             "Figure 2b",
-            "Communication rises when clients under-report.",
+            "Communication tends to rise when clients under-report (on average over shares of 20 to 100 %).",
             "Since-round, a round costs N matrices whoever wins; since-delivery, mixed asks make more clients lose and ask \
              again.",
-            cells(&|outcome| moved(lab, outcome, 1, |change| change.is_above(0.0))),
+            cells(&|outcome| communication(outcome, 1, Side::Above(0.0))),
         ),
         Claim::new(
             "communication-over",
             "Figure 2b",
-            "Communication falls when clients over-report.",
+            "Communication tends to fall when clients over-report (on average over shares of 20 to 100 %).",
             "What matters is that asks are mixed, not whether they are high or low.",
-            cells(&|outcome| moved(lab, outcome, 0, |change| change.is_below(0.0))),
+            cells(&|outcome| communication(outcome, 0, Side::Below(0.0))),
         ),
         Claim::new(
             "collusion",
             "Figure 2c",
-            "The more clients over-report, the more the coordinator pays.",
+            "The more clients over-report, the more the coordinator pays (from none to half, and from half to all).",
             "If all do, all payments scale with them.",
-            cells(&|outcome| collusion(lab, outcome)),
+            cells(&collusion),
         ),
         Claim::new(
             "division",
             "Figure 2d",
-            "Social cost is highest when about half of the clients misreport.",
+            "Social cost is higher when half of the clients misreport than when none or all do.",
             "Mixed asks hide who is cheap.",
-            cells(&|outcome| division(lab, outcome)),
+            cells(&division),
+        ),
+        Claim::new(
+            "division-peak",
+            "Figure 2d",
+            "Social cost is highest when about half of the clients misreport (40 to 60 %, against 20 and 80 %).",
+            "",
+            cells(&division_peak),
         ),
         Claim::new(
             "reset",
             "Figure 2d",
             "If all clients misreport, social cost is back where it was (within 5 %).",
             "All asks scale alike.",
-            cells(&|outcome| reset(lab, outcome)),
+            cells(&reset),
         ),
     ]
 }
 
-fn flat_regret(lab: &Lab, outcome: &Outcome) -> Judged {
-    let start = outcome.start(REGRET);
-    let changes = [0, 1].into_iter().flat_map(|report| PERCENTS.map(|percent| outcome.change(report, percent, REGRET)));
-    let farthest = changes.map(|change| change.mean.abs()).fold(0.0, f64::max);
-    let share = farthest / start.mean;
-    let words = format!(
-        "regret {} without misreports; with them the mean differs by at most {farthest:.2}, {:.1} %",
-        start.words(),
-        100.0 * share
-    );
-    (lab.over_seeds(share <= SAME, false), words, vec![Number::exact("largest relative change of the mean", share)])
+/// What each report is called in names of numbers.
+const LIES: [&str; 2] = ["over-report", "under-report"];
+
+fn at_each_share(changes: &[(f64, Interval)]) -> String {
+    let words = |(percent, change): &(f64, Interval)| format!("{} at {percent} %", change.signed());
+    changes.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-fn moved(lab: &Lab, outcome: &Outcome, report: usize, holds: fn(Interval) -> bool) -> Judged {
-    let start = outcome.start(SCALARS);
-    let change = outcome.change(report, 50.0, SCALARS);
-    let percent = 100.0 * change.mean / start.mean;
+fn flat_regret(outcome: &Outcome) -> Judged {
+    let changes = [0, 1].map(|report| outcome.changes(report, REGRET));
     let words = format!(
-        "{} scalars without misreports; if half misreport, seed by seed {} ({percent:+.1} %)",
-        start.words(),
-        change.signed()
+        "regret {} without misreports; seed by seed, in percent of it, by the share that over-reports {}; that under-reports {}",
+        outcome.start(REGRET).words(),
+        at_each_share(&changes[0]),
+        at_each_share(&changes[1])
     );
+    let number = |lie: &str, (percent, change): (f64, Interval)| {
+        Number::deciding(format!("change of regret if {percent} % {lie}, %"), change, Side::Within(SAME))
+    };
+    let numbers = LIES
+        .into_iter()
+        .zip(changes)
+        .flat_map(|(lie, changes)| changes.into_iter().map(move |change| number(lie, change)).collect::<Vec<_>>());
+    (words, numbers.collect())
+}
+
+fn communication(outcome: &Outcome, report: usize, claimed: Side) -> Judged {
+    let changes = outcome.changes(report, SCALARS);
+    let shares: Vec<f64> = changes.iter().map(|(percent, _)| *percent).collect();
+    let average = outcome.change(report, &[0.0], &shares, SCALARS);
+    let words = format!(
+        "{} scalars without misreports; seed by seed {} % on average over the shares: {}",
+        outcome.start(SCALARS).words(),
+        average.signed(),
+        at_each_share(&changes)
+    );
+    let lie = LIES[report];
+    let name = format!("change of scalars on average over the shares that {lie}, %");
+    let at = |(percent, change): (f64, Interval)| {
+        Number::with_interval(format!("change of scalars if {percent} % {lie}, %"), change)
+    };
+    let numbers = std::iter::once(Number::deciding(name, average, claimed)).chain(changes.into_iter().map(at));
+    (words, numbers.collect())
+}
+
+fn collusion(outcome: &Outcome) -> Judged {
+    let half = outcome.change(0, &[0.0], &[50.0], INCENTIVE);
+    let further = outcome.change(0, &[50.0], &[100.0], INCENTIVE);
+    let changes = outcome.changes(0, INCENTIVE);
+    let words = format!(
+        "incentive {} when all are truthful; seed by seed, in percent of it, {} from none to half asking twice their cost, and {} \
+         from half to all; by share {}",
+        outcome.start(INCENTIVE).words(),
+        half.signed(),
+        further.signed(),
+        at_each_share(&changes)
+    );
+    let mut numbers = vec![
+        Number::deciding("change of the incentive from none to half, %", half, Side::Above(0.0)),
+        Number::deciding("change of the incentive from half to all, %", further, Side::Above(0.0)),
+    ];
+    let at = |(percent, change): (f64, Interval)| {
+        Number::with_interval(format!("change of the incentive if {percent} % over-report, %"), change)
+    };
+    numbers.extend(changes.into_iter().map(at));
+    (words, numbers)
+}
+
+/// Compares social cost at some shares with that at each of others, for both reports.
+fn higher(outcome: &Outcome, at: &[f64], than: [f64; 2]) -> Judged {
+    let name = if at.len() > 1 { "about half" } else { "half" };
+    let (mut words, mut numbers) = (Vec::new(), Vec::new());
+    for (report, lie) in LIES.into_iter().enumerate() {
+        let more = than.map(|percent| outcome.change(report, &[percent], at, SOCIAL_COST));
+        words.push(format!(
+            "if {name} {lie} {} against {} % and {} against {} % (highest at {} %)",
+            more[0].signed(),
+            than[0],
+            more[1].signed(),
+            than[1],
+            outcome.peak(report, SOCIAL_COST)
+        ));
+        let number = |(percent, more): (f64, Interval)| {
+            let name = format!("social cost if {name} {lie} minus that if {percent} % do, %");
+            Number::deciding(name, more, Side::Above(0.0))
+        };
+        numbers.extend(than.into_iter().zip(more).map(number));
+    }
+    let start = outcome.start(SOCIAL_COST).words();
     (
-        lab.over_seeds(holds(change), change.excludes(0.0)),
-        words,
-        vec![Number::with_interval("change of scalars if half misreport", change)],
+        format!("social cost {start} when all are truthful; seed by seed, in percent of it, {}", words.join("; ")),
+        numbers,
     )
 }
 
-fn collusion(lab: &Lab, outcome: &Outcome) -> Judged {
-    let [half, all] = [50.0, 100.0].map(|percent| outcome.change(0, percent, INCENTIVE));
-    let further = difference(outcome.runs(0, 100.0), outcome.runs(0, 50.0), INCENTIVE);
-    let words = format!(
-        "incentive {} when all are truthful; seed by seed {} if half ask twice their cost, {} if all do",
-        outcome.start(INCENTIVE).words(),
-        half.signed(),
-        all.signed()
-    );
-    let numbers =
-        vec![Number::with_interval("change if half over-report", half), Number::with_interval("change if all do", all)];
-    let holds = half.is_above(0.0) && further.is_above(0.0);
-    (lab.over_seeds(holds, holds || half.is_below(0.0) || further.is_below(0.0)), words, numbers)
+fn division(outcome: &Outcome) -> Judged {
+    higher(outcome, &[50.0], [0.0, 100.0])
 }
 
-fn division(lab: &Lab, outcome: &Outcome) -> Judged {
-    let of = |report: usize| {
-        let up = outcome.change(report, 50.0, SOCIAL_COST);
-        let down = difference(outcome.runs(report, 100.0), outcome.runs(report, 50.0), SOCIAL_COST);
-        let peak = outcome.peak(report, SOCIAL_COST);
-        (up, peak, up.is_above(0.0) && down.is_below(0.0) && (40.0..=60.0).contains(&peak))
-    };
-    let ((over, over_peak, over_holds), (under, under_peak, under_holds)) = (of(0), of(1));
+fn division_peak(outcome: &Outcome) -> Judged {
+    higher(outcome, &MIDDLE, AROUND)
+}
+
+fn reset(outcome: &Outcome) -> Judged {
+    let changes = [0, 1].map(|report| outcome.change(report, &[0.0], &[100.0], SOCIAL_COST));
     let words = format!(
-        "social cost {} when all are truthful; if half over-report {} (highest at {over_peak} %), if half under-report {} \
-         (highest at {under_peak} %)",
+        "social cost {} when all are truthful; seed by seed {} % if all over-report, {} % if all under-report",
         outcome.start(SOCIAL_COST).words(),
-        over.signed(),
-        under.signed()
-    );
-    let numbers = vec![
-        Number::with_interval("change if half over-report", over),
-        Number::with_interval("change if half under-report", under),
-        Number::exact("share with the highest mean, over-reporting", over_peak),
-        Number::exact("share with the highest mean, under-reporting", under_peak),
-    ];
-    (lab.over_seeds(over_holds && under_holds, false), words, numbers)
-}
-
-fn reset(lab: &Lab, outcome: &Outcome) -> Judged {
-    let start = outcome.start(SOCIAL_COST);
-    let changes = [0, 1].map(|report| outcome.change(report, 100.0, SOCIAL_COST));
-    let share = changes.map(|change| change.mean.abs() / start.mean).into_iter().fold(0.0, f64::max);
-    let words = format!(
-        "social cost {} when all are truthful; seed by seed {} if all over-report, {} if all under-report",
-        start.words(),
         changes[0].signed(),
         changes[1].signed()
     );
-    (lab.over_seeds(share <= SAME, false), words, vec![Number::exact("largest relative change of the mean", share)])
+    let number = |(lie, change): (&str, Interval)| {
+        Number::deciding(format!("change of social cost if all {lie}, %"), change, Side::Within(SAME))
+    };
+    (words, LIES.into_iter().zip(changes).map(number).collect())
 }

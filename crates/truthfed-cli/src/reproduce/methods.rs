@@ -1,25 +1,26 @@
 //! Figures 1a and 1b: regret, communication, incentive and social cost of all mechanisms, and of Truth-FedBan in four readings.
 
-use truthfed_report::chart::{Axis, BarGroup, Chart, Figure, Series};
-use truthfed_report::page::{Section, Table, VerdictKind};
+use truthfed_report::chart::{Axis, BarGroup, Chart, Figure, Point, Series};
+use truthfed_report::page::{Section, Table};
 use truthfed_sim::experiment::run_seeds;
 use truthfed_sim::simulation::Run;
 use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample};
+use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::decision::Side;
 use super::interval::Interval;
 use super::lab::{
     Brief, INCENTIVE, Lab, REGRET, ROUNDS, SCALARS, SOCIAL_COST, bar, difference, differences, each, gap_over_time,
-    interval_series, label, mean, over_time, palette, reading_changes, signed, simulate,
+    label, mean, over_time, palette, percent_more, reading_changes, series, signed, simulate,
 };
 use super::readings::{READINGS, Reading, TRIGGERS, with_target};
 
 /// The mechanisms that are compared with Truth-FedBan: those of the paper first.
 const OTHERS: [&str; 5] = ["everyone", "greedy", "inc-feducb", "ratchet", "clock"];
-/// Regret within a tenth counts as competitive, and so does communication.
-const COMPETITIVE: f64 = 0.1;
+/// Regret that is higher by at most so many percent counts as competitive, and so does communication.
+const COMPETITIVE: Side = Side::AtMost(10.0);
 
 /// A threshold that every step exceeds.
 const EVERY_STEP: [(&str, &str); 2] = [("rounds.mechanism", "everyone"), ("rounds.threshold", "0")];
@@ -120,13 +121,14 @@ fn against_greedy(methods: &Methods) -> Figure {
 fn regret(methods: &Methods) -> Figure {
     let (name, everyone) = (label("everyone"), methods.of("everyone"));
     let step = || Axis::linear("step");
-    let whole = interval_series(&name, over_time(everyone, REGRET));
-    let beyond = |(name, runs): (String, &[Brief])| interval_series(name, gap_over_time(runs, everyone, REGRET));
+    let whole = series(&name, over_time(everyone, REGRET));
+    let beyond = |(name, runs): (String, &[Brief])| series(name, gap_over_time(runs, everyone, REGRET));
     let others = methods.lines().into_iter().filter(|(line, _)| *line != name);
     let others: Vec<Series> = others.map(beyond).collect();
     let points = || others.iter().flat_map(|line| &line.points);
-    let low = points().map(|point| point.mean - point.sd).fold(0.0, f64::min);
-    let high = points().map(|point| point.mean + point.sd).fold(0.0, f64::max);
+    let error = |point: &Point| if point.error.is_finite() { point.error } else { 0.0 };
+    let low = points().map(|point| point.mean - error(point)).fold(0.0, f64::min);
+    let high = points().map(|point| point.mean + error(point)).fold(0.0, f64::max);
     let y = || Axis::linear("beyond everyone's").covering(low, high);
     let first = Chart::lines("", step(), Axis::linear("cumulative regret"), [whole]);
     let charts = std::iter::once(first).chain(others.into_iter().map(|line| Chart::lines("", step(), y(), [line])));
@@ -203,12 +205,12 @@ fn claims(lab: &Lab, methods: &Methods) -> Vec<Claim> {
     ]
 }
 
-/// A cell for each reading.
-pub(super) fn by_reading(lab: &Lab, cell: impl Fn(usize, &Reading) -> (VerdictKind, String, Vec<Number>)) -> Vec<Cell> {
+/// A cell for each reading, decided by its numbers.
+fn by_reading(lab: &Lab, cell: impl Fn(usize, &Reading) -> (String, Vec<Number>)) -> Vec<Cell> {
     let cell = |(place, reading): (usize, &Reading)| {
-        let (verdict, measured, numbers) = cell(place, reading);
+        let (measured, numbers) = cell(place, reading);
         let command = simulate(&reading_changes(reading, &[]), lab.seeds);
-        let sample = Sample::runs(lab.seeds);
+        let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
         Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command }
     };
     READINGS.iter().enumerate().map(cell).collect()
@@ -216,33 +218,34 @@ pub(super) fn by_reading(lab: &Lab, cell: impl Fn(usize, &Reading) -> (VerdictKi
 
 fn competitive_regret(lab: &Lab, methods: &Methods) -> Claim {
     let everyone = methods.of("everyone");
-    let base = mean(everyone, REGRET);
     let cells = by_reading(lab, |place, _| {
         let runs = &methods.readings[place];
-        let more = difference(runs, everyone, REGRET);
+        let more = percent_more(runs, everyone, REGRET);
         let words = format!(
-            "regret {} against {} of everyone; seed by seed {}",
+            "regret {} against {} of everyone; seed by seed {} %",
             mean(runs, REGRET).words(),
-            base.words(),
+            mean(everyone, REGRET).words(),
             more.signed()
         );
-        let numbers = vec![Number::with_interval("regret over that of everyone", more)];
-        let bound = COMPETITIVE * base.mean;
-        (lab.over_seeds(more.high() <= bound, more.excludes(bound)), words, numbers)
+        (words, vec![Number::deciding("regret over that of everyone, %", more, COMPETITIVE)])
     });
     let claim = "Truth-FedBan has a regret competitive with DisLinUCB (at most a tenth more).";
-    Claim::new("competitive-regret", "Figure 1a", claim, "Hardly any mechanism matters here for regret.", cells)
+    let why = "The normalised target asks for less data, and that costs regret.";
+    Claim::new("competitive-regret", "Figure 1a", claim, why, cells)
 }
 
 fn competitive_communication(lab: &Lab, methods: &Methods) -> Claim {
     let everyone = methods.of("everyone");
-    let base = mean(everyone, SCALARS).mean;
     let cells = by_reading(lab, |place, _| {
         let runs = &methods.readings[place];
-        let ratio = Interval::of(each(runs, SCALARS).into_iter().map(|scalars| scalars / base));
-        let words = format!("{} scalars, {} times those of everyone", mean(runs, SCALARS).words(), ratio.words());
-        let numbers = vec![Number::with_interval("scalars over those of everyone", ratio)];
-        (lab.over_seeds(ratio.high() <= 1.0 + COMPETITIVE, ratio.excludes(1.0 + COMPETITIVE)), words, numbers)
+        let more = percent_more(runs, everyone, SCALARS);
+        let words = format!(
+            "{} scalars against {} of everyone; seed by seed {} %",
+            mean(runs, SCALARS).words(),
+            mean(everyone, SCALARS).words(),
+            more.signed()
+        );
+        (words, vec![Number::deciding("scalars over those of everyone, %", more, COMPETITIVE)])
     });
     let claim = "Truth-FedBan communicates about as much as DisLinUCB (at most a tenth more).";
     let why = "Since-delivery, whoever loses asks for a round at every step.";
@@ -263,11 +266,12 @@ fn more_often(lab: &Lab, methods: &Methods) -> Claim {
             mean(seldom, ROUNDS).words(),
             change.signed()
         );
+        let numbers = vec![Number::deciding("regret since-delivery minus since-round", change, Side::Below(0.0))];
         Cell {
             readings: with_target(target),
-            verdict: lab.over_seeds(change.is_below(0.0), change.excludes(0.0)),
+            verdict: decided(&numbers),
             measured,
-            numbers: vec![Number::with_interval("regret since-delivery minus since-round", change)],
+            numbers,
             sample: Sample::runs(lab.seeds),
             command: simulate(&[("rounds.target", target), ("rounds.mechanism", "truth-fedban")], lab.seeds),
         }
@@ -280,24 +284,24 @@ fn more_often(lab: &Lab, methods: &Methods) -> Claim {
 /// Everyone delivers at every step: the centralised setting.
 fn every_step(lab: &Lab, methods: &Methods) -> Claim {
     let (central, everyone) = (&methods.every_step, methods.of("everyone"));
-    let lowest = |name: &str, runs: &[Brief]| {
-        let gap = difference(central, runs, REGRET);
-        (format!("{} below {name}", Interval { mean: -gap.mean, ..gap }.words()), gap)
-    };
+    let sent = difference(central, everyone, SCALARS);
     let cells = by_reading(lab, |place, _| {
-        let pairs = [lowest("everyone", everyone), lowest("Truth-FedBan", &methods.readings[place])];
-        let words: Vec<&str> = pairs.iter().map(|(words, _)| words.as_str()).collect();
-        let holds = pairs.iter().all(|(_, gap)| gap.is_below(0.0));
-        let contrary = pairs.iter().any(|(_, gap)| gap.is_above(0.0));
-        let measured = format!(
-            "regret {} with {} scalars if all share at every step; seed by seed {}",
+        let [of_everyone, own] = [everyone, &methods.readings[place]].map(|runs| difference(central, runs, REGRET));
+        let words = format!(
+            "regret {} with {} scalars if all share at every step; seed by seed {} against everyone, {} against Truth-FedBan, and \
+             {} scalars",
             mean(central, REGRET).words(),
             mean(central, SCALARS).words(),
-            words.join(", ")
+            of_everyone.signed(),
+            own.signed(),
+            sent.signed()
         );
-        let names = ["regret minus that of everyone", "regret minus that of Truth-FedBan"];
-        let numbers = names.into_iter().zip(&pairs).map(|(name, (_, gap))| Number::with_interval(name, *gap));
-        (lab.over_seeds(holds, holds || contrary), measured, numbers.collect())
+        let numbers = vec![
+            Number::deciding("regret minus that of everyone", of_everyone, Side::Below(0.0)),
+            Number::deciding("regret minus that of Truth-FedBan", own, Side::Below(0.0)),
+            Number::deciding("scalars minus those of everyone", sent, Side::Above(0.0)),
+        ];
+        (words, numbers)
     });
     let command = simulate(&EVERY_STEP, lab.seeds);
     let cells = cells.into_iter().map(|cell| Cell { command: command.clone(), ..cell }).collect();
@@ -311,8 +315,7 @@ fn overpays(lab: &Lab, methods: &Methods) -> Claim {
         let (paid, cost) = (mean(runs, INCENTIVE), mean(runs, SOCIAL_COST));
         let more = Interval::paired(&each(runs, INCENTIVE), &each(runs, SOCIAL_COST));
         let words = format!("paid {} for true costs of {}; seed by seed {}", paid.words(), cost.words(), more.signed());
-        let numbers = vec![Number::with_interval("paid beyond true costs", more)];
-        (lab.over_seeds(more.is_above(0.0), more.excludes(0.0)), words, numbers)
+        (words, vec![Number::deciding("paid beyond true costs", more, Side::Above(0.0))])
     });
     let claim = "To be truthful, the coordinator must pay the winners more than their true costs.";
     Claim::new(
@@ -334,9 +337,9 @@ fn cheaper(lab: &Lab, methods: &Methods, id: &'static str, what: &str, figure: f
         let numbers = vec![
             Number::with_interval("truth-fedban", own),
             Number::with_interval("greedy", theirs),
-            Number::with_interval("difference", more),
+            Number::deciding("difference", more, Side::Below(0.0)),
         ];
-        (lab.over_seeds(more.is_below(0.0), more.excludes(0.0)), words, numbers)
+        (words, numbers)
     });
     let claim = format!("Truth-FedBan {what} than plain greedy.");
     let why = "Normalised, the target asks for less than greedy must buy; printed, for more. Since-delivery, doubling budgets \

@@ -2,13 +2,14 @@
 
 use rayon::prelude::*;
 use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
-use truthfed_report::page::{Section, VerdictKind};
+use truthfed_report::page::Section;
 use truthfed_sim::config::Behaviour;
 use truthfed_sim::simulation::{ClientTotals, Simulation, behaviours};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample};
+use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::decision::{SAME, Side};
 use super::interval::Interval;
 use super::lab::{Brief, Lab, bar, label, palette, reading_changes, signed};
 use super::methods::Methods;
@@ -38,6 +39,11 @@ impl Outcome {
         Interval::of(self.gains(report))
     }
 
+    /// The gain in percent of what the truth earns.
+    fn percent(&self, report: usize) -> Interval {
+        self.gain(report).percent_of(Outcome::utility(&self.truth).mean)
+    }
+
     /// How much more often the client takes part, seed by seed.
     fn more_often(&self, report: usize) -> Interval {
         let part = |client: &ClientTotals| client.participations as f64;
@@ -46,18 +52,20 @@ impl Outcome {
 
     fn words(&self) -> String {
         let [over, under] = [0, 1].map(|report| {
-            format!("{} (seed by seed {})", Outcome::utility(&self.lies[report]).words(), self.gain(report).signed())
+            let utility = Outcome::utility(&self.lies[report]).words();
+            format!("{utility} (seed by seed {}, {} %)", self.gain(report).signed(), self.percent(report).signed())
         });
         format!("utility with the truth {}, over {over}, under {under}", Outcome::utility(&self.truth).words())
     }
 
-    fn numbers(&self) -> Vec<Number> {
-        vec![
+    /// What was measured, with the numbers that decide first.
+    fn judged(&self, deciding: Vec<Number>) -> Judged {
+        let beside = [
             Number::with_interval("utility with the truth", Outcome::utility(&self.truth)),
             Number::with_interval("gain by over-reporting", self.gain(0)),
             Number::with_interval("gain by under-reporting", self.gain(1)),
-            Number::with_interval("utility when under-reporting", Outcome::utility(&self.lies[1])),
-        ]
+        ];
+        (self.words(), deciding.into_iter().chain(beside).collect())
     }
 }
 
@@ -129,13 +137,14 @@ fn figure(readings: &[Outcome], greedy: &[Outcome]) -> Figure {
 const COMMAND: &str =
     "--set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04 --out one  # see one/clients.csv";
 
-/// A verdict, what was measured, and the numbers of it.
-type Judged = (VerdictKind, String, Vec<Number>);
+/// What was measured, and the numbers that decide among others.
+type Judged = (String, Vec<Number>);
 
 fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
-    let cell = |columns: Vec<&'static str>, (verdict, measured, numbers): Judged, changes: String| {
+    let cell = |columns: Vec<&'static str>, (measured, numbers): Judged, changes: String| {
         let command = format!("truthfed simulate {changes} {COMMAND}");
-        Cell { readings: columns, verdict, measured, numbers, sample: Sample::runs(lab.seeds), command }
+        let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
+        Cell { readings: columns, verdict, measured, numbers, sample, command }
     };
     let own = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
@@ -154,24 +163,25 @@ fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
         };
         TRIGGERS.iter().zip(greedy).map(cell).collect()
     };
-    let judged = |verdict: VerdictKind, outcome: &Outcome| (verdict, outcome.words(), outcome.numbers());
     let no_gain = |outcome: &Outcome| {
-        let gains = [0, 1].iter().any(|report| outcome.gain(*report).is_above(0.0));
-        judged(lab.over_seeds(!gains, gains), outcome)
+        let gain = |(report, lie): (usize, &str)| {
+            Number::deciding(format!("gain by {lie}, % of the truth"), outcome.percent(report), Side::AtMost(SAME))
+        };
+        outcome.judged(["over-reporting", "under-reporting"].into_iter().enumerate().map(gain).collect())
     };
     let negative = |outcome: &Outcome| {
         let utility = Outcome::utility(&outcome.lies[1]);
-        judged(lab.over_seeds(utility.is_below(0.0), utility.excludes(0.0)), outcome)
+        outcome.judged(vec![Number::deciding("utility when under-reporting", utility, Side::Below(0.0))])
     };
     let more = |outcome: &Outcome| {
-        let gain = outcome.gain(0);
-        judged(lab.over_seeds(gain.is_above(0.0), gain.excludes(0.0)), outcome)
+        let name = "gain by over-reporting, % of the truth";
+        outcome.judged(vec![Number::deciding(name, outcome.percent(0), Side::Above(0.0))])
     };
     vec![
         Claim::new(
             "no-gain",
             "Figure 1c",
-            "Over whole runs, a client gains nothing by misreporting under Truth-FedBan.",
+            "Over whole runs, a client gains nothing by misreporting under Truth-FedBan (at most 5 %).",
             "An average over runs: single rounds reward lies (Theorem 8).",
             own(&no_gain),
         ),
@@ -188,7 +198,7 @@ fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
             "Section 5.2",
             "Under Truth-FedBan, a client that over-reports takes part less often, one that under-reports more often.",
             "",
-            own(&|outcome| takes_part(lab, outcome)),
+            own(&takes_part),
         ),
         Claim::new(
             "greedy-over-reporting",
@@ -200,8 +210,8 @@ fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
         Claim::new(
             "greedy-no-gain",
             "Figure 1d",
-            "Over whole runs, a client gains nothing by misreporting under plain greedy.",
-            "The paper says both this and the line above; one of them must fail.",
+            "Over whole runs, a client gains nothing by misreporting under plain greedy (at most 5 %).",
+            "The paper says both this and the line above; they agree only if the gain is at most 5 %.",
             of_greedy(&no_gain),
         ),
         Claim::new(
@@ -214,7 +224,7 @@ fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
     ]
 }
 
-fn takes_part(lab: &Lab, outcome: &Outcome) -> Judged {
+fn takes_part(outcome: &Outcome) -> Judged {
     let [over, under] = [0, 1].map(|report| outcome.more_often(report));
     let truth = Interval::of(outcome.truth.iter().map(|client| client.participations as f64));
     let words = format!(
@@ -224,9 +234,8 @@ fn takes_part(lab: &Lab, outcome: &Outcome) -> Judged {
         under.signed()
     );
     let numbers = vec![
-        Number::with_interval("change of participations by over-reporting", over),
-        Number::with_interval("change of participations by under-reporting", under),
+        Number::deciding("change of participations by over-reporting", over, Side::Below(0.0)),
+        Number::deciding("change of participations by under-reporting", under, Side::Above(0.0)),
     ];
-    let (holds, is_contrary) = (over.is_below(0.0) && under.is_above(0.0), over.is_above(0.0) || under.is_below(0.0));
-    (lab.over_seeds(holds, holds || is_contrary), words, numbers)
+    (words, numbers)
 }

@@ -8,6 +8,7 @@ mod across_rounds;
 mod audit;
 mod beyond;
 mod claim;
+mod decision;
 mod growth;
 mod interval;
 mod lab;
@@ -18,6 +19,7 @@ mod macro_level;
 mod methods;
 mod micro_level;
 mod optimum;
+mod orders;
 mod output;
 mod purse;
 mod quota;
@@ -26,11 +28,13 @@ mod single_rounds;
 mod summary;
 
 use anyhow::Context;
-use truthfed_report::page::{Section, Verdict, VerdictKind};
+use truthfed_report::chart::Errors;
+use truthfed_report::page::{Item, Section, Verdict, VerdictKind};
 use truthfed_sim::output::OutputFolder;
 use truthfed_sim::world::WorldError;
 
 use self::claim::Claim;
+use self::decision::RULE;
 use self::lab::Lab;
 use self::readings::{READINGS, Reading};
 use crate::args::ReproduceArgs;
@@ -49,6 +53,8 @@ struct Part {
 }
 
 struct Reproduction {
+    /// Of a run in the paper's setting.
+    steps: u64,
     seeds: u64,
     quick: bool,
     thorough: bool,
@@ -83,7 +89,7 @@ fn measure(lab: &Lab) -> Result<Reproduction, WorldError> {
     let (mut sections, mut claims, mut ours) = (Vec::new(), Vec::new(), Vec::new());
     let mut add = |part: Part| {
         lab.progress.step();
-        sections.push(part.section);
+        sections.push(with_intervals(part.section));
         claims.extend(part.claims);
         ours.extend(part.ours);
     };
@@ -103,7 +109,16 @@ fn measure(lab: &Lab) -> Result<Reproduction, WorldError> {
     add(liars::run(lab)?);
     add(beyond::run(lab, &methods.recorded)?);
     let Lab { seeds, quick, thorough, .. } = *lab;
-    Ok(Reproduction { seeds, quick, thorough, sections, claims, ours, methods, counterexamples })
+    Ok(Reproduction { steps: lab.steps(), seeds, quick, thorough, sections, claims, ours, methods, counterexamples })
+}
+
+/// The errors in all figures of the report are 95 % intervals.
+fn with_intervals(section: Section) -> Section {
+    let item = |item: Item| match item {
+        Item::Figure(figure) => Item::Figure(figure.with_errors(Errors::Intervals)),
+        other => other,
+    };
+    Section { items: section.items.into_iter().map(item).collect(), ..section }
 }
 
 /// A row of marks for each statement of the paper.
@@ -127,7 +142,7 @@ fn legend() -> String {
     let reading = |reading: &Reading| format!("{} {} target, {}", reading.name, reading.target, reading.trigger);
     let readings: Vec<String> = READINGS.iter().map(reading).collect();
     format!(
-        "+ holds, - not reproduced, x refuted by a counterexample, ? undecided: too few seeds. Readings: {}.\n",
+        "+ holds, - not reproduced, x refuted by a counterexample, ? undecided. {RULE} Readings: {}.\n",
         readings.join("; ")
     )
 }

@@ -5,13 +5,13 @@ use truthfed::Total;
 use truthfed::auction::catalog;
 use truthfed::auction::{Coverage, Greedy, Mechanism, Round, RoundDocument, Seat, Vcg};
 use truthfed::generate::{federation, varied_within};
-use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Value};
+use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
 use truthfed_report::page::{Section, Table};
 use truthfed_sim::experiment::Spread;
 
 use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::{Lab, label, palette, refuted_if};
+use super::lab::{Lab, bar, label, palette, refuted_if};
 use super::literal;
 use super::readings::{TARGETS, all, greedy_v2, truth_fedban, with_target};
 
@@ -88,16 +88,11 @@ fn optimum(round: &Round) -> f64 {
 
 fn figure(ratios: &[Ratios]) -> Figure {
     let chart = |title: &str, values: fn(&Ratios) -> &Vec<f64>| {
-        let bar = |ratios: &Ratios| {
-            let spread = Spread::of(values(ratios).iter().copied());
-            let values = Value::from_seed(1, values(ratios).iter().copied());
-            let text = format!("{:.3}", spread.mean);
-            Bar::new(label(ratios.name), spread.mean, spread.sd).with_label(text).with_values(values)
-        };
-        let bars = BarGroup::new("", ratios.iter().map(bar));
+        let of = |ratios: &Ratios| bar(label(ratios.name), values(ratios).clone(), |mean| format!("{mean:.3}"));
+        let bars = BarGroup::new("", ratios.iter().map(of));
         Chart::bars(title, Axis::linear("over the optimal social cost"), [bars])
     };
-    let caption = "Mean and standard deviation over the rounds. vcg is the optimum; its payments exceed its cost.";
+    let caption = "Means over the rounds with 95 % intervals. vcg is the optimum; its payments exceed its cost.";
     let charts = [chart("Social cost", |ratios| &ratios.social), chart("Payments", |ratios| &ratios.paid)];
     Figure::new("optimum", "Social cost and payments over the optimum", caption, charts)
         .in_columns(2)
@@ -291,7 +286,7 @@ fn approximation(lab: &Lab) -> Claim {
         sample: Sample::odd_rounds(rounds),
         command: "truthfed auction counterexamples/blocked.json --compare --target normalised".to_owned(),
     };
-    let claim = "Within a budget, Algorithm 2 reaches 1-1/e of the best gain.";
+    let claim = "Within a budget, Algorithm 2 reaches 1-1/e of the best gain g(S) - g(nobody).";
     let why = "Sviridenko's ratio holds if all triples are tried first; plain greedy has no constant ratio.";
     Claim::new("approximation", "Equation 6", claim, why, vec![cell])
 }

@@ -15,6 +15,7 @@ use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
 use super::claim::{Claim, matrix};
+use super::decision::RULE;
 use super::growth::MONOPOLY;
 use super::macro_level::SWEEP;
 use super::optimum::{BLOCKED, OVERSHOOT};
@@ -43,12 +44,21 @@ fn page(reproduction: &Reproduction) -> Page {
                 2024): what was found, under four readings of the paper."
             .to_owned();
     let found = Section::new("found", "What was found", [""; 0], [Item::List(summary::lines(reproduction))]);
-    let text = "Every checkable statement of the paper in our words, with its number there, and a mark for each of four readings. \
-                Behind each line are the measurements and a command that repeats them, or one case of them; run it in the folder of \
-                this page, which holds the files it reads. Differences between runs are taken seed by seed, ± is half of a 95 % \
-                interval. Reproduced: it holds in the measurement. Not reproduced: it does not show, and another setting might show \
-                it. Refuted: a counterexample, it is false as stated. Undecided: too few seeds to tell, as with `--quick`.";
-    let paper = Section::new("claims", "The paper, statement by statement", [text], [Item::Matrix(matrix(claims))]);
+    let text = format!(
+        "Every checkable statement of the paper in our words, with its number there, and a mark for each of four readings. \
+         Behind each line are the measurements and a command that repeats them, or one case of them; run it in the folder of \
+         this page, which holds the files it reads. Differences between runs are taken seed by seed, ± is half of a 95 % \
+         interval. Reproduced (+): it holds in the measurement. Not reproduced (-): it does not show, and another setting might show \
+         it. Refuted (x): a counterexample, it is false as stated. Undecided (?): the seeds do not tell. {RULE}"
+    );
+    let rounds = "Random rounds are small and odd on purpose where a statement is about any round: a few clients in a few dimensions, \
+                  with equal clients, equal asks, asks of 0, empty data and low reserves among them.";
+    let paper = Section::new(
+        "claims",
+        "The paper, statement by statement",
+        [text.as_str(), rounds],
+        [Item::Matrix(matrix(claims))],
+    );
     let text = "Claims about the mechanisms and rules of this program, which the paper does not make.";
     let beyond = Section::new("ours", "Claims beyond the paper", [text], [Item::Verdicts(ours.clone())]);
     let sections = [found, paper].into_iter().chain(sections.iter().cloned()).chain([beyond]).collect();
@@ -135,10 +145,12 @@ fn rounds_of(run: &Run) -> String {
 #[derive(Serialize)]
 struct Claims<'a> {
     readings: &'static [Reading],
+    /// How intervals decide.
+    rule: &'static str,
     paper: &'a [Claim],
     ours: &'a [Verdict],
 }
 
 pub(super) fn claims_json(reproduction: &Reproduction) -> String {
-    json(&Claims { readings: &READINGS, paper: &reproduction.claims, ours: &reproduction.ours })
+    json(&Claims { readings: &READINGS, rule: RULE, paper: &reproduction.claims, ours: &reproduction.ours })
 }

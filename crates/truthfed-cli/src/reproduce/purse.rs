@@ -9,6 +9,7 @@ use truthfed_report::chart::{Axis, Chart, Figure, Point, Series, Value};
 use truthfed_report::page::{Section, Table, Verdict};
 
 use super::Part;
+use super::interval::Interval;
 use super::lab::{Lab, palette, refuted_if};
 
 /// Purses, as shares of what a round costs without one.
@@ -90,7 +91,8 @@ fn figure(audited: &[Audited]) -> Figure {
     let line = |(name, by): (&str, Bought)| {
         let point = |(share, findings): &Audited| {
             let values = bought(findings, by);
-            (!values.is_empty()).then(|| Point::new(100.0 * share, mean(&values), 0.0).with_values(values))
+            let Interval { mean, half } = Interval::of(values.iter().map(|it| it.value));
+            (!values.is_empty()).then(|| Point::new(100.0 * share, mean, half).with_values(values))
         };
         Series::new(name, audited.iter().filter_map(point))
     };

@@ -7,12 +7,15 @@ use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
+use super::across_rounds::{never_gains, percent};
+use super::interval::Interval;
 use super::lab::{Lab, signed};
 
 const COVERAGES: [f64; 2] = [0.5, 0.8];
 const COSTS: [(&str, &[&str]); 2] =
     [("a cost per sale", &[]), ("a cost per sample", &["costs.base_high=0", "costs.per_sample=1"])];
-const SEEDS: u64 = 10;
+/// With `--thorough`.
+const MANY_SEEDS: u64 = 100;
 /// Seeds under which parameters are chosen; the measurement uses others.
 const CHOOSING_SEEDS: u64 = 2;
 /// Without one, and as much as clients collect.
@@ -46,7 +49,7 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
         without.choosing_seeds
     );
     let section = Section::new("quota", "Within a quota", [text], [figure(&settings).into(), table(&settings).into()]);
-    Ok(Part { section, claims: Vec::new(), ours: vec![claim(lab, &settings)] })
+    Ok(Part { section, claims: Vec::new(), ours: vec![claim(&settings)] })
 }
 
 fn plan(lab: &Lab, coverage: f64, quota: f64, changes: &[&str]) -> Plan {
@@ -54,7 +57,8 @@ fn plan(lab: &Lab, coverage: f64, quota: f64, changes: &[&str]) -> Plan {
     let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).chain(own).collect();
     let config = Config::read(SETTING, &changes).expect("the setting is valid");
     let plan = Plan::new(config).with_mechanisms(&["clock"]).expect("the catalog has it");
-    let plan = plan.with_seeds(lab.many(SEEDS)).with_choosing_seeds(lab.many(CHOOSING_SEEDS)).with_search(quota > 0.0);
+    let seeds = if lab.thorough { MANY_SEEDS } else { lab.judged() };
+    let plan = plan.with_seeds(seeds).with_choosing_seeds(lab.many(CHOOSING_SEEDS)).with_search(quota > 0.0);
     if lab.quick { plan.with_manipulators(1) } else { plan }
 }
 
@@ -63,23 +67,16 @@ fn best_alone(found: &Findings) -> &Finding {
     found.best_response("clock").expect("there are strategies")
 }
 
-/// In percent of what the truth earns, with half of a 95 % interval.
-fn percent(finding: &Finding) -> (f64, f64) {
-    let scale = 100.0 / finding.truthful.mean;
-    (scale * finding.gain.mean, scale * 1.96 * finding.standard_error)
-}
-
 fn in_words(finding: &Finding) -> String {
-    let (gain, half) = percent(finding);
-    format!("{gain:+.1} ± {half:.1}")
+    percent(finding).signed()
 }
 
 fn figure(settings: &[Setting]) -> Figure {
     let bar = |(name, found): (&str, &Findings)| {
         let best = best_alone(found);
-        let (height, half) = percent(best);
+        let Interval { mean, half } = percent(best);
         let gains = best.gains.iter().map(|gain| 100.0 * gain / best.truthful.mean);
-        Bar::new(name, height, half).with_label(signed(height)).with_values(Value::from_seed(1, gains))
+        Bar::new(name, mean, half).with_label(signed(mean)).with_values(Value::from_seed(1, gains))
     };
     let bars = |it: &Setting| ["without", "with a quota"].into_iter().zip(&it.found).map(bar).collect();
     let chart = |(cost, _): (&str, &[&str])| {
@@ -116,24 +113,26 @@ fn table(settings: &[Setting]) -> Table {
     Table::new(caption, header, settings.iter().map(row))
 }
 
-fn claim(lab: &Lab, settings: &[Setting]) -> Verdict {
+fn claim(settings: &[Setting]) -> Verdict {
     let found = |at: usize| settings.iter().map(move |setting| (setting, best_alone(&setting.found[at])));
     let most = |at: usize| {
-        let most = found(at).max_by(|(_, a), (_, b)| percent(a).0.total_cmp(&percent(b).0));
+        let most = found(at).max_by(|(_, a), (_, b)| percent(a).mean.total_cmp(&percent(b).mean));
         let (setting, finding) = most.expect("there are settings");
         format!("{} % ({}, coverage {}, {})", in_words(finding), finding.strategy, setting.coverage, setting.cost)
     };
-    let least = |(_, finding): (&Setting, &Finding)| percent(finding).0 - percent(finding).1;
-    let paying = found(1).map(least).filter(|least| *least > 0.0).count();
-    let claim = "Within a quota of what clients collect, no strategy that was tried gains one client 5 % over \
-                 a whole run.";
+    let within: Vec<&Finding> = found(1).map(|(_, finding)| finding).collect();
+    let paying = within.iter().filter(|finding| percent(finding).low() > 0.0).count();
+    let claim = "Within a quota of what clients collect, no strategy that was tried gains one client more than \
+                 5 % over a whole run.";
     let measured = format!(
-        "the best of {} strategies and a search gains beyond its 95 % interval in {paying} of {} settings; at most {}, and without a quota {}",
+        "the best of {} strategies and a search gains beyond its 95 % interval in {paying} of {} settings, {} seeds each; at most {}, \
+         and without a quota {}",
         settings[0].found[1].trials.len() - 1,
         settings.len(),
+        settings[0].found[1].seeds,
         most(1),
         most(0)
     );
     let command = "truthfed audit -m clock --random 1 --runs 30 --set rounds.quota=1 --set rounds.coverage=0.8";
-    Verdict::new("quota", claim, measured, lab.never(found(1).map(least).any(|least| least >= 5.0)), command)
+    Verdict::new("quota", claim, measured, never_gains(&within), command)
 }

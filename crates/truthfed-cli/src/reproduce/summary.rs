@@ -3,8 +3,8 @@
 use truthfed_report::page::VerdictKind;
 
 use super::Reproduction;
-use super::claim::{Claim, counts};
-use super::readings::READINGS;
+use super::claim::{Claim, and, by_number, counts};
+use super::readings::{READINGS, Reading};
 
 /// The statements that matter most, with a word for each.
 const TOLD: [(&str, &str); 7] = [
@@ -29,9 +29,13 @@ pub(super) fn lines(found: &Reproduction) -> Vec<String> {
     let robust = found.claims.iter().filter(is_same).count();
     let mut lines = vec![
         format!("{all} statements of the paper under four readings: {}.", by_reading.join("; ")),
+        numbered(&found.claims),
         format!(
-            "The verdict on {robust} of them is the same under all readings; on {} it turns with the reading.",
-            all - robust
+            "The verdict on {robust} of them is the same under all readings; on {} it turns with the reading. Runs have the paper's \
+             size (25 clients, dimension 5, {} steps, coverage 0.5) and {} seeds, unless a row says otherwise.",
+            all - robust,
+            found.steps,
+            found.seeds
         ),
     ];
     let told = TOLD.iter().filter_map(|(id, word)| {
@@ -42,4 +46,31 @@ pub(super) fn lines(found: &Reproduction) -> Vec<String> {
     let held = found.ours.iter().filter(|claim| claim.verdict == VerdictKind::Reproduced).count();
     lines.push(format!("Beyond the paper, {held} of our own {} claims hold.", found.ours.len()));
     lines
+}
+
+/// How many of the propositions, lemmas and theorems are refuted: a theorem of several rows counts once.
+fn numbered(claims: &[Claim]) -> String {
+    let numbered = by_number(claims);
+    let is_refuted = |parts: &[&Claim], reading: &Reading| {
+        parts.iter().any(|claim| claim.verdict(reading.name) == VerdictKind::Refuted)
+    };
+    let names = |is_one: &dyn Fn(&[&Claim]) -> bool| -> Vec<&str> {
+        numbered.iter().filter(|(_, parts)| is_one(parts)).map(|(name, _)| name.as_str()).collect()
+    };
+    let always = names(&|parts| READINGS.iter().all(|reading| is_refuted(parts, reading)));
+    let never = names(&|parts| !READINGS.iter().any(|reading| is_refuted(parts, reading)));
+    let sometimes: Vec<&str> = numbered
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !always.contains(name) && !never.contains(name))
+        .collect();
+    let listed = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { and(names) };
+    format!(
+        "Of the {} propositions, lemmas and theorems among them, {} are refuted at least in part under every reading: {}. Refuted \
+         under some: {}.",
+        numbered.len(),
+        always.len(),
+        listed(&always),
+        listed(&sometimes)
+    )
 }

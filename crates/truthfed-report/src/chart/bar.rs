@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Lettering, Path, Pen, Rect};
 use super::frame::{LABEL, TICK, VALUE, draw_base, draw_no_data, draw_y, height_of, level, paragraph, patched};
 use super::look::{Look, Looks};
-use super::ruler::{Fit, Ruler, deviation, extent, has_place};
+use super::ruler::{Fit, Ruler, drawn, extent, has_place};
 use super::{Bar, BarGroup, Scale};
 use crate::text::{CAP_HEIGHT, widest, wrap};
 use crate::theme::Role;
@@ -121,9 +121,9 @@ impl<'a> BarBody<'a> {
         let end = level(&self.y, plot, bar.height);
         let rect = Rect { x: centre - breadth / 2.0, y: end.min(base), width: breadth, height: (end - base).abs() };
         draw_block(canvas, rect, look);
-        let sd = deviation(bar.sd);
-        let (top, bottom) = (level(&self.y, plot, bar.height + sd), level(&self.y, plot, bar.height - sd));
-        if sd > 0.0 {
+        let error = drawn(bar.error);
+        let (top, bottom) = (level(&self.y, plot, bar.height + error), level(&self.y, plot, bar.height - error));
+        if error > 0.0 {
             let mut path = Path::default();
             path.error_bar(centre, top, bottom, CAP);
             canvas.stroke(&path, Pen::solid(Role::Ink, 1.2));
@@ -195,13 +195,13 @@ fn y_extent(groups: &[BarGroup], scale: Scale) -> Option<(f64, f64)> {
     let placed = bars(groups).filter(|bar| has_place(bar.height, scale));
     match scale {
         Scale::Linear => {
-            let ends = placed.flat_map(|bar| [0.0, bar.height - deviation(bar.sd), bar.height + deviation(bar.sd)]);
+            let ends = placed.flat_map(|bar| [0.0, bar.height - drawn(bar.error), bar.height + drawn(bar.error)]);
             // Error bars of upward bars may reach below zero; they are cut there unless some bar points down.
             let down = bars(groups).any(|bar| bar.height < 0.0);
             extent(ends, scale).map(|(low, high)| (if down { low } else { 0.0 }, high))
         }
         // The lowest bar must have a height to be seen.
-        Scale::Log => extent(placed.flat_map(|bar| [bar.height / 2.0, bar.height + deviation(bar.sd)]), scale),
+        Scale::Log => extent(placed.flat_map(|bar| [bar.height / 2.0, bar.height + drawn(bar.error)]), scale),
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::{Bar, BarGroup, Chart, Data, Figure, Point, Series, Value, letter};
 
-const LINE: [&str; 5] = ["chart", "series", "x", "mean", "sd"];
-const BAR: [&str; 6] = ["chart", "group", "bar", "height", "sd", "label"];
-const BOTH: [&str; 9] = ["chart", "series", "x", "mean", "sd", "group", "bar", "height", "label"];
+/// Stands for the column of the figure's errors.
+const ERROR: &str = "error";
+const LINE: [&str; 5] = ["chart", "series", "x", "mean", ERROR];
+const BAR: [&str; 6] = ["chart", "group", "bar", "height", ERROR, "label"];
+const BOTH: [&str; 9] = ["chart", "series", "x", "mean", ERROR, "group", "bar", "height", "label"];
 
 // The same for every repetition.
 const LINE_SEEDS: [&str; 5] = ["chart", "series", "x", "seed", "value"];
@@ -16,7 +18,8 @@ type Row = Vec<(&'static str, String)>;
 
 impl Figure {
     /// All values, not thinned. Columns `chart,series,x,mean,sd` or `chart,group,bar,height,sd,label`, or both kinds'
-    /// columns when the figure has both kinds of charts. What is not finite is left empty.
+    /// columns when the figure has both kinds of charts; `half_95` instead of `sd` if its [`Errors`](super::Errors) are
+    /// intervals. What is not finite is left empty.
     pub fn to_csv(&self) -> String {
         self.table([&LINE, &BAR, &BOTH], rows)
     }
@@ -36,7 +39,8 @@ impl Figure {
 
     fn table(&self, headers: [&[&'static str]; 3], rows: fn(&Chart, &str) -> Vec<Row>) -> String {
         let header = header(self, headers);
-        let mut out = header.join(",") + "\n";
+        let title = |column: &&'static str| if *column == ERROR { self.errors.column() } else { column };
+        let mut out = header.iter().map(title).collect::<Vec<_>>().join(",") + "\n";
         for (index, chart) in self.charts.iter().enumerate() {
             for row in rows(chart, &name(chart, index)) {
                 let cell = |column: &&str| row.iter().find(|(key, _)| key == column).map_or("", |(_, value)| value);
@@ -66,7 +70,7 @@ fn rows(chart: &Chart, name: &str) -> Vec<Row> {
         Data::Lines { series, .. } => {
             let points = series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
             let values = |(series, point): (&Series, &Point)| {
-                row(&LINE, name, [series.name.clone(), number(point.x), number(point.mean), number(point.sd)])
+                row(&LINE, name, [series.name.clone(), number(point.x), number(point.mean), number(point.error)])
             };
             points.map(values).collect()
         }
@@ -74,7 +78,7 @@ fn rows(chart: &Chart, name: &str) -> Vec<Row> {
             let bars = groups.iter().flat_map(|group| group.bars.iter().map(move |bar| (group, bar)));
             let values = |(group, bar): (&BarGroup, &Bar)| {
                 let label = bar.label.clone().unwrap_or_default();
-                row(&BAR, name, [group.name.clone(), bar.name.clone(), number(bar.height), number(bar.sd), label])
+                row(&BAR, name, [group.name.clone(), bar.name.clone(), number(bar.height), number(bar.error), label])
             };
             bars.map(values).collect()
         }

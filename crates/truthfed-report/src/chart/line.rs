@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Canvas, Lettering, Path, Pen, Rect, Spot};
 use super::frame::{LABEL, TICK, below, draw_base, draw_no_data, draw_x, draw_y, height_of, level, paragraph};
 use super::look::{Look, Looks};
-use super::ruler::{Fit, Ruler, deviation, extent, has_place};
+use super::ruler::{Fit, Ruler, drawn, extent, has_place};
 use super::thin::thin;
 use super::{Axis, Point, Scale, Series};
 use crate::text::{widest, wrap};
@@ -50,7 +50,7 @@ pub(super) struct LineBody<'a> {
     x_label: Vec<String>,
 }
 
-/// A point on the canvas, with the ends of its deviation.
+/// A point on the canvas, with the ends of its error.
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     at: Spot,
@@ -92,7 +92,7 @@ impl<'a> LineBody<'a> {
             draw_no_data(canvas, plot);
         }
         // What is drawn later covers what is drawn earlier: bands lie below all lines, markers on top.
-        lines.iter().for_each(|(look, runs)| draw_deviation(canvas, *look, runs));
+        lines.iter().for_each(|(look, runs)| draw_errors(canvas, *look, runs));
         lines.iter().for_each(|(look, runs)| draw_line(canvas, *look, runs));
         lines.iter().for_each(|(look, runs)| draw_markers(canvas, *look, runs));
     }
@@ -107,8 +107,7 @@ impl<'a> LineBody<'a> {
     /// How far a series is drawn aside, so that error bars at the same place do not hide each other: a few pixels.
     fn dodge(&self, index: usize) -> f64 {
         let series = self.series;
-        let barred =
-            |series: &Series| series.points.len() <= FEW && series.points.iter().any(|p| deviation(p.sd) > 0.0);
+        let barred = |series: &Series| series.points.len() <= FEW && series.points.iter().any(|p| drawn(p.error) > 0.0);
         if !series.iter().all(barred) || series.len() < 2 {
             return 0.0;
         }
@@ -131,11 +130,11 @@ impl<'a> LineBody<'a> {
     }
 
     fn place_point(&self, point: &Point, plot: Rect) -> Placed {
-        let sd = deviation(point.sd);
+        let error = drawn(point.error);
         Placed {
             at: (plot.x + self.x.share(point.x) * plot.width, level(&self.y, plot, point.mean)),
-            top: level(&self.y, plot, point.mean + sd),
-            bottom: level(&self.y, plot, point.mean - sd),
+            top: level(&self.y, plot, point.mean + error),
+            bottom: level(&self.y, plot, point.mean - error),
         }
     }
 }
@@ -152,7 +151,7 @@ fn drawable(series: &[Series], scales: (Scale, Scale)) -> impl Iterator<Item = &
 fn y_extent(series: &[Series], scales: (Scale, Scale), covers: Option<(f64, f64)>) -> Option<(f64, f64)> {
     let scale = scales.1;
     let ends = |point: &Point| {
-        let (low, high) = (point.mean - deviation(point.sd), point.mean + deviation(point.sd));
+        let (low, high) = (point.mean - drawn(point.error), point.mean + drawn(point.error));
         // On a log axis a band may reach down to nothing; then its foot is cut off.
         let cut = scale == Scale::Log && low < point.mean / 10.0;
         [if cut { point.mean } else { low }, high]
@@ -189,7 +188,7 @@ fn shows_each(runs: &[Vec<Placed>]) -> bool {
     runs.iter().map(Vec::len).sum::<usize>() <= FEW
 }
 
-fn draw_deviation(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
+fn draw_errors(canvas: &mut Canvas, look: Look, runs: &[Vec<Placed>]) {
     let mut path = Path::default();
     if shows_each(runs) {
         for point in runs.iter().flatten().filter(|point| point.bottom - point.top >= SHORTEST) {

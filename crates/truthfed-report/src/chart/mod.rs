@@ -31,17 +31,38 @@ pub struct Value {
     pub value: f64,
 }
 
-/// One value of a series: a mean over repetitions and its standard deviation, which is 0 when there was one.
+/// What errors are, in all charts of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Errors {
+    /// Standard deviations of the repetitions.
+    #[default]
+    Deviations,
+    /// Halves of 95 % confidence intervals of the means.
+    Intervals,
+}
+
+impl Errors {
+    /// Their column in a CSV file.
+    pub fn column(self) -> &'static str {
+        match self {
+            Errors::Deviations => "sd",
+            Errors::Intervals => "half_95",
+        }
+    }
+}
+
+/// One value of a series: a mean over repetitions and its error, which is drawn if it is a positive number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     pub x: f64,
     pub mean: f64,
-    pub sd: f64,
+    /// As the figure's [`Errors`] say.
+    pub error: f64,
     /// What the mean is of, if it is known; see [`Figure::to_seeds_csv`].
     pub values: Vec<Value>,
 }
 
-/// One line of a chart. A long one shows `sd` as a band, a short one as error bars.
+/// One line of a chart. A long one shows errors as a band, a short one as error bars.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// What the legend says.
@@ -72,8 +93,8 @@ pub struct Bar {
     pub name: String,
     /// The value; may be negative.
     pub height: f64,
-    /// The standard deviation, drawn as an error bar; 0 for none.
-    pub sd: f64,
+    /// As the figure's [`Errors`] say; 0 for none.
+    pub error: f64,
     /// Text at the end of the bar, such as the value itself when heights are normalised.
     pub label: Option<String>,
     /// What the height is the mean of, if it is known; see [`Figure::to_seeds_csv`].
@@ -120,6 +141,7 @@ pub struct Figure {
     pub width: f64,
     /// Names whose colours come first, whether or not they are in the figure.
     pub palette: Vec<String>,
+    pub errors: Errors,
 }
 
 /// The least and the greatest width of a figure: a narrow column, and more than any page.
@@ -149,8 +171,8 @@ impl Value {
 }
 
 impl Point {
-    pub fn new(x: f64, mean: f64, sd: f64) -> Point {
-        Point { x, mean, sd, values: Vec::new() }
+    pub fn new(x: f64, mean: f64, error: f64) -> Point {
+        Point { x, mean, error, values: Vec::new() }
     }
 
     #[must_use]
@@ -160,8 +182,8 @@ impl Point {
 }
 
 impl Bar {
-    pub fn new(name: impl Into<String>, height: f64, sd: f64) -> Bar {
-        Bar { name: name.into(), height, sd, label: None, values: Vec::new() }
+    pub fn new(name: impl Into<String>, height: f64, error: f64) -> Bar {
+        Bar { name: name.into(), height, error, label: None, values: Vec::new() }
     }
 
     #[must_use]
@@ -215,7 +237,16 @@ impl Figure {
     pub fn new(id: &str, title: &str, caption: &str, charts: impl IntoIterator<Item = Chart>) -> Figure {
         let [id, title, caption] = [id, title, caption].map(str::to_owned);
         let charts = charts.into_iter().collect();
-        Figure { id, title, caption, charts, columns: 1, width: PAGE_WIDTH, palette: Vec::new() }
+        Figure {
+            id,
+            title,
+            caption,
+            charts,
+            columns: 1,
+            width: PAGE_WIDTH,
+            palette: Vec::new(),
+            errors: Errors::default(),
+        }
     }
 
     #[must_use]
@@ -232,6 +263,11 @@ impl Figure {
     #[must_use]
     pub fn with_palette(self, names: impl IntoIterator<Item = impl Into<String>>) -> Figure {
         Figure { palette: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    #[must_use]
+    pub fn with_errors(self, errors: Errors) -> Figure {
+        Figure { errors, ..self }
     }
 
     /// The same figure for a column of a paper or a narrow screen: charts one below the other.

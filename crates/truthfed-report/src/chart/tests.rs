@@ -103,20 +103,20 @@ fn values_that_are_not_finite_are_left_out_and_break_the_line() {
 }
 
 /// A rising line of so many points.
-fn rising(count: u32, sd: f64) -> String {
-    let points = (0..count).map(|i| Point::new(f64::from(i), f64::from(i), sd)).collect();
+fn rising(count: u32, error: f64) -> String {
+    let points = (0..count).map(|i| Point::new(f64::from(i), f64::from(i), error)).collect();
     check(vec![line(Scale::Linear, vec![("series", points)])])
 }
 
 #[test]
-fn a_deviation_that_is_not_finite_or_negative_counts_as_none() {
+fn an_error_that_is_not_finite_or_negative_counts_as_none() {
     let none = rising(20, 0.0);
-    assert_eq!([rising(20, f64::NAN), rising(20, -1.0)], [none.clone(), none]);
+    assert_eq!([rising(20, f64::NAN), rising(20, -1.0), rising(20, f64::INFINITY)], [(); 3].map(|()| none.clone()));
 }
 
 #[test]
 fn short_series_have_error_bars_and_long_ones_bands() {
-    let has_band = |count, sd| rising(count, sd).contains("fill-opacity");
+    let has_band = |count, error| rising(count, error).contains("fill-opacity");
     assert_eq!([has_band(10, 1.0), has_band(20, 1.0), has_band(100, 1.0)], [false, true, true]);
     assert!(!has_band(20, 0.0));
 }
@@ -203,7 +203,9 @@ fn csv_has_the_columns_of_its_kind() {
     assert_eq!(figure(vec![lines.clone()]).to_csv(), "chart,series,x,mean,sd\nlines,s,1,0.1,\n");
     assert_eq!(figure(vec![bar.clone()]).to_csv(), "chart,group,bar,height,sd,label\nbars,group,b,1e-7,0,\n");
     let both = "chart,series,x,mean,sd,group,bar,height,label\nlines,s,1,0.1,,,,,\nbars,,,,0,group,b,1e-7,\n";
-    assert_eq!(figure(vec![lines, bar]).to_csv(), both);
+    assert_eq!(figure(vec![lines.clone(), bar]).to_csv(), both);
+    let intervals = figure(vec![lines]).with_errors(Errors::Intervals).to_csv();
+    assert_eq!(intervals, "chart,series,x,mean,half_95\nlines,s,1,0.1,\n");
 }
 
 #[test]

@@ -120,7 +120,7 @@ pub enum VerdictKind {
     NotReproduced,
     /// A counterexample: the claim is false as stated.
     Refuted,
-    /// Too little was measured to tell.
+    /// The measurement does not tell.
     Undecided,
 }
 

@@ -102,12 +102,12 @@ fn baselines(rounds: &[Round]) -> Claim {
         verdict: reproduced_if(gains > 0 && below == 0),
         measured: format!(
             "{below} of {winners} winners are paid less than they ask; in {gains} of {tried} rounds some client gains more than \
-             5 % by a lie (reconstructed, pay-as-ask)"
+             5 % by a lie (pay-as-ask)"
         ),
         numbers: vec![share("winners paid less", below, winners), share("rounds with a gain", gains, tried)],
         sample: sample(rounds),
         command: "truthfed audit -m inc-feducb --random 400 --runs 0".to_owned(),
     };
-    let claim = "Inc-FedUCB is individually rational and not truthful.";
+    let claim = "Inc-FedUCB (reconstructed) is individually rational and not truthful.";
     Claim::new("inc-feducb", "Table 1", claim, "", vec![cell])
 }

@@ -236,8 +236,8 @@ pub(super) fn claims(searched: &[Searched]) -> Vec<Claim> {
         ),
         Claim::new(
             "critical",
-            "Definition 4",
-            "The payment is critical: a client wins below it and loses above it.",
+            "Appendix G.3, proof of Theorem 8",
+            "The payment of Algorithm 7 is critical (Definition 4): a client wins below it and loses above it.",
             "A critical value exists only for monotone rules.",
             by_target(searched, |found| {
                 let words = format!(

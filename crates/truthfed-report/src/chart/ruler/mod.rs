@@ -47,9 +47,9 @@ pub(super) fn has_place(value: f64, scale: Scale) -> bool {
     finite && (scale == Scale::Linear || value >= SMALLEST)
 }
 
-/// A standard deviation as it is drawn: 0 unless it is a positive number.
-pub(super) fn deviation(sd: f64) -> f64 {
-    if has_place(sd, Scale::Linear) { sd.max(0.0) } else { 0.0 }
+/// An error as it is drawn: 0 unless it is a positive number.
+pub(super) fn drawn(error: f64) -> f64 {
+    if has_place(error, Scale::Linear) { error.max(0.0) } else { 0.0 }
 }
 
 /// Lowest and highest of those values that have a place.

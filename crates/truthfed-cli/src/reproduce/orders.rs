@@ -1,0 +1,352 @@
+//! The orders of Theorem 10, Lemma 18 and Table 1: how regret, rounds and communication grow with T, N and d.
+//!
+//! O(...) leaves constants open. A bound counts as kept if the ratio to it does not grow with T: a power is fitted to the ratio
+//! seed by seed, and its exponent must be at most [`BOUNDED`]. The exponents of N and d are measured beside it, each alone, and
+//! judge nothing: at a fixed T the bounds are far from tight, and a ratio of a hundredth may well rise.
+
+use truthfed_report::chart::{Axis, Chart, Figure};
+use truthfed_sim::totals::Totals;
+use truthfed_sim::world::WorldError;
+
+use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::decision::Side;
+use super::interval::Interval;
+use super::lab::{Brief, Lab, REGRET, ROUNDS, SCALARS, each, mean, palette, reading_changes, series, simulate};
+use super::readings::{READINGS, Reading, TRIGGERS, with_trigger};
+use super::single_rounds::exponent;
+
+/// The exponent up to which a ratio counts as bounded: less cannot be told from a constant over these ranges.
+pub(super) const BOUNDED: f64 = 0.1;
+/// The other mechanisms of Table 1.
+const BASELINES: [(&str, &str); 2] = [("everyone", "DisLinUCB"), ("inc-feducb", "Inc-FedUCB (reconstructed)")];
+
+/// The size of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    steps: u64,
+    clients: u64,
+    dimension: u64,
+}
+
+/// What varies while the others stay: its name in the paper, and its value.
+type Variable = (&'static str, fn(&Size) -> u64);
+
+const VARIABLES: [Variable; 3] = [("T", |size| size.steps), ("N", |size| size.clients), ("d", |size| size.dimension)];
+
+/// The variable whose exponent decides.
+const JUDGED: &str = "T";
+
+/// All sizes at which something is measured; the first is the one around which the others vary.
+fn sizes(lab: &Lab) -> Vec<Size> {
+    let (steps, clients, dimensions): (&[u64], &[u64], &[u64]) = match (lab.quick, lab.thorough) {
+        (true, _) => (&[1000, 500, 2000], &[5], &[2]),
+        (_, true) => (&[3162, 1000, 10_000, 31_623], &[5, 10, 50], &[2, 10]),
+        _ => (&[3162, 1000, 10_000], &[5, 10, 50], &[2, 10]),
+    };
+    let usual = Size { steps: steps[0], clients: 25, dimension: 5 };
+    let longer = steps.iter().map(|steps| Size { steps: *steps, ..usual });
+    let larger = clients.iter().map(|clients| Size { clients: *clients, ..usual });
+    let deeper = dimensions.iter().map(|dimension| Size { dimension: *dimension, ..usual });
+    longer.chain(larger).chain(deeper).collect()
+}
+
+/// Where the target lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// At coverage 0.5, as in the paper's experiments.
+    Usual,
+    /// Where the premise of Theorem 10 on regret holds: c^(1-1/e) >= e^(-1/N), in hundredths.
+    Premise,
+}
+
+impl Target {
+    fn coverage(self, clients: u64) -> f64 {
+        let share = clients as f64 * (1.0 - 1.0 / std::f64::consts::E);
+        match self {
+            Target::Usual => 0.5,
+            Target::Premise => (100.0 * libm::exp(-1.0 / share)).ceil() / 100.0,
+        }
+    }
+}
+
+/// The runs of one size.
+struct At {
+    size: Size,
+    runs: Vec<Brief>,
+}
+
+/// The runs of all sizes; the first is the one around which the others vary.
+struct Grid(Vec<At>);
+
+impl Grid {
+    fn measure(lab: &Lab, changes: &[(&str, &str)], target: Target) -> Result<Grid, WorldError> {
+        let at = |size: Size| {
+            let own = own_changes(size, target);
+            let own: Vec<(&str, &str)> = own.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            Ok(At { size, runs: lab.briefs(&[changes, &own].concat(), lab.judged())? })
+        };
+        Ok(Grid(sizes(lab).into_iter().map(at).collect::<Result<_, _>>()?))
+    }
+
+    /// Those in which only one variable differs from the usual size, in its order.
+    fn along(&self, variable: &str) -> Vec<(f64, &At)> {
+        let usual = &self.0[0].size;
+        let is_same = |at: &&At| VARIABLES.iter().all(|(name, of)| *name == variable || of(&at.size) == of(usual));
+        let (_, of) = VARIABLES.iter().find(|(name, _)| *name == variable).expect("a variable");
+        let mut along: Vec<(f64, &At)> = self.0.iter().filter(is_same).map(|at| (of(&at.size) as f64, at)).collect();
+        along.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        along
+    }
+}
+
+fn own_changes(size: Size, target: Target) -> [(&'static str, String); 4] {
+    [
+        ("world.steps", size.steps.to_string()),
+        ("world.clients", size.clients.to_string()),
+        ("world.dimension", size.dimension.to_string()),
+        ("rounds.coverage", target.coverage(size.clients).to_string()),
+    ]
+}
+
+/// A bound without its constant.
+type Order = fn(&Size) -> f64;
+
+fn log_steps(size: &Size) -> f64 {
+    libm::log(size.steps as f64)
+}
+
+const ROUND_ORDER: Order = |size| (size.clients * size.dimension) as f64 * log_steps(size);
+const SCALAR_ORDER: Order = |size| (size.clients.pow(2) * size.dimension.pow(3)) as f64 * log_steps(size);
+const REGRET_ORDER: Order = |size| size.dimension as f64 * (size.steps as f64).sqrt() * log_steps(size);
+
+/// A bound of the paper on something that grows.
+struct Bound {
+    id: &'static str,
+    source: &'static str,
+    claim: &'static str,
+    why: &'static str,
+    figure: fn(&Totals) -> f64,
+    order: Order,
+    target: Target,
+}
+
+const BOUNDS: [Bound; 4] = [
+    Bound {
+        id: "rounds",
+        source: "Theorem 10, Lemma 18",
+        claim: "The number of communication rounds is O(N d log T) (judged in T).",
+        why: "Since-delivery, clients that lost ask again at every step. Rounds do not grow with N, and faster than d, those of \
+              DisLinUCB too: a long way below the bound.",
+        figure: ROUNDS,
+        order: ROUND_ORDER,
+        target: Target::Usual,
+    },
+    Bound {
+        id: "communication-cost",
+        source: "Theorem 10, Table 1",
+        claim: "Communication is O(N² d³ log T) (judged in T).",
+        why: "Since-delivery, clients that lost ask again at every step.",
+        figure: SCALARS,
+        order: SCALAR_ORDER,
+        target: Target::Usual,
+    },
+    Bound {
+        id: "sublinear-regret",
+        source: "Theorem 10, Table 1",
+        claim: "Regret is O(d √T log T) (judged in T), at coverage 0.5.",
+        why: "The paper's experiments use 0.5, outside the premise. The threshold grows with T, so the first round comes later and \
+              regret rises in steps: judge the whole range, not two horizons.",
+        figure: REGRET,
+        order: REGRET_ORDER,
+        target: Target::Usual,
+    },
+    Bound {
+        id: "sublinear-regret-premise",
+        source: "Theorem 10",
+        claim: "Regret is O(d √T log T) (judged in T) where its premise holds (coverage 0.94 for 25 clients).",
+        why: "",
+        figure: REGRET,
+        order: REGRET_ORDER,
+        target: Target::Premise,
+    },
+];
+
+/// How a figure compares with a bound as T, N and d grow, each alone.
+struct Grown {
+    what: String,
+    /// The mean ratio at the usual size.
+    usual: f64,
+    /// The variable, its values, and its exponent in the ratio, fitted seed by seed.
+    exponents: Vec<(&'static str, Vec<f64>, Interval)>,
+}
+
+impl Grown {
+    fn of(what: &str, grid: &Grid, figure: fn(&Totals) -> f64, order: Order) -> Grown {
+        let exponents = VARIABLES.iter().map(|(variable, _)| {
+            let along = grid.along(variable);
+            let seeds = along.iter().map(|(_, at)| at.runs.len()).min().unwrap_or(0);
+            let of_seed = |seed: usize| {
+                // A run without a single round would have no logarithm.
+                let ratio = |at: &At| figure(&at.runs[seed].totals()).max(1e-3) / order(&at.size);
+                exponent(&along.iter().map(|(value, at)| (*value, ratio(at))).collect::<Vec<_>>())
+            };
+            let values = along.iter().map(|(value, _)| *value).collect();
+            (*variable, values, Interval::of((0..seeds).map(of_seed)))
+        });
+        let At { size, runs } = &grid.0[0];
+        Grown { what: what.to_owned(), usual: mean(runs, figure).mean / order(size), exponents: exponents.collect() }
+    }
+
+    fn words(&self, grid: &Grid) -> String {
+        let Size { steps, clients, dimension } = grid.0[0].size;
+        let of = |(variable, values, exponent): &(&str, Vec<f64>, Interval)| {
+            let values: Vec<String> = values.iter().map(f64::to_string).collect();
+            format!("{variable} to the {} ({})", exponent.words(), values.join(", "))
+        };
+        let of: Vec<String> = self.exponents.iter().map(of).collect();
+        let (what, usual, of) = (&self.what, self.usual, of.join(", "));
+        format!(
+            "{what} is {usual:.4} of the bound at T = {steps}, N = {clients}, d = {dimension}; the ratio grows as {of}"
+        )
+    }
+
+    fn numbers(&self) -> Vec<Number> {
+        let what = &self.what;
+        let growth = |(variable, _, exponent): &(&str, Vec<f64>, Interval)| {
+            let name = format!("exponent of {variable} in the ratio of {what} to the bound");
+            match *variable == JUDGED {
+                true => Number::deciding(name, *exponent, Side::AtMost(BOUNDED)),
+                false => Number::with_interval(name, *exponent),
+            }
+        };
+        let ratio = Number::exact(format!("ratio of {what} to the bound at the usual size"), self.usual);
+        self.exponents.iter().map(growth).chain([ratio]).collect()
+    }
+}
+
+/// Everything that was measured.
+pub(super) struct Orders {
+    usual: Vec<Grid>,
+    premise: Vec<Grid>,
+    /// By trigger, then by mechanism.
+    baselines: Vec<Vec<Grid>>,
+}
+
+impl Orders {
+    pub(super) fn measure(lab: &Lab) -> Result<Orders, WorldError> {
+        let own = |target: Target| -> Result<Vec<Grid>, WorldError> {
+            let grid = |reading: &Reading| Grid::measure(lab, &reading_changes(reading, &[]), target);
+            READINGS.iter().map(grid).collect()
+        };
+        let with = |trigger: &&str| -> Result<Vec<Grid>, WorldError> {
+            let grid = |(mechanism, _): &(&str, &str)| {
+                let changes = [("rounds.mechanism", *mechanism), ("rounds.trigger", *trigger)];
+                Grid::measure(lab, &changes, Target::Usual)
+            };
+            BASELINES.iter().map(grid).collect()
+        };
+        Ok(Orders {
+            usual: own(Target::Usual)?,
+            premise: own(Target::Premise)?,
+            baselines: TRIGGERS.iter().map(with).collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub(super) fn claims(&self, lab: &Lab) -> Vec<Claim> {
+        let own = BOUNDS.iter().map(|bound| self.bounded(lab, bound));
+        own.chain([self.of_baselines(lab)]).collect()
+    }
+
+    fn bounded(&self, lab: &Lab, bound: &Bound) -> Claim {
+        let grids = if bound.target == Target::Usual { &self.usual } else { &self.premise };
+        let cell = |(reading, grid): (&Reading, &Grid)| {
+            let grown = Grown::of("it", grid, bound.figure, bound.order);
+            let own = own_changes(grid.0[0].size, bound.target);
+            let own: Vec<(&str, &str)> = own.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            let numbers = grown.numbers();
+            Cell {
+                readings: vec![reading.name],
+                measured: grown.words(grid),
+                verdict: decided(&numbers),
+                numbers,
+                sample: Sample::runs(lab.judged()),
+                command: simulate(&reading_changes(reading, &own), lab.judged()),
+            }
+        };
+        let cells = READINGS.iter().zip(grids).map(cell).collect();
+        Claim::new(bound.id, bound.source, bound.claim, bound.why, cells)
+    }
+
+    /// The other rows of Table 1.
+    fn of_baselines(&self, lab: &Lab) -> Claim {
+        let cell = |(trigger, grids): (&&str, &Vec<Grid>)| {
+            let (mut words, mut numbers) = (Vec::new(), Vec::new());
+            for ((_, name), grid) in BASELINES.iter().zip(grids) {
+                for (what, figure, order) in
+                    [("regret", REGRET, REGRET_ORDER), ("communication", SCALARS, SCALAR_ORDER)]
+                {
+                    let grown = Grown::of(&format!("{what} of {name}"), grid, figure, order);
+                    words.push(grown.words(grid));
+                    numbers.extend(grown.numbers());
+                }
+            }
+            let (mechanism, _) = BASELINES[1];
+            Cell {
+                readings: with_trigger(trigger),
+                verdict: decided(&numbers),
+                measured: words.join(". "),
+                numbers,
+                sample: Sample::runs(lab.judged()),
+                command: simulate(&[("rounds.mechanism", mechanism), ("rounds.trigger", trigger)], lab.judged()),
+            }
+        };
+        let cells = TRIGGERS.iter().zip(&self.baselines).map(cell).collect();
+        let claim = "DisLinUCB and Inc-FedUCB (reconstructed) have a regret of O(d √T log T) and a communication of O(N² d³ log T) (judged in T).";
+        Claim::new("baseline-orders", "Table 1", claim, "", cells)
+    }
+
+    pub(super) fn figure(&self) -> Figure {
+        let chart = |variable: &'static str, y: &str, figure: fn(&Totals) -> f64, order: Order| {
+            let line = |(reading, grid): (&Reading, &Grid)| {
+                let ratios =
+                    |at: &At| each(&at.runs, figure).into_iter().map(|value| value / order(&at.size)).collect();
+                let points = grid.along(variable).into_iter().map(|(value, at)| (value, ratios(at)));
+                series(format!("truth-fedban, {}", reading.name), points.collect::<Vec<_>>())
+            };
+            let lines = READINGS.iter().zip(&self.usual).map(line);
+            Chart::lines("", Axis::log(variable), Axis::log(y), lines)
+        };
+        let caption = "Regret and rounds of Truth-FedBan in each reading, divided by the bounds of Theorem 10 without their constants, \
+                       with 95 % intervals, as one of T, N and d varies. A bound counts as kept where the line does not rise over the \
+                       whole range of T; the threshold grows with T, which makes steps.";
+        let regret = |variable| chart(variable, "regret / (d √T log T)", REGRET, REGRET_ORDER);
+        let rounds = |variable| chart(variable, "rounds / (N d log T)", ROUNDS, ROUND_ORDER);
+        let charts = VARIABLES.map(|(name, _)| regret(name)).into_iter().chain(VARIABLES.map(|(name, _)| rounds(name)));
+        Figure::new("growth", "Growth of regret and rounds", caption, charts).in_columns(3).with_palette(palette())
+    }
+
+    /// What was varied, in words.
+    pub(super) fn ranges(&self) -> String {
+        let range = |(variable, _): &Variable| {
+            let along = self.usual[0].along(variable);
+            let ends = [along.first(), along.last()].map(|end| end.map_or(0.0, |(value, _)| *value));
+            format!("{variable} from {} to {}", ends[0], ends[1])
+        };
+        VARIABLES.iter().map(range).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_premise_on_coverage_holds_at_every_number_of_clients() {
+        for (clients, expected) in [(5, 0.73), (10, 0.86), (25, 0.94), (50, 0.97)] {
+            let coverage = Target::Premise.coverage(clients);
+            assert_eq!(coverage, expected);
+            let share = 1.0 - 1.0 / std::f64::consts::E;
+            assert!(coverage.powf(share) >= libm::exp(-1.0 / clients as f64), "{clients}");
+        }
+    }
+}
