@@ -14,13 +14,9 @@ pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
 }
 
 fn greedy_truthful(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "greedy-truthful",
-        source: "Appendix B",
-        claim: "Plain greedy (Algorithm 3) is monotone and truthful.",
-        why: "Proved in docs/mechanisms.md.",
-        violation: "random rounds break it",
-    };
+    let claim = "Plain greedy (Algorithm 3) is monotone and truthful.";
+    let statement = Statement::new("greedy-truthful", "Appendix B", claim, "random rounds break it")
+        .because("Proved in docs/mechanisms.md.");
     statement.search(rounds, "truthfed audit -m greedy --random 400 --runs 0", |round| {
         let honest = Greedy.run(round).expect("it never refuses");
         let is_broken = breaks_monotonicity(&Greedy, round) || best_gain(&Greedy, round, &honest) > 1e-6;
@@ -29,13 +25,13 @@ fn greedy_truthful(rounds: &[Round]) -> Claim {
 }
 
 fn greedy_payment(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "greedy-payment",
-        source: "Equation 13",
-        claim: "The closed form of Equation 13 is the critical value of Algorithm 3.",
-        why: "",
-        violation: "winners lose at their payment or win a micro-unit above it",
-    };
+    let claim = "The closed form of Equation 13 is the critical value of Algorithm 3.";
+    let statement = Statement::new(
+        "greedy-payment",
+        "Equation 13",
+        claim,
+        "winners lose at their payment or win a micro-unit above it",
+    );
     statement.search(rounds, "truthfed auction --generate 25,5 -m greedy --certify", |round| {
         let outcome = Greedy.run(round).expect("it never refuses");
         (outcome.winners().len(), usize::from(certify(round, &Greedy, &outcome).is_err()))

@@ -49,12 +49,20 @@ struct Statement {
     id: &'static str,
     source: &'static str,
     claim: &'static str,
-    why: &'static str,
     /// What a violation is, after "3 of 600".
     violation: &'static str,
+    why: &'static str,
 }
 
 impl Statement {
+    fn new(id: &'static str, source: &'static str, claim: &'static str, violation: &'static str) -> Statement {
+        Statement { id, source, claim, violation, why: "" }
+    }
+
+    fn because(self, why: &'static str) -> Statement {
+        Statement { why, ..self }
+    }
+
     /// Looks for violations in all rounds. `of` counts the cases of a round, and those that break the statement.
     fn search(self, rounds: &[Round], command: &str, of: impl Fn(&Round) -> (usize, usize) + Sync) -> Claim {
         let cell = self.cell(all(), rounds, command.to_owned(), of);
@@ -79,15 +87,34 @@ impl Statement {
         command: String,
         of: impl Fn(&Round) -> (usize, usize) + Sync,
     ) -> Cell {
-        let (tried, broken) = rounds.par_iter().map(&of).reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let found = rounds.par_iter().map(&of).reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        self.judge(readings, found.into(), sample(rounds), command)
+    }
+
+    fn judge(&self, readings: Vec<&'static str>, found: Found, sample: Sample, command: String) -> Cell {
+        let Found { tried, broken, more, numbers } = found;
         Cell {
             readings,
             verdict: refuted_if(broken > 0),
-            measured: format!("{broken} of {tried} {}", self.violation),
-            numbers: vec![share("violations", broken, tried)],
-            sample: sample(rounds),
+            measured: format!("{broken} of {tried} {}{more}", self.violation),
+            numbers: [vec![share("violations", broken, tried)], numbers].concat(),
+            sample,
             command,
         }
+    }
+}
+
+/// How many cases were tried, how many of them break a statement, and what else there is to say of them.
+struct Found {
+    tried: usize,
+    broken: usize,
+    more: String,
+    numbers: Vec<Number>,
+}
+
+impl From<(usize, usize)> for Found {
+    fn from((tried, broken): (usize, usize)) -> Found {
+        Found { tried, broken, more: String::new(), numbers: Vec::new() }
     }
 }
 

@@ -30,13 +30,8 @@ pub(super) fn claims(rounds: &[Round], growth: &Growth) -> Vec<Claim> {
 }
 
 fn submodular(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "submodular",
-        source: "Definition 11",
-        claim: "g is submodular: the more is bought, the less a client adds.",
-        why: "",
-        violation: "gains rise as the set grows",
-    };
+    let claim = "g is submodular: the more is bought, the less a client adds.";
+    let statement = Statement::new("submodular", "Definition 11", claim, "gains rise as the set grows");
     statement.search(rounds, AUDIT, |round| {
         let order: Vec<Seat> = round.seats().collect();
         let Some(&last) = order.last() else { return (0, 0) };
@@ -51,13 +46,9 @@ fn total(round: &Round) -> i64 {
 }
 
 fn fixed_budget(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "fixed-budget",
-        source: "Section 4.2",
-        claim: "Algorithm 2 is monotone for a fixed budget.",
-        why: "",
-        violation: "clients at a fixed budget lose by asking less",
-    };
+    let claim = "Algorithm 2 is monotone for a fixed budget.";
+    let statement =
+        Statement::new("fixed-budget", "Section 4.2", claim, "clients at a fixed budget lose by asking less");
     statement.search(rounds, AUDIT, |round| {
         let asks: Vec<Amount> = asks(round).into_iter().step_by(4).collect();
         let cases = round.seats().flat_map(|seat| [1, 2, 3].map(|quarter| (seat, total(round) * quarter / 4)));
@@ -73,13 +64,14 @@ fn fixed_budget(rounds: &[Round]) -> Claim {
 }
 
 fn more_budget(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "more-budget",
-        source: "Lemma 12",
-        claim: "A larger budget of Algorithm 2 buys the same clients or more information.",
-        why: "That does not make Algorithm 1 monotone: a lower ask changes what a given budget buys.",
-        violation: "pairs of budgets buy other clients with no more information for the larger one",
-    };
+    let claim = "A larger budget of Algorithm 2 buys the same clients or more information.";
+    let statement = Statement::new(
+        "more-budget",
+        "Lemma 12",
+        claim,
+        "pairs of budgets buy other clients with no more information for the larger one",
+    )
+    .because("That does not make Algorithm 1 monotone: a lower ask changes what a given budget buys.");
     statement.search(rounds, AUDIT, |round| {
         let budgets: Vec<i64> = (0..=16).map(|part| total(round) / 16 * part).collect();
         let bought: Vec<Vec<Seat>> = budgets.iter().map(|budget| literal::greedy(round, *budget, None)).collect();
@@ -92,13 +84,13 @@ fn more_budget(rounds: &[Round]) -> Claim {
 }
 
 fn critical_below_budget(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "below-budget",
-        source: "Appendix G.3",
-        claim: "No client wins with an ask above the budget at which Algorithm 1 stops without it.",
-        why: "",
-        violation: "clients win with an ask above the budget b without them",
-    };
+    let claim = "No client wins with an ask above the budget at which Algorithm 1 stops without it.";
+    let statement = Statement::new(
+        "below-budget",
+        "Appendix G.3",
+        claim,
+        "clients win with an ask above the budget b without them",
+    );
     statement.search_by_target(rounds, |round, target| {
         let mechanism = truth_fedban(target, &[]);
         let above = |seat: Seat| {
@@ -112,13 +104,13 @@ fn critical_below_budget(rounds: &[Round]) -> Claim {
 }
 
 fn bisection(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "bisection-steps",
-        source: "Lemma 6, Appendix G.3",
-        claim: "The bisection of Algorithm 7 takes at most ⌈log2(b / γ)⌉ steps, so payments take polynomial time.",
-        why: "",
-        violation: "bisections take more than ⌈log2(b / γ)⌉ steps",
-    };
+    let claim = "The bisection of Algorithm 7 takes at most ⌈log2(b / γ)⌉ steps, so payments take polynomial time.";
+    let statement = Statement::new(
+        "bisection-steps",
+        "Lemma 6, Appendix G.3",
+        claim,
+        "bisections take more than ⌈log2(b / γ)⌉ steps",
+    );
     statement.search_by_target(rounds, |round, target| {
         let budget = |seat: Seat| Some(literal::search(round, required(round, target), 1.0, Some(seat))?.budget);
         let budgets: Vec<i64> = round.seats().filter_map(budget).collect();
@@ -129,14 +121,9 @@ fn bisection(rounds: &[Round]) -> Claim {
 }
 
 fn budgets(rounds: &[Round]) -> Claim {
-    let statement = Statement {
-        id: "budgets-tried",
-        source: "Appendix H",
-        claim: "Algorithm 1 tries at most ⌈log(ΣD / b0)⌉ budgets, to the base of 1 + ε.",
-        why: "With two or more clients and purchases of at most the budget. A client alone takes one budget where the bound \
-              says none.",
-        violation: "searches try more budgets than the bound",
-    };
+    let claim = "Algorithm 1 tries at most ⌈log(ΣD / b0)⌉ budgets, to the base of 1 + ε.";
+    let statement = Statement::new("budgets-tried", "Appendix H", claim, "searches try more budgets than the bound").because("With two or more clients and purchases of at most the budget. A client alone takes one budget where the bound \
+              says none.");
     statement.search_by_target(rounds, |round, target| {
         let Some(stop) = literal::search(round, required(round, target), 1.0, None) else { return (0, 0) };
         let smallest = round.seats().map(|seat| round.ask(seat).micros()).min().unwrap_or(1);

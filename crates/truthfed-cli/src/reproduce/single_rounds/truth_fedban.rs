@@ -5,10 +5,9 @@ use truthfed::Amount;
 use truthfed::auction::{Mechanism, Round};
 use truthfed_report::page::Table;
 
-use super::super::claim::{Cell, Claim, Number, Sample};
-use super::super::lab::refuted_if;
+use super::super::claim::{Claim, Number, Sample};
 use super::super::readings::{TARGETS, truth_fedban, with_target};
-use super::{best_gain, breaks_monotonicity, share};
+use super::{Found, Statement, best_gain, breaks_monotonicity};
 
 /// A round in which Algorithm 1 as printed is not monotone and rewards a lie.
 pub(in crate::reproduce) const PRINTED_GRID: &str = include_str!("../counterexamples/printed-grid.json");
@@ -140,112 +139,89 @@ pub(super) fn table(searched: &[Searched]) -> Table {
     Table::new(caption, header, searched.iter().map(row)).with_numeric([1, 2, 3, 4])
 }
 
-/// A cell for each reading of the target.
-fn by_target(searched: &[Searched], judge: impl Fn(&Searched) -> (bool, String, Vec<Number>)) -> Vec<Cell> {
-    let cell = |found: &Searched| {
-        let (is_broken, measured, numbers) = judge(found);
-        Cell {
-            readings: with_target(found.target),
-            verdict: refuted_if(is_broken),
-            measured,
-            numbers,
-            sample: Sample::odd_rounds(found.rounds as u64),
-            command: format!("truthfed audit -m truth-fedban --target {} --random 400 --runs 0", found.target),
-        }
-    };
-    searched.iter().map(cell).collect()
+impl Statement {
+    /// Judges what was found under each reading of the target.
+    fn found(self, searched: &[Searched], of: impl Fn(&Searched) -> Found) -> Claim {
+        let cell = |found: &Searched| {
+            let command = format!("truthfed audit -m truth-fedban --target {} --random 400 --runs 0", found.target);
+            let sample = Sample::odd_rounds(found.rounds as u64);
+            self.judge(with_target(found.target), of(found), sample, command)
+        };
+        Claim::new(self.id, self.source, self.claim, self.why, searched.iter().map(cell).collect())
+    }
 }
 
 pub(super) fn claims(searched: &[Searched]) -> Vec<Claim> {
     vec![
-        Claim::new(
-            "monotone",
-            "Proposition 5",
-            "The selection of Algorithm 1 is monotone.",
+        monotone(searched),
+        truthful(searched),
+        individually_rational(searched),
+        only_way(searched),
+        independent(searched),
+        critical(searched),
+    ]
+}
+
+fn monotone(searched: &[Searched]) -> Claim {
+    let claim = "The selection of Algorithm 1 is monotone.";
+    let violation = "random rounds have a client that loses by asking less";
+    Statement::new("monotone", "Proposition 5", claim, violation)
+        .because(
             "A client that lowers its ask can move the grid of budgets, or change the purchases after it so that the target \
              is missed at that budget. The audit has the smallest round.",
-            by_target(searched, |found| {
-                let words =
-                    format!("in {} of {} random rounds some client loses by asking less", found.broken, found.rounds);
-                (found.broken > 0, words, vec![share("rounds", found.broken, found.rounds)])
-            }),
-        ),
-        Claim::new(
-            "truthful",
-            "Theorem 8 (a)",
-            "No client gains by misreporting its cost.",
-            "It rests on Proposition 5.",
-            by_target(searched, |found| {
-                let most = found.gains.iter().copied().fold(0.0, f64::max);
-                let words = format!(
-                    "in {} of {} random rounds some client gains more than 5 % of its cost by a lie, at most {most:.2} times \
-                     its cost",
-                    found.gains.len(),
-                    found.rounds
-                );
-                let numbers = vec![
-                    share("rounds", found.gains.len(), found.rounds),
-                    Number::exact("largest gain over cost", most),
-                ];
-                (!found.gains.is_empty(), words, numbers)
-            }),
-        ),
-        Claim::new(
-            "individually-rational",
-            "Theorem 8 (b)",
-            "No client that takes part has a negative utility.",
+        )
+        .found(searched, |found| (found.rounds, found.broken).into())
+}
+
+fn truthful(searched: &[Searched]) -> Claim {
+    let claim = "No client gains by misreporting its cost.";
+    let violation = "random rounds have a client that gains more than 5 % of its cost by a lie";
+    let statement = Statement::new("truthful", "Theorem 8 (a)", claim, violation).because("It rests on Proposition 5.");
+    statement.found(searched, |found| {
+        let most = found.gains.iter().copied().fold(0.0, f64::max);
+        Found {
+            more: format!(", at most {most:.2} times its cost"),
+            numbers: vec![Number::exact("largest gain over cost", most)],
+            ..(found.rounds, found.gains.len()).into()
+        }
+    })
+}
+
+fn individually_rational(searched: &[Searched]) -> Claim {
+    let claim = "No client that takes part has a negative utility.";
+    let violation = "winners are paid less than they ask";
+    Statement::new("individually-rational", "Theorem 8 (b)", claim, violation)
+        .because(
             "Algorithm 7 returns its last midpoint, and winning asks need not be an interval. A bisection that begins at the \
              ask (`--bisection-from ask`) is individually rational.",
-            by_target(searched, |found| {
-                let words = format!(
-                    "{} of {} winners are paid less than they ask, at worst {:.2} of it",
-                    found.below, found.winners, found.least
-                );
-                let numbers = vec![
-                    share("winners", found.below, found.winners),
-                    Number::exact("least payment over ask", found.least),
-                ];
-                (found.below > 0, words, numbers)
-            }),
-        ),
-        Claim::new(
-            "only-way",
-            "Abstract, proof of Theorem 8",
-            "Reporting the true cost is the only way to achieve the best utility.",
-            "Case 1 of the proof says the opposite: any two winning asks earn the same.",
-            by_target(searched, |found| {
-                let words = format!(
-                    "in {} of {} random rounds some winner has the same utility if it asks half its cost",
-                    found.other_best, found.rounds
-                );
-                (found.other_best > 0, words, vec![share("rounds", found.other_best, found.rounds)])
-            }),
-        ),
-        Claim::new(
-            "independent",
-            "Equation 2",
-            "A winner's payment does not depend on its own ask.",
-            "With `--bisection-from ask` it does.",
-            by_target(searched, |found| {
-                let words = format!(
-                    "of {} winners that still win with half their ask, {} are paid otherwise",
-                    found.asked_less, found.paid_otherwise
-                );
-                (found.paid_otherwise > 0, words, vec![share("winners", found.paid_otherwise, found.asked_less)])
-            }),
-        ),
-        Claim::new(
-            "critical",
-            "Appendix G.3, proof of Theorem 8",
-            "The payment of Algorithm 7 is critical (Definition 4): a client wins below it and loses above it.",
-            "A critical value exists only for monotone rules.",
-            by_target(searched, |found| {
-                let words = format!(
-                    "with a bisection to the micro-unit, {} of {} winners lose below their payment or win above it",
-                    found.not_critical, found.winners
-                );
-                (found.not_critical > 0, words, vec![share("winners", found.not_critical, found.winners)])
-            }),
-        ),
-    ]
+        )
+        .found(searched, |found| Found {
+            more: format!(", at worst {:.2} of it", found.least),
+            numbers: vec![Number::exact("least payment over ask", found.least)],
+            ..(found.winners, found.below).into()
+        })
+}
+
+fn only_way(searched: &[Searched]) -> Claim {
+    let claim = "Reporting the true cost is the only way to achieve the best utility.";
+    let violation = "random rounds have a winner with the same utility if it asks half its cost";
+    Statement::new("only-way", "Abstract, proof of Theorem 8", claim, violation)
+        .because("Case 1 of the proof says the opposite: any two winning asks earn the same.")
+        .found(searched, |found| (found.rounds, found.other_best).into())
+}
+
+fn independent(searched: &[Searched]) -> Claim {
+    let claim = "A winner's payment does not depend on its own ask.";
+    let violation = "winners that still win with half their ask are paid otherwise";
+    Statement::new("independent", "Equation 2", claim, violation)
+        .because("With `--bisection-from ask` it does.")
+        .found(searched, |found| (found.asked_less, found.paid_otherwise).into())
+}
+
+fn critical(searched: &[Searched]) -> Claim {
+    let claim = "The payment is critical: a client wins below it and loses above it.";
+    let violation = "winners lose below their payment or win above it, with a bisection to the micro-unit";
+    Statement::new("critical", "Definition 4", claim, violation)
+        .because("A critical value exists only for monotone rules.")
+        .found(searched, |found| (found.winners, found.not_critical).into())
 }
