@@ -138,13 +138,19 @@ pub(super) fn differences(ours: &[Brief], theirs: &[Brief], figure: fn(&Totals) 
 pub(super) fn reading_changes<'a>(reading: &Reading, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let own =
         [("rounds.mechanism", "truth-fedban"), ("rounds.target", reading.target), ("rounds.trigger", reading.trigger)];
-    own.into_iter().chain(more.iter().copied()).collect()
+    let strict = reading.strict_budget.then_some(("rounds.strict_budget", "true"));
+    own.into_iter().chain(strict).chain(more.iter().copied()).collect()
 }
 
 /// The command that runs these changes.
 pub(super) fn simulate(changes: &[(&str, &str)], seeds: u64) -> String {
+    format!("truthfed simulate {} --seeds {seeds}", sets(changes))
+}
+
+/// The flags that make these changes.
+pub(super) fn sets(changes: &[(&str, &str)]) -> String {
     let sets: Vec<String> = changes.iter().map(|(key, value)| format!("--set {key}={value}")).collect();
-    format!("truthfed simulate {} --seeds {seeds}", sets.join(" "))
+    sets.join(" ")
 }
 
 /// A figure at every fifth moment of the curves, for each run.
@@ -210,4 +216,22 @@ pub(super) fn reproduced_if(holds: bool) -> VerdictKind {
 
 pub(super) fn refuted_if(counterexample: bool) -> VerdictKind {
     if counterexample { VerdictKind::Refuted } else { VerdictKind::Reproduced }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::readings::READINGS;
+
+    #[test]
+    fn winners_of_whole_runs_to_the_letter_are_those_with_budgets_that_may_be_spent_whole() {
+        let lab = Lab { seeds: 3, quick: true, thorough: false, progress: Progress::new("stages", 1) };
+        for reading in READINGS.iter().filter(|reading| reading.strict_budget) {
+            let whole = Reading { strict_budget: false, ..*reading };
+            let [ours, theirs] =
+                [reading, &whole].map(|reading| lab.briefs(&reading_changes(reading, &[]), 3).unwrap());
+            assert_eq!(each(&ours, SOCIAL_COST), each(&theirs, SOCIAL_COST), "{}", reading.name);
+            assert_eq!(each(&ours, SCALARS), each(&theirs, SCALARS), "{}", reading.name);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::Part;
 use super::claim::{Cell, Claim, Number, Sample, decided};
 use super::decision::{SAME, Side};
 use super::interval::Interval;
-use super::lab::{Brief, Lab, bar, label, palette, reading_changes, signed};
+use super::lab::{Brief, Lab, bar, label, palette, reading_changes, sets, signed};
 use super::methods::Methods;
 use super::readings::{READINGS, Reading, TRIGGERS, with_trigger};
 
@@ -148,11 +148,7 @@ fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
     };
     let own = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
-            let Reading { name, target, trigger, .. } = reading;
-            let changes = format!(
-                "--set rounds.mechanism=truth-fedban --set rounds.target={target} --set rounds.trigger={trigger}"
-            );
-            cell(vec![name], judge(outcome), changes)
+            cell(vec![reading.name], judge(outcome), sets(&reading_changes(reading, &[])))
         };
         READINGS.iter().zip(readings).map(cell).collect()
     };

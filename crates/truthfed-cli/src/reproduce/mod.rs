@@ -8,6 +8,7 @@ mod across_rounds;
 mod audit;
 mod beyond;
 mod claim;
+mod constraint;
 mod decision;
 mod growth;
 mod interval;
@@ -139,11 +140,16 @@ fn matrix(claims: &[Claim]) -> String {
 
 /// What the marks and the columns mean.
 fn legend() -> String {
-    let reading = |reading: &Reading| format!("{} {} target, {}", reading.name, reading.target, reading.trigger);
+    let reading = |reading: &Reading| {
+        let spends = if reading.strict_budget { "less than" } else { "at most" };
+        format!("{} {} target, {}, spends {spends} the budget", reading.name, reading.target, reading.trigger)
+    };
     let readings: Vec<String> = READINGS.iter().map(reading).collect();
     format!(
-        "+ holds, - not reproduced, x refuted by a counterexample, ? undecided. {RULE} Readings: {}.\n",
-        readings.join("; ")
+        "+ holds, - not reproduced, x refuted by a counterexample, ? undecided. {RULE} Readings (rounds.target, rounds.trigger, \
+         strict_budget): {}. In all, bisections begin at {} (bisection_from).\n",
+        readings.join("; "),
+        READINGS[0].bisection_from
     )
 }
 

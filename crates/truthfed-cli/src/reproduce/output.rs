@@ -20,7 +20,7 @@ use super::growth::MONOPOLY;
 use super::macro_level::SWEEP;
 use super::optimum::{BLOCKED, OVERSHOOT};
 use super::readings::{READINGS, Reading};
-use super::single_rounds::{FIXED_GRID, PRINTED_GRID};
+use super::single_rounds::{ALONE, FIXED_GRID, PAID_LESS, PRINTED_GRID};
 use super::summary;
 use crate::report::json;
 
@@ -98,6 +98,8 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
     text("counterexamples/blocked.json", BLOCKED)?;
     text("counterexamples/overshoot.json", OVERSHOOT)?;
     text("counterexamples/monopoly.json", MONOPOLY)?;
+    text("counterexamples/alone.json", ALONE)?;
+    text("counterexamples/paid-less.json", PAID_LESS)?;
     for (name, document) in &reproduction.counterexamples {
         text(&format!("counterexamples/{name}"), document)?;
     }

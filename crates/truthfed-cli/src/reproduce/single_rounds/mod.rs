@@ -1,7 +1,7 @@
 //! Claims about a single auction: monotonicity, truthfulness, payments, and the steps of the algorithms.
 //!
 //! A file for each group of statements: Truth-FedBan as a mechanism ([`truth_fedban`]), the steps of its algorithms ([`steps`]),
-//! and the greedy baselines ([`baselines`]). All are searched on the same random rounds.
+//! and the baselines ([`baselines`]). All are searched on the same random rounds.
 
 mod baselines;
 mod steps;
@@ -9,17 +9,18 @@ mod truth_fedban;
 
 use rayon::prelude::*;
 use truthfed::Amount;
-use truthfed::auction::{Coverage, Information, Mechanism, Outcome, Round, Seat};
+use truthfed::auction::{Mechanism, Outcome, Round, Seat};
 use truthfed::generate::varied_within;
 use truthfed_report::page::Section;
 
 use super::Part;
 use super::claim::{Cell, Claim, Number, Sample};
 use super::lab::{Lab, refuted_if};
-use super::readings::{TARGETS, all, with_target};
+use super::literal;
+use super::readings::{TARGETS, all, flags, with_target};
 
-pub(super) use self::steps::exponent;
-pub(super) use self::truth_fedban::{FIXED_GRID, PRINTED_GRID};
+pub(super) use self::steps::{ALONE, exponent};
+pub(super) use self::truth_fedban::{FIXED_GRID, PAID_LESS, PRINTED_GRID};
 
 pub(super) fn run(lab: &Lab) -> Part {
     lab.stage("single rounds");
@@ -35,6 +36,9 @@ pub(super) fn run(lab: &Lab) -> Part {
     let items = [truth_fedban::table(&searched).into(), steps::figure(&growth).into()];
     Part { section: Section::new("rounds", "Single rounds", [text], items), claims, ours: Vec::new() }
 }
+
+/// Differences of information below this are rounding.
+const ROUNDING: f64 = 1e-9;
 
 fn odd_round(seed: u64) -> Round {
     varied_within(seed, (3, 11), (1, 4))
@@ -69,11 +73,16 @@ impl Statement {
         Claim::new(self.id, self.source, self.claim, self.why, vec![cell])
     }
 
-    /// The same under each reading of the target, in the rounds in which it makes Algorithm 1 search.
-    fn search_by_target(self, rounds: &[Round], of: impl Fn(&Round, &str) -> (usize, usize) + Sync) -> Claim {
+    /// The same under each reading of the target, in the rounds in which it makes Algorithm 1 search. The command ends with the
+    /// flags of the target.
+    fn search_by_target(
+        self,
+        rounds: &[Round],
+        command: &str,
+        of: impl Fn(&Round, &str) -> (usize, usize) + Sync,
+    ) -> Claim {
         let cell = |target: &'static str| {
-            let command =
-                format!("truthfed auction counterexamples/printed-grid.json -m truth-fedban --target {target}");
+            let command = format!("{command} {}", flags(target));
             let searched = |round: &Round| if is_searched(round, target) { of(round, target) } else { (0, 0) };
             self.cell(with_target(target), rounds, command, searched)
         };
@@ -92,10 +101,10 @@ impl Statement {
     }
 
     fn judge(&self, readings: Vec<&'static str>, found: Found, sample: Sample, command: String) -> Cell {
-        let Found { tried, broken, more, numbers } = found;
+        let Found { tried, broken, is_broken, more, numbers } = found;
         Cell {
             readings,
-            verdict: refuted_if(broken > 0),
+            verdict: refuted_if(is_broken),
             measured: format!("{broken} of {tried} {}{more}", self.violation),
             numbers: [vec![share("violations", broken, tried)], numbers].concat(),
             sample,
@@ -108,13 +117,15 @@ impl Statement {
 struct Found {
     tried: usize,
     broken: usize,
+    /// By one of these cases, or by a constructed one.
+    is_broken: bool,
     more: String,
     numbers: Vec<Number>,
 }
 
 impl From<(usize, usize)> for Found {
     fn from((tried, broken): (usize, usize)) -> Found {
-        Found { tried, broken, more: String::new(), numbers: Vec::new() }
+        Found { tried, broken, is_broken: broken > 0, more: String::new(), numbers: Vec::new() }
     }
 }
 
@@ -122,17 +133,19 @@ fn share(name: &str, count: usize, of: usize) -> Number {
     Number::exact(format!("{name}, of {of}"), count as f64)
 }
 
-/// The level that a reading of the target requires.
-fn required(round: &Round, target: &str) -> Information {
-    let strict = 1.0 - 1.0 / std::f64::consts::E;
-    let nobody = (round.level(&[]) - round.total_level()).to_nats();
-    let more = if target == TARGETS[0] { nobody / std::f64::consts::E } else { 0.0 };
-    round.required(Coverage::from_log((strict * round.coverage().log() + more).min(0.0)).expect("a target"))
-}
-
 /// Rounds in which a paying search takes place.
 fn is_searched(round: &Round, target: &str) -> bool {
-    round.seats().all(|seat| round.ask(seat) > Amount::ZERO) && round.level(&[]) < required(round, target)
+    round.seats().all(|seat| round.ask(seat) > Amount::ZERO) && round.level(&[]) < literal::required(round, target)
+}
+
+fn total(round: &Round) -> i64 {
+    round.seats().map(|seat| round.ask(seat).micros()).sum()
+}
+
+/// 17 rising budgets, from nothing to almost everything.
+fn budgets(round: &Round) -> impl Iterator<Item = i64> {
+    let sixteenth = total(round) / 16;
+    (0..=16).map(move |part| sixteenth * part)
 }
 
 /// 40 rising asks, up to twice the highest ask of the round or the reserve.

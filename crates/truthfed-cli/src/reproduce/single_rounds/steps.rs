@@ -1,5 +1,6 @@
 //! The steps of Algorithms 1, 2 and 7: what the proofs say of them, and how many they are.
 
+use rayon::prelude::*;
 use truthfed::Amount;
 use truthfed::auction::{Clock, Greedy, Mechanism, Round, Seat, TruthFedBan};
 use truthfed::generate::federation;
@@ -8,13 +9,15 @@ use truthfed_report::chart::{Axis, Chart, Figure};
 use super::super::claim::{Cell, Claim, Number, Sample};
 use super::super::lab::{Lab, palette, reproduced_if, series};
 use super::super::literal;
-use super::super::readings::{all, truth_fedban};
-use super::{Statement, asks, required, wins};
+use super::super::readings::{TARGETS, all, flags, truth_fedban, with_target};
+use super::{Found, ROUNDING, Statement, asks, budgets, is_searched, sample, share, total, wins};
+
+/// A client alone: the bound of Appendix H says that no budget is tried.
+pub(in crate::reproduce) const ALONE: &str = include_str!("../counterexamples/alone.json");
 
 /// The tolerance of the paper's bisection, in micro-units.
 const GAMMA: i64 = 1_000_000;
-/// Differences of information below this are rounding.
-const ROUNDING: f64 = 1e-9;
+const AUCTION: &str = "truthfed auction counterexamples/printed-grid.json -m truth-fedban";
 const AUDIT: &str = "truthfed audit -m greedy --random 400 --runs 0";
 
 pub(super) fn claims(rounds: &[Round], growth: &Growth) -> Vec<Claim> {
@@ -24,7 +27,7 @@ pub(super) fn claims(rounds: &[Round], growth: &Growth) -> Vec<Claim> {
         more_budget(rounds),
         critical_below_budget(rounds),
         bisection(rounds),
-        budgets(rounds),
+        budgets_tried(rounds),
         work(growth),
     ]
 }
@@ -39,10 +42,6 @@ fn submodular(rounds: &[Round]) -> Claim {
         let gains: Vec<f64> = (0..order.len()).map(|count| gain(&order[..count])).collect();
         (gains.len() - 1, gains.windows(2).filter(|pair| pair[1] > pair[0] + ROUNDING).count())
     })
-}
-
-fn total(round: &Round) -> i64 {
-    round.seats().map(|seat| round.ask(seat).micros()).sum()
 }
 
 fn fixed_budget(rounds: &[Round]) -> Claim {
@@ -73,13 +72,12 @@ fn more_budget(rounds: &[Round]) -> Claim {
     )
     .because("That does not make Algorithm 1 monotone: a lower ask changes what a given budget buys.");
     statement.search(rounds, AUDIT, |round| {
-        let budgets: Vec<i64> = (0..=16).map(|part| total(round) / 16 * part).collect();
-        let bought: Vec<Vec<Seat>> = budgets.iter().map(|budget| literal::greedy(round, *budget, None)).collect();
+        let bought: Vec<Vec<Seat>> = budgets(round).map(|budget| literal::greedy(round, budget, None)).collect();
         let is_broken = |pair: &&[Vec<Seat>]| {
             let same = pair[0].len() == pair[1].len() && pair[0].iter().all(|seat| pair[1].contains(seat));
             !same && literal::level(round, &pair[1]) <= literal::level(round, &pair[0])
         };
-        (budgets.len() - 1, bought.windows(2).filter(is_broken).count())
+        (bought.len() - 1, bought.windows(2).filter(is_broken).count())
     })
 }
 
@@ -91,10 +89,10 @@ fn critical_below_budget(rounds: &[Round]) -> Claim {
         claim,
         "clients win with an ask above the budget b without them",
     );
-    statement.search_by_target(rounds, |round, target| {
+    statement.search_by_target(rounds, AUCTION, |round, target| {
         let mechanism = truth_fedban(target, &[]);
         let above = |seat: Seat| {
-            let stop = literal::search(round, required(round, target), 1.0, Some(seat))?;
+            let stop = literal::search(round, target, Some(seat))?;
             let ask = Amount::from_micros(stop.budget + 1).filter(|ask| *ask <= round.reserve())?;
             Some(wins(mechanism.as_ref(), round, seat, ask))
         };
@@ -111,8 +109,8 @@ fn bisection(rounds: &[Round]) -> Claim {
         claim,
         "bisections take more than ⌈log2(b / γ)⌉ steps",
     );
-    statement.search_by_target(rounds, |round, target| {
-        let budget = |seat: Seat| Some(literal::search(round, required(round, target), 1.0, Some(seat))?.budget);
+    statement.search_by_target(rounds, AUCTION, |round, target| {
+        let budget = |seat: Seat| Some(literal::search(round, target, Some(seat))?.budget);
         let budgets: Vec<i64> = round.seats().filter_map(budget).collect();
         let bound = |budget: i64| libm::ceil(libm::log2(budget as f64 / GAMMA as f64)).max(0.0);
         let over = budgets.iter().filter(|b| literal::bisection_steps(**b, GAMMA) as f64 > bound(**b));
@@ -120,16 +118,41 @@ fn bisection(rounds: &[Round]) -> Claim {
     })
 }
 
-fn budgets(rounds: &[Round]) -> Claim {
+fn budgets_tried(rounds: &[Round]) -> Claim {
     let claim = "Algorithm 1 tries at most ⌈log(ΣD / b0)⌉ budgets, to the base of 1 + ε.";
-    let statement = Statement::new("budgets-tried", "Appendix H", claim, "searches try more budgets than the bound").because("With two or more clients and purchases of at most the budget. A client alone takes one budget where the bound \
-              says none.");
-    statement.search_by_target(rounds, |round, target| {
-        let Some(stop) = literal::search(round, required(round, target), 1.0, None) else { return (0, 0) };
-        let smallest = round.seats().map(|seat| round.ask(seat).micros()).min().unwrap_or(1);
-        let bound = libm::ceil(libm::log2(total(round) as f64 / smallest as f64));
-        (1, usize::from(stop.steps as f64 > bound))
-    })
+    let violation = "searches try more budgets than the bound";
+    let statement = Statement::new("budgets-tried", "Appendix H", claim, violation).because(
+        "A client alone takes one budget where the bound says none. It holds otherwise if a budget may be spent whole; if not, \
+         equal asks can take one budget more.",
+    );
+    let cell = |target: &'static str| {
+        let is_over = |round: &Round| {
+            let stop = literal::search(round, target, None)?;
+            let smallest = round.seats().map(|seat| round.ask(seat).micros()).min().unwrap_or(1);
+            Some(stop.steps as f64 > libm::ceil(libm::log2(total(round) as f64 / smallest as f64)))
+        };
+        let is_alone = |round: &Round| round.seats().count() == 1;
+        let count = |alone: bool| {
+            let of = rounds.par_iter().filter(|round| is_alone(round) == alone && is_searched(round, target));
+            let over: Vec<bool> = of.filter_map(is_over).collect();
+            (over.len(), over.into_iter().filter(|over| *over).count())
+        };
+        let (alone, together) = (count(true), count(false));
+        let found = Found {
+            more: format!(
+                ": {} of {} with a single client, {} of {} with two or more",
+                alone.1, alone.0, together.1, together.0
+            ),
+            numbers: vec![
+                share("violations by a single client", alone.1, alone.0),
+                share("violations by two or more", together.1, together.0),
+            ],
+            ..(alone.0 + together.0, alone.1 + together.1).into()
+        };
+        let command = format!("truthfed auction counterexamples/alone.json -m truth-fedban {}", flags(target));
+        statement.judge(with_target(target), found, sample(rounds), command)
+    };
+    Claim::new(statement.id, statement.source, statement.claim, statement.why, TARGETS.map(cell).to_vec())
 }
 
 /// For each mechanism, log determinants to select by number of clients.
