@@ -1,14 +1,14 @@
-//! What the winners reach: the constraint in Theorem 9 and in Lemma 14.
+//! What the winners reach: the constraint in Theorem 9 and in Lemmas 13 and 14.
 //!
 //! Each reading is judged by its own constraint. Normalised, it is g(S) - g(nobody) >= (1 - 1/e) (log c - g(nobody)).
 
 use rayon::prelude::*;
-use truthfed::auction::{Information, Round, Seat};
+use truthfed::auction::{Greedy, Information, Mechanism, Round, Seat};
 
 use super::claim::{Cell, Claim, Number, Sample};
 use super::lab::refuted_if;
 use super::literal;
-use super::readings::{TARGETS, flags, is_strict, truth_fedban, with_target};
+use super::readings::{TARGETS, all, flags, is_strict, truth_fedban, with_target};
 
 pub(super) fn theorem_9(rounds: &[Round]) -> Claim {
     let cell = |target| {
@@ -45,6 +45,14 @@ fn relaxed(
     let form = if target == TARGETS[0] { "(1-1/e) of what is missing" } else { "(1-1/e) log c" };
     let missed = missing(rounds, winners, |round| literal::required(round, target));
     cell(with_target(target), form, (missed, rounds.len()), command)
+}
+
+pub(super) fn lemma_13(rounds: &[Round]) -> Claim {
+    let missed = missing(rounds, |round| Greedy.select(round).ok(), |round| round.required(round.coverage()));
+    let command = "truthfed auction --generate 25,5 --seed 1 -m greedy".to_owned();
+    let cell = cell(all(), "log c", (missed, rounds.len()), command);
+    let claim = "The winners of plain greedy meet the whole constraint, g(S) >= log c.";
+    Claim::new("greedy-constraint", "Lemma 13", claim, "", vec![cell])
 }
 
 /// Rounds whose winners stay below a level, or that have no winners at all.

@@ -1,5 +1,7 @@
 //! Figures 1c and 1d: what one client gains by misreporting while all others are truthful.
 
+mod participation;
+
 use rayon::prelude::*;
 use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
 use truthfed_report::page::Section;
@@ -85,7 +87,8 @@ pub(super) fn run(lab: &Lab, methods: &Methods) -> Result<Part, WorldError> {
                 truth. The paper does not state its factors. Differences are taken seed by seed: the same client in the \
                 same world with the truth.";
     let section = Section::new("micro", "One client misreports", [text], [figure(&readings, &greedy).into()]);
-    Ok(Part { section, claims: claims(lab, &readings, &greedy), ours: Vec::new() })
+    let claims = [claims(lab, &readings, &greedy), vec![participation::claim(lab, &greedy)]].concat();
+    Ok(Part { section, claims, ours: Vec::new() })
 }
 
 fn outcome(lab: &Lab, name: String, changes: &[(&str, &str)], truth: &[Brief]) -> Result<Outcome, WorldError> {

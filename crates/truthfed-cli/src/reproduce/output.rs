@@ -15,6 +15,7 @@ use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
 use super::claim::{Claim, matrix};
+use super::constants;
 use super::decision::RULE;
 use super::growth::MONOPOLY;
 use super::macro_level::SWEEP;
@@ -100,8 +101,8 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
     text("counterexamples/monopoly.json", MONOPOLY)?;
     text("counterexamples/alone.json", ALONE)?;
     text("counterexamples/paid-less.json", PAID_LESS)?;
-    for (name, document) in &reproduction.counterexamples {
-        text(&format!("counterexamples/{name}"), document)?;
+    for (name, document) in constants::files().chain(reproduction.counterexamples.iter().cloned()) {
+        text(&format!("counterexamples/{name}"), &document)?;
     }
     for (mechanism, runs) in &reproduction.methods.recorded {
         for run in runs {

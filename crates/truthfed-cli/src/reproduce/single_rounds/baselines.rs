@@ -1,7 +1,8 @@
-//! The baselines: plain greedy (Algorithm 3), its second form (Algorithms 4 and 5), and Inc-FedUCB.
+//! The baselines: plain greedy (Algorithm 3), its second form (Algorithms 4 and 5), Inc-FedUCB and DisLinUCB.
 
 use rayon::prelude::*;
-use truthfed::auction::{Greedy, IncFedUcb, Mechanism, Round, certify};
+use truthfed::Amount;
+use truthfed::auction::{Everyone, Greedy, IncFedUcb, Mechanism, Round, Seat, certify};
 
 use super::super::claim::{Cell, Claim, Sample};
 use super::super::lab::{refuted_if, reproduced_if};
@@ -10,7 +11,8 @@ use super::super::readings::{TARGETS, all, greedy_v2, is_strict, with_target};
 use super::{Statement, best_gain, breaks_monotonicity, is_searched, sample, share};
 
 pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
-    vec![greedy_truthful(rounds), greedy_payment(rounds), v2(rounds), baselines(rounds)]
+    let greedy = vec![greedy_truthful(rounds), greedy_payment(rounds), v2(rounds)];
+    [greedy, of_table_1(rounds)].concat()
 }
 
 fn greedy_truthful(rounds: &[Round]) -> Claim {
@@ -64,27 +66,102 @@ fn v2(rounds: &[Round]) -> Claim {
     Claim::new("v2-equals-greedy", "Appendix B", claim, why, TARGETS.map(cell).to_vec())
 }
 
-fn baselines(rounds: &[Round]) -> Claim {
-    let mechanism = IncFedUcb::default();
+/// What happened to the members of a baseline in all rounds.
+#[derive(Default)]
+struct Treated {
+    /// Rounds in which some client gains more than 5 % of its cost by a lie.
+    gains: usize,
+    members: usize,
+    /// Members paid less than their cost, and more.
+    below: usize,
+    above: usize,
+}
+
+fn treated(mechanism: &dyn Mechanism, rounds: &[Round]) -> Treated {
     let of = |round: &Round| {
         let honest = mechanism.run(round).expect("it never refuses");
-        let below = honest.winners().iter().filter(|winner| winner.payment < winner.ask).count();
-        [usize::from(best_gain(&mechanism, round, &honest) > 0.05), honest.winners().len(), below]
+        Treated {
+            gains: usize::from(best_gain(mechanism, round, &honest) > 0.05),
+            members: honest.winners().len(),
+            below: honest.winners().iter().filter(|winner| winner.payment < winner.ask).count(),
+            above: honest.winners().iter().filter(|winner| winner.payment > winner.ask).count(),
+        }
     };
-    let add = |a: [usize; 3], b: [usize; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
-    let [gains, winners, below] = rounds.par_iter().map(of).reduce(|| [0; 3], add);
+    let add = |a: Treated, b: Treated| Treated {
+        gains: a.gains + b.gains,
+        members: a.members + b.members,
+        below: a.below + b.below,
+        above: a.above + b.above,
+    };
+    rounds.par_iter().map(of).reduce(Treated::default, add)
+}
+
+/// Whether some report changes what DisLinUCB does to a client. An ask above the reserve would keep the client out, and is none
+/// of its reports.
+fn depends_on_reports(round: &Round) -> bool {
+    let changes = |seat: Seat| {
+        let lies = [0.5, 2.0].map(|factor| Amount::saturating((round.ask(seat).micros() as f64 * factor) as i128));
+        lies.into_iter().any(|ask| {
+            let client = round.client(seat);
+            let told = Everyone.run(&round.with_ask(client, ask.min(round.reserve()))).expect("it never refuses");
+            told.winner(client).is_none_or(|member| member.payment > Amount::ZERO)
+        })
+    };
+    round.seats().any(changes)
+}
+
+/// Table 1 on incentives, and what Section 3 says of payments.
+fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
     let tried = rounds.len();
-    let cell = Cell {
-        readings: all(),
-        verdict: reproduced_if(gains > 0 && below == 0),
-        measured: format!(
-            "{below} of {winners} winners are paid less than they ask; in {gains} of {tried} rounds some client gains more than \
-             5 % by a lie (pay-as-ask)"
-        ),
-        numbers: vec![share("winners paid less", below, winners), share("rounds with a gain", gains, tried)],
-        sample: sample(rounds),
-        command: "truthfed audit -m inc-feducb --random 400 --runs 0".to_owned(),
+    let claim = |id, (source, claim): (&'static str, &str), why, mechanism: &str, holds, measured, numbers| {
+        let command = format!("truthfed audit -m {mechanism} --random 400 --runs 0");
+        let verdict = reproduced_if(holds);
+        let cell = Cell { readings: all(), verdict, measured, numbers, sample: sample(rounds), command };
+        Claim::new(id, source, claim, why, vec![cell])
     };
-    let claim = "Inc-FedUCB (reconstructed) is individually rational and not truthful.";
-    Claim::new("inc-feducb", "Table 1", claim, "", vec![cell])
+    let Treated { gains, members, below, above } = treated(&IncFedUcb::default(), rounds);
+    let unpaid = treated(&Everyone, rounds);
+    let changed = rounds.par_iter().filter(|round| depends_on_reports(round)).count();
+    vec![
+        claim(
+            "inc-feducb",
+            ("Table 1", "Inc-FedUCB (reconstructed) is individually rational and not truthful."),
+            "",
+            "inc-feducb",
+            gains > 0 && below == 0,
+            format!(
+                "{below} of {members} winners are paid less than they ask; in {gains} of {tried} rounds some client gains more \
+                 than 5 % by a lie (pay-as-ask)"
+            ),
+            vec![share("winners paid less", below, members), share("rounds with a gain", gains, tried)],
+        ),
+        claim(
+            "inc-feducb-payment",
+            ("Section 3", "If all are truthful, Inc-FedUCB (reconstructed) pays nobody more than its true cost."),
+            "",
+            "inc-feducb",
+            above == 0,
+            format!("{above} of {members} winners are paid more than they ask"),
+            vec![share("winners paid more", above, members)],
+        ),
+        claim(
+            "dislinucb-rational",
+            ("Table 1", "DisLinUCB is not individually rational."),
+            "It pays nobody.",
+            "everyone",
+            unpaid.below > 0,
+            format!("{} of {} clients take part at a loss", unpaid.below, unpaid.members),
+            vec![share("clients at a loss", unpaid.below, unpaid.members)],
+        ),
+        claim(
+            "dislinucb-truthful",
+            ("Table 1", "DisLinUCB is not incentive compatible."),
+            "It asks for no reports, so none can pay, and by Definition 1 it is truthful. The cross is right in that it promises \
+             nothing.",
+            "everyone",
+            changed > 0,
+            format!("in {changed} of {tried} rounds some client's utility changes with its report"),
+            vec![share("rounds with a change", changed, tried)],
+        ),
+    ]
 }

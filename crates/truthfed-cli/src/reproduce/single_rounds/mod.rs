@@ -1,9 +1,10 @@
 //! Claims about a single auction: monotonicity, truthfulness, payments, and the steps of the algorithms.
 //!
-//! A file for each group of statements: Truth-FedBan as a mechanism ([`truth_fedban`]), the steps of its algorithms ([`steps`]),
-//! and the baselines ([`baselines`]). All are searched on the same random rounds.
+//! A file for each group of statements: Truth-FedBan as a mechanism ([`truth_fedban`]), the steps of its algorithms ([`steps`])
+//! and of the proofs ([`proofs`]), and the baselines ([`baselines`]). All are searched on the same random rounds.
 
 mod baselines;
+mod proofs;
 mod steps;
 mod truth_fedban;
 
@@ -27,8 +28,13 @@ pub(super) fn run(lab: &Lab) -> Part {
     let rounds: Vec<Round> = (0..lab.many(600)).map(odd_round).collect();
     let searched = truth_fedban::search_all(&rounds);
     let growth = steps::selection_growth(lab);
-    let claims =
-        [truth_fedban::claims(&searched), steps::claims(&rounds, &growth), baselines::claims(&rounds)].concat();
+    let claims = [
+        truth_fedban::claims(&searched),
+        steps::claims(&rounds, &growth),
+        proofs::claims(&rounds),
+        baselines::claims(&rounds),
+    ]
+    .concat();
     let text = "A mechanism can be truthful only if it is monotone: a client that wins with an ask also wins with any \
                 lower one. These searches look through random small rounds (3 to 11 clients, dimension 1 to 4), most of them \
                 odd on purpose. What depends on the target is searched under both readings of it; the trigger plays no part in \

@@ -1,0 +1,79 @@
+//! Steps that the proofs take without a number of their own, and what is said of essential clients.
+
+use truthfed::Amount;
+use truthfed::auction::{Round, Seat};
+
+use super::super::claim::Claim;
+use super::super::literal;
+use super::super::readings::truth_fedban;
+use super::{ROUNDING, Statement, budgets, wins};
+
+pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
+    vec![parting(rounds), stopping_budget(rounds), essential(rounds)]
+}
+
+fn parting(rounds: &[Round]) -> Claim {
+    let claim =
+        "Where two budgets part, the client that the larger buys adds more than all that the smaller buys from there.";
+    let violation = "pairs of budgets part at a client that adds no more";
+    let statement = Statement::new("parting", "Equation 9", claim, violation);
+    statement.search(rounds, "truthfed reproduce", |round| {
+        let bought: Vec<Vec<Seat>> = budgets(round).map(|budget| literal::greedy(round, budget, None)).collect();
+        let level = |seats: &[Seat]| literal::level(round, seats).to_nats();
+        let of_pair = |pair: &[Vec<Seat>]| {
+            let (less, more) = (&pair[0], &pair[1]);
+            let at = less.iter().zip(more).take_while(|(a, b)| a == b).count();
+            let added = |seat: &Seat| level(&[&less[..at], &[*seat]].concat()) - level(&less[..at]);
+            let later: f64 = less[at..].iter().map(added).sum();
+            more.get(at).map(|first| added(first) + ROUNDING < later)
+        };
+        let parted: Vec<bool> = bought.windows(2).filter_map(of_pair).collect();
+        (parted.len(), parted.into_iter().filter(|is_broken| *is_broken).count())
+    })
+}
+
+fn stopping_budget(rounds: &[Round]) -> Claim {
+    let claim = "If a winner asks less, Algorithm 1 stops at no larger a budget.";
+    let violation = "winners that ask less make it stop at a larger one";
+    let statement = Statement::new("stopping-budget", "Appendix A, proof of Proposition 5", claim, violation).because(
+        "A lower ask changes what a budget buys, and the target can be missed. This is where the proof fails.",
+    );
+    statement.search_by_target(
+        rounds,
+        "truthfed audit -m truth-fedban --random 400 --check monotone",
+        |round, target| {
+            let mechanism = truth_fedban(target, &[]);
+            let Some(stop) = literal::search(round, target, None) else { return (0, 0) };
+            let is_later = |seat: Seat| {
+                let lower = [0.5, 0.8, 0.95].map(|factor| (round.ask(seat).micros() as f64 * factor) as i64);
+                let lower = lower.into_iter().filter(|micros| *micros > 0).filter_map(Amount::from_micros);
+                let mut stops =
+                    lower.filter_map(|ask| literal::search(&round.with_ask(round.client(seat), ask), target, None));
+                stops.any(|other| other.budget > stop.budget)
+            };
+            let winners = mechanism.select(round).expect("it never refuses");
+            (winners.len(), winners.into_iter().filter(|seat| is_later(*seat)).count())
+        },
+    )
+}
+
+fn essential(rounds: &[Round]) -> Claim {
+    let claim = "An essential client has an infinite critical value: it wins with any ask.";
+    let violation = "essential clients lose if they ask the reserve";
+    let statement = Statement::new("essential", "Sections 2.2 and 3, Appendix G.3", claim, violation)
+        .because("The highest ask here is the reserve, and essential clients are paid it.");
+    statement.search_by_target(
+        rounds,
+        "truthfed auction counterexamples/alone.json -m truth-fedban",
+        |round, target| {
+            let mechanism = truth_fedban(target, &[]);
+            let is_essential = |seat: &Seat| {
+                let others: Vec<Seat> = round.seats().filter(|other| other != seat).collect();
+                round.level(&others) < literal::required(round, target)
+            };
+            let essential: Vec<Seat> = round.seats().filter(is_essential).collect();
+            let loses = |seat: &&Seat| !wins(mechanism.as_ref(), round, **seat, round.reserve());
+            (essential.len(), essential.iter().filter(loses).count())
+        },
+    )
+}
