@@ -31,8 +31,8 @@ pub(super) fn lines(found: &Reproduction) -> Vec<String> {
         format!("{all} statements of the paper under four readings: {}.", by_reading.join("; ")),
         numbered(&found.claims),
         format!(
-            "The verdict on {robust} of them is the same under all readings; on {} it turns with the reading. Runs have the paper's \
-             size (25 clients, dimension 5, {} steps, coverage 0.5) and {} seeds, unless a row says otherwise.",
+            "The verdict on {robust} statements is the same under all readings; on {} it turns with the reading. Runs have 25 clients, \
+             dimension 5, {} steps, coverage 0.5 and {} seeds, unless a row says otherwise.",
             all - robust,
             found.steps,
             found.seeds
