@@ -18,4 +18,5 @@ mod reproduce;
 mod simulate;
 mod status;
 mod sweep;
+mod upgrade;
 mod wrong_inputs;

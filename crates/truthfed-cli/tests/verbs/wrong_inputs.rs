@@ -66,7 +66,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// Runs some lines of shell in a folder, with the built program.
-fn shell(folder: &Path, script: &str) -> Output {
+pub(crate) fn shell(folder: &Path, script: &str) -> Output {
     let programs = Path::new(env!("CARGO_BIN_EXE_truthfed")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("timeout");
