@@ -40,7 +40,7 @@ pub(super) fn claims(lab: &Lab) -> Vec<Claim> {
         claim(
             "potential",
             "Lemma 16",
-            "The growth of log det V is at most the sum of squared lengths, and at least half of them capped at 1.",
+            "The growth of log det V is at most the sum of the squared lengths of arms in the inverse of V before, and at least half of them capped at 1.",
             |it| it.potential,
         ),
         claim(

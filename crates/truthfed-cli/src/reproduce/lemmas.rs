@@ -29,7 +29,7 @@ const BOUNDS: [Bound; 4] = [
     Bound {
         id: "instantaneous-regret",
         source: "Lemma 19",
-        claim: "The regret of a step is O(√(d log(T/δ)) · ‖x‖ · √(det ratio of its epoch / c^(1-1/e))).",
+        claim: "The regret of a step is O(√(d log(T/δ)) · ‖x‖ in the inverse of all data · √(det ratio of its epoch / c^(1-1/e))).",
         why: "With the constant taken as 1, and c^(1-1/e) also where the normalised target asks for less.",
         name: "regret of a step",
         of: |run| run.step,
@@ -38,7 +38,7 @@ const BOUNDS: [Bound; 4] = [
         id: "regret-good",
         source: "Appendix E, proof of Theorem 10",
         claim: "The regret of good epochs is O(d / √(c^(1-1/e)) · √(T log(T/δ) log T)).",
-        why: "With the constant taken as 1. An epoch is good if det V_g at most doubles in it; since-round hardly any is.",
+        why: "With the constant taken as 1. An epoch is good if det V_g at most doubles in it; since-round no regret falls in one.",
         name: "regret of good epochs",
         of: |run| run.good,
     },
@@ -53,7 +53,7 @@ const BOUNDS: [Bound; 4] = [
     Bound {
         id: "round-communication",
         source: "Appendix E",
-        claim: "In each round all clients together upload and download O(N d²) scalars.",
+        claim: "In each round, on average over a run, all clients together upload and download O(N d²) scalars.",
         why: "With matrices and vectors of all clients both ways, 2 N (d² + d).",
         name: "scalars of a round",
         of: |run| run.round,

@@ -233,7 +233,8 @@ fn verdict_on_held(unheld: &[u64], paid_later: u64) -> VerdictKind {
 fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): (u64, usize)) -> Verdict {
     let (delivered, held) = truthful[1].honest;
     let beside: u64 = trials.iter().map(|[_, held]| held.honest.1).sum();
-    let claim = "Honest data is held less than once in a million.";
+    let claim =
+        "Honest data is held less than once in a million (by the bound behind the threshold; no case was found).";
     let measured = format!(
         "{flagged} of {tried} honest deliveries of 1 to 10^6 samples in 1 to 50 dimensions would be held, and {held} of {delivered} \
          in runs without a liar; beside a liar, where the two contradict each other, {beside}"

@@ -20,7 +20,7 @@ pub(super) fn required(round: &Round, target: &str) -> Information {
 }
 
 /// The most that purchases within a budget may cost.
-fn spendable(budget: i64, target: &str) -> i64 {
+pub(super) fn spendable(budget: i64, target: &str) -> i64 {
     budget - i64::from(is_strict(target))
 }
 

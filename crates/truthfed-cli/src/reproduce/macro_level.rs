@@ -11,6 +11,7 @@ use super::decision::{SAME, Side};
 use super::interval::Interval;
 use super::lab::{
     Brief, INCENTIVE, Lab, REGRET, SCALARS, SOCIAL_COST, differences, each, mean, palette, reading_changes, series,
+    simulate,
 };
 use super::methods::Methods;
 use super::readings::{READINGS, Reading};
@@ -117,7 +118,6 @@ fn figure(outcome: &Outcome, reading: &Reading, id: &str) -> Figure {
 }
 
 /// Runs all shares in all readings, from a file beside the page.
-const COMMAND: &str = "truthfed sweep misreport.toml";
 /// The content of that file.
 pub(super) const SWEEP: &str = include_str!("misreport.toml");
 
@@ -129,7 +129,9 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
             let (measured, numbers) = judge(outcome);
             let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
-            Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command: COMMAND.to_owned() }
+            let half = [("behaviour.kind", "over"), ("behaviour.factor", "2"), ("behaviour.share", "0.5")];
+            let command = simulate(&reading_changes(reading, &half), lab.seeds);
+            Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command }
         };
         READINGS.iter().zip(outcomes).map(cell).collect()
     };

@@ -137,15 +137,20 @@ fn figure(readings: &[Outcome], greedy: &[Outcome]) -> Figure {
         .with_palette(palette())
 }
 
-const COMMAND: &str =
-    "--set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04 --out one  # see one/clients.csv";
+/// The runs in which one client over-reports; with `under` and 0.5, and with `truthful`, the others.
+fn command(changes: &str, seeds: u64) -> String {
+    format!(
+        "truthfed simulate {changes} --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.04 --seeds {seeds} \
+         --out one  # see one/clients.csv; under-reporting: kind=under, factor=0.5"
+    )
+}
 
 /// What was measured, and the numbers that decide among others.
 type Judged = (String, Vec<Number>);
 
 fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
     let cell = |columns: Vec<&'static str>, (measured, numbers): Judged, changes: String| {
-        let command = format!("truthfed simulate {changes} {COMMAND}");
+        let command = command(&changes, lab.seeds);
         let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
         Cell { readings: columns, verdict, measured, numbers, sample, command }
     };

@@ -327,7 +327,7 @@ fn v2_bound(rounds: &[(Round, f64)]) -> Claim {
     let claim = "Greedy V2 costs at most the largest ask more than the optimum at coverage c.";
     let why = "Normalised it can be proved: budgets that are sums of greedy prefixes skip nobody, and such a greedy reaches \
                1-1/e of the best.";
-    Claim::new("v2-bound", "Lemma 14", claim, why, TARGETS.map(cell).to_vec())
+    Claim::new("v2-bound", "Lemma 14, Equation 11", claim, why, TARGETS.map(cell).to_vec())
 }
 
 #[cfg(test)]

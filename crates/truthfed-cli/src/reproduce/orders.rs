@@ -135,8 +135,8 @@ const BOUNDS: [Bound; 4] = [
         id: "rounds",
         source: "Theorem 10, Lemma 18",
         claim: "The number of communication rounds is O(N d log T) (judged in T).",
-        why: "Since-delivery, clients that lost ask again at every step. Rounds do not grow with N, and faster than d, those of \
-              DisLinUCB too: a long way below the bound.",
+        why: "Since-delivery, clients that lost ask again at every step. Rounds do not grow with N, and faster \
+              than d, a long way below the bound: judged by the same rule, d would not pass since-round.",
         figure: ROUNDS,
         order: ROUND_ORDER,
         target: Target::Usual,

@@ -7,7 +7,7 @@ use super::super::decision::Side;
 use super::super::interval::Interval;
 use super::super::lab::{Lab, sets};
 use super::super::readings::{TRIGGERS, with_trigger};
-use super::{COMMAND, Outcome};
+use super::{Outcome, command};
 
 /// The report that over-states the cost.
 const OVER: usize = 0;
@@ -39,7 +39,7 @@ pub(super) fn claim(lab: &Lab, greedy: &[Outcome]) -> Claim {
             ),
             numbers,
             sample: Sample::runs(lab.seeds),
-            command: format!("truthfed simulate {} {COMMAND}", sets(&changes)),
+            command: command(&sets(&changes), lab.seeds),
         }
     };
     let claim = "What a client gains by over-reporting under plain greedy comes from taking part less: costs fall by more than \

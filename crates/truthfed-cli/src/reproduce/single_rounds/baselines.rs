@@ -8,7 +8,7 @@ use super::super::claim::{Cell, Claim, Sample};
 use super::super::lab::{refuted_if, reproduced_if};
 use super::super::literal;
 use super::super::readings::{TARGETS, all, greedy_v2, is_strict, with_target};
-use super::{Statement, best_gain, breaks_monotonicity, is_searched, sample, share};
+use super::{REPRODUCE, Statement, best_gain, breaks_monotonicity, is_searched, sample, share};
 
 pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
     let greedy = vec![greedy_truthful(rounds), greedy_payment(rounds), v2(rounds)];
@@ -114,7 +114,10 @@ fn depends_on_reports(round: &Round) -> bool {
 fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
     let tried = rounds.len();
     let claim = |id, (source, claim): (&'static str, &str), why, mechanism: &str, holds, measured, numbers| {
-        let command = format!("truthfed audit -m {mechanism} --random 400 --runs 0");
+        let command = match mechanism {
+            "" => REPRODUCE.to_owned(),
+            name => format!("truthfed audit -m {name} --random 400 --runs 0"),
+        };
         let verdict = reproduced_if(holds);
         let cell = Cell { readings: all(), verdict, measured, numbers, sample: sample(rounds), command };
         Claim::new(id, source, claim, why, vec![cell])
@@ -155,10 +158,9 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
         ),
         claim(
             "dislinucb-truthful",
-            ("Table 1", "DisLinUCB is not incentive compatible."),
-            "It asks for no reports, so none can pay, and by Definition 1 it is truthful. The cross is right in that it promises \
-             nothing.",
-            "everyone",
+            ("Table 1", "DisLinUCB gives no guarantee of incentive compatibility: some report pays."),
+            "It asks for no reports, so none can pay, and by Definition 1 it is truthful; the table says that nobody promises it.",
+            "",
             changed > 0,
             format!("in {changed} of {tried} rounds some client's utility changes with its report"),
             vec![share("rounds with a change", changed, tried)],

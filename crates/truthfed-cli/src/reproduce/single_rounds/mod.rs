@@ -43,6 +43,17 @@ pub(super) fn run(lab: &Lab) -> Part {
     Part { section: Section::new("rounds", "Single rounds", [text], items), claims, ours: Vec::new() }
 }
 
+/// Where no other command shows what was counted.
+const REPRODUCE: &str = "truthfed reproduce";
+
+/// A command in the reading of a target.
+fn with_flags(command: &str, target: &str) -> String {
+    match command {
+        REPRODUCE => command.to_owned(),
+        command => format!("{command} {}", flags(target)),
+    }
+}
+
 /// Differences of information below this are rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -88,7 +99,7 @@ impl Statement {
         of: impl Fn(&Round, &str) -> (usize, usize) + Sync,
     ) -> Claim {
         let cell = |target: &'static str| {
-            let command = format!("{command} {}", flags(target));
+            let command = with_flags(command, target);
             let searched = |round: &Round| if is_searched(round, target) { of(round, target) } else { (0, 0) };
             self.cell(with_target(target), rounds, command, searched)
         };

@@ -6,18 +6,17 @@ use truthfed::auction::{Round, Seat};
 use super::super::claim::Claim;
 use super::super::literal;
 use super::super::readings::truth_fedban;
-use super::{ROUNDING, Statement, budgets, wins};
+use super::{REPRODUCE, ROUNDING, Statement, budgets, wins};
 
 pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
-    vec![parting(rounds), stopping_budget(rounds), essential(rounds)]
+    vec![parting(rounds), half_budget(rounds), stopping_budget(rounds), essential(rounds)]
 }
 
 fn parting(rounds: &[Round]) -> Claim {
-    let claim =
-        "Where two budgets part, the client that the larger buys adds more than all that the smaller buys from there.";
+    let claim = "Where two budgets part, the client that the larger buys adds at least as much as all that the smaller buys from there, each alone.";
     let violation = "pairs of budgets part at a client that adds no more";
     let statement = Statement::new("parting", "Equation 9", claim, violation);
-    statement.search(rounds, "truthfed reproduce", |round| {
+    statement.search(rounds, REPRODUCE, |round| {
         let bought: Vec<Vec<Seat>> = budgets(round).map(|budget| literal::greedy(round, budget, None)).collect();
         let level = |seats: &[Seat]| literal::level(round, seats).to_nats();
         let of_pair = |pair: &[Vec<Seat>]| {
@@ -32,29 +31,43 @@ fn parting(rounds: &[Round]) -> Claim {
     })
 }
 
+fn half_budget(rounds: &[Round]) -> Claim {
+    let claim = "With the budget before the one at which Algorithm 1 stops, Algorithm 2 misses the target.";
+    let violation = "searches stop at a budget of which half would do";
+    let statement = Statement::new("half-budget", "Equation 4", claim, violation).because(
+        "The first budget is twice the smallest ask, and the smallest ask itself is never tried: it may buy enough if it may be spent \
+         whole.",
+    );
+    statement.search_by_target(
+        rounds,
+        "truthfed auction counterexamples/alone.json -m truth-fedban",
+        |round, target| {
+            let Some(stop) = literal::search(round, target, None).filter(|stop| stop.steps > 0) else { return (0, 0) };
+            let bought = literal::greedy(round, literal::spendable(stop.budget / 2, target), None);
+            (1, usize::from(literal::level(round, &bought) >= literal::required(round, target)))
+        },
+    )
+}
+
 fn stopping_budget(rounds: &[Round]) -> Claim {
     let claim = "If a winner asks less, Algorithm 1 stops at no larger a budget.";
     let violation = "winners that ask less make it stop at a larger one";
     let statement = Statement::new("stopping-budget", "Appendix A, proof of Proposition 5", claim, violation).because(
         "A lower ask changes what a budget buys, and the target can be missed. This is where the proof fails.",
     );
-    statement.search_by_target(
-        rounds,
-        "truthfed audit -m truth-fedban --random 400 --check monotone",
-        |round, target| {
-            let mechanism = truth_fedban(target, &[]);
-            let Some(stop) = literal::search(round, target, None) else { return (0, 0) };
-            let is_later = |seat: Seat| {
-                let lower = [0.5, 0.8, 0.95].map(|factor| (round.ask(seat).micros() as f64 * factor) as i64);
-                let lower = lower.into_iter().filter(|micros| *micros > 0).filter_map(Amount::from_micros);
-                let mut stops =
-                    lower.filter_map(|ask| literal::search(&round.with_ask(round.client(seat), ask), target, None));
-                stops.any(|other| other.budget > stop.budget)
-            };
-            let winners = mechanism.select(round).expect("it never refuses");
-            (winners.len(), winners.into_iter().filter(|seat| is_later(*seat)).count())
-        },
-    )
+    statement.search_by_target(rounds, REPRODUCE, |round, target| {
+        let mechanism = truth_fedban(target, &[]);
+        let Some(stop) = literal::search(round, target, None) else { return (0, 0) };
+        let is_later = |seat: Seat| {
+            let lower = [0.5, 0.8, 0.95].map(|factor| (round.ask(seat).micros() as f64 * factor) as i64);
+            let lower = lower.into_iter().filter(|micros| *micros > 0).filter_map(Amount::from_micros);
+            let mut stops =
+                lower.filter_map(|ask| literal::search(&round.with_ask(round.client(seat), ask), target, None));
+            stops.any(|other| other.budget > stop.budget)
+        };
+        let winners = mechanism.select(round).expect("it never refuses");
+        (winners.len(), winners.into_iter().filter(|seat| is_later(*seat)).count())
+    })
 }
 
 fn essential(rounds: &[Round]) -> Claim {

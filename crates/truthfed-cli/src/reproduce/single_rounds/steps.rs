@@ -10,15 +10,13 @@ use super::super::claim::{Cell, Claim, Number, Sample};
 use super::super::lab::{Lab, palette, reproduced_if, series};
 use super::super::literal;
 use super::super::readings::{TARGETS, all, flags, truth_fedban, with_target};
-use super::{Found, ROUNDING, Statement, asks, budgets, is_searched, sample, share, total, wins};
+use super::{Found, REPRODUCE, ROUNDING, Statement, asks, budgets, is_searched, sample, share, total, wins};
 
 /// A client alone: the bound of Appendix H says that no budget is tried.
 pub(in crate::reproduce) const ALONE: &str = include_str!("../counterexamples/alone.json");
 
 /// The tolerance of the paper's bisection, in micro-units.
 const GAMMA: i64 = 1_000_000;
-const AUCTION: &str = "truthfed auction counterexamples/printed-grid.json -m truth-fedban";
-const AUDIT: &str = "truthfed audit -m greedy --random 400 --runs 0";
 
 pub(super) fn claims(rounds: &[Round], growth: &Growth) -> Vec<Claim> {
     vec![
@@ -35,7 +33,7 @@ pub(super) fn claims(rounds: &[Round], growth: &Growth) -> Vec<Claim> {
 fn submodular(rounds: &[Round]) -> Claim {
     let claim = "g is submodular: the more is bought, the less a client adds.";
     let statement = Statement::new("submodular", "Definition 11", claim, "gains rise as the set grows");
-    statement.search(rounds, AUDIT, |round| {
+    statement.search(rounds, REPRODUCE, |round| {
         let order: Vec<Seat> = round.seats().collect();
         let Some(&last) = order.last() else { return (0, 0) };
         let gain = |seats: &[Seat]| (literal::level(round, &[seats, &[last]].concat()) - round.level(seats)).to_nats();
@@ -48,7 +46,7 @@ fn fixed_budget(rounds: &[Round]) -> Claim {
     let claim = "Algorithm 2 is monotone for a fixed budget.";
     let statement =
         Statement::new("fixed-budget", "Section 4.2", claim, "clients at a fixed budget lose by asking less");
-    statement.search(rounds, AUDIT, |round| {
+    statement.search(rounds, REPRODUCE, |round| {
         let asks: Vec<Amount> = asks(round).into_iter().step_by(4).collect();
         let cases = round.seats().flat_map(|seat| [1, 2, 3].map(|quarter| (seat, total(round) * quarter / 4)));
         let cases: Vec<(Seat, i64)> = cases.collect();
@@ -71,7 +69,7 @@ fn more_budget(rounds: &[Round]) -> Claim {
         "pairs of budgets buy other clients with no more information for the larger one",
     )
     .because("That does not make Algorithm 1 monotone: a lower ask changes what a given budget buys.");
-    statement.search(rounds, AUDIT, |round| {
+    statement.search(rounds, REPRODUCE, |round| {
         let bought: Vec<Vec<Seat>> = budgets(round).map(|budget| literal::greedy(round, budget, None)).collect();
         let is_broken = |pair: &&[Vec<Seat>]| {
             let same = pair[0].len() == pair[1].len() && pair[0].iter().all(|seat| pair[1].contains(seat));
@@ -89,7 +87,7 @@ fn critical_below_budget(rounds: &[Round]) -> Claim {
         claim,
         "clients win with an ask above the budget b without them",
     );
-    statement.search_by_target(rounds, AUCTION, |round, target| {
+    statement.search_by_target(rounds, REPRODUCE, |round, target| {
         let mechanism = truth_fedban(target, &[]);
         let above = |seat: Seat| {
             let stop = literal::search(round, target, Some(seat))?;
@@ -109,7 +107,7 @@ fn bisection(rounds: &[Round]) -> Claim {
         claim,
         "bisections take more than ⌈log2(b / γ)⌉ steps",
     );
-    statement.search_by_target(rounds, AUCTION, |round, target| {
+    statement.search_by_target(rounds, REPRODUCE, |round, target| {
         let budget = |seat: Seat| Some(literal::search(round, target, Some(seat))?.budget);
         let budgets: Vec<i64> = round.seats().filter_map(budget).collect();
         let bound = |budget: i64| libm::ceil(libm::log2(budget as f64 / GAMMA as f64)).max(0.0);

@@ -6,8 +6,8 @@ use truthfed::auction::{Mechanism, Round, RoundDocument, Winner};
 use truthfed_report::page::Table;
 
 use super::super::claim::{Claim, Number, Sample};
-use super::super::readings::{FINEST, TARGETS, flags, truth_fedban, with_target};
-use super::{Found, Statement, best_gain, breaks_monotonicity, share};
+use super::super::readings::{FINEST, TARGETS, truth_fedban, with_target};
+use super::{Found, REPRODUCE, Statement, best_gain, breaks_monotonicity, share, with_flags};
 
 /// A round in which Algorithm 1 as printed is not monotone and rewards a lie.
 pub(in crate::reproduce) const PRINTED_GRID: &str = include_str!("../counterexamples/printed-grid.json");
@@ -157,7 +157,7 @@ impl Statement {
     /// Judges what was found under each reading of the target. The command ends with the flags of the target.
     fn found(self, searched: &[Searched], command: &str, of: impl Fn(&Searched) -> Found) -> Claim {
         let cell = |found: &Searched| {
-            let command = format!("{command} {}", flags(found.target));
+            let command = with_flags(command, found.target);
             let sample = Sample::odd_rounds(found.rounds as u64);
             self.judge(with_target(found.target), of(found), sample, command)
         };
@@ -245,9 +245,7 @@ fn only_way(searched: &[Searched]) -> Claim {
     let violation = "random rounds have a winner with the same utility if it asks half its cost";
     Statement::new("only-way", "Abstract, proof of Theorem 8", claim, violation)
         .because("Case 1 of the proof says the opposite: any two winning asks earn the same.")
-        .found(searched, "truthfed audit -m truth-fedban --random 400 --check truthful", |found| {
-            (found.rounds, found.other_best).into()
-        })
+        .found(searched, REPRODUCE, |found| (found.rounds, found.other_best).into())
 }
 
 fn independent(searched: &[Searched]) -> Claim {
@@ -255,9 +253,7 @@ fn independent(searched: &[Searched]) -> Claim {
     let violation = "winners that still win with half their ask are paid otherwise";
     Statement::new("independent", "Equation 2", claim, violation)
         .because("With `--bisection-from ask` it would.")
-        .found(searched, "truthfed audit -m truth-fedban --random 400 --check truthful", |found| {
-            (found.asked_less, found.paid_otherwise).into()
-        })
+        .found(searched, REPRODUCE, |found| (found.asked_less, found.paid_otherwise).into())
 }
 
 fn critical(searched: &[Searched]) -> Claim {
