@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -32,6 +34,19 @@ def test_the_examples_of_classes_in_rust_are_true(name: str) -> None:
     example = doctest.DocTestParser().get_doctest(getattr(truthfed, name).__doc__, {}, name, None, 0)
     assert example.examples, "it has an example"
     assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_the_stubs_of_rust_say_what_help_says() -> None:
+    stubs = ast.parse((ROOT / "python/truthfed/_core.pyi").read_text(encoding="utf-8"))
+    core = importlib.import_module("truthfed._core")
+    for node in stubs.body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+            continue
+        thing = getattr(core, node.name)
+        assert ast.get_docstring(node) == inspect.getdoc(thing), node.name
+        for part in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(part, ast.FunctionDef) and not part.name.startswith("__"):
+                assert ast.get_docstring(part) == inspect.getdoc(getattr(thing, part.name)), f"{node.name}.{part.name}"
 
 
 def test_everything_public_has_a_docstring() -> None:

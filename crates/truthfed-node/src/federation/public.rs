@@ -466,7 +466,7 @@ mod tests {
         assert_eq!((bundle.head().unwrap(), bundle.trust.checkpoint), (store.head().unwrap(), store.checkpoint()));
         assert_eq!(bundle.certified.len(), 3, "m1, before and after its renewal, and once more where it was issued");
         assert!(matches!(bundle.acquire(1), Err(StoreError::Unusable(_))));
-        assert_eq!(files(&folder).len(), 6);
+        assert_eq!(files(&folder).len(), 8, "the two of the renewal among them");
         for path in files(&folder) {
             assert!(!fs::read_to_string(&path).unwrap().contains("PRIVATE"), "{}", path.display());
         }

@@ -238,7 +238,7 @@ fn damaged_files_are_named_with_what_is_wrong() {
     check_open_refused("authority/authority.pem", gone, "is missing");
     check_open_refused("authority/authority.pem", cut, "not one certificate in PEM form");
     check_open_refused("authority/authority.pem", |text| Some(text.repeat(2)), "not one certificate");
-    check_open_refused("server/server.key", gone, "cannot read");
+    check_open_refused("server/server.key", gone, "is missing: put it back");
     check_open_refused("operator/operator.pem", |_| Some(String::new()), "not one certificate");
     check_open_refused("roster/m1.pem", cut, "not one certificate");
     check_open_refused("members/m1/member.toml", |text| Some(format!("{text}\nextra = 1\n")), "unknown field `extra`");
