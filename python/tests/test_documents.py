@@ -39,14 +39,18 @@ def test_the_examples_of_classes_in_rust_are_true(name: str) -> None:
 def test_the_stubs_of_rust_say_what_help_says() -> None:
     stubs = ast.parse((ROOT / "python/truthfed/_core.pyi").read_text(encoding="utf-8"))
     core = importlib.import_module("truthfed._core")
+
+    def check(node: ast.ClassDef | ast.FunctionDef, thing: object) -> None:
+        assert (ast.get_docstring(node) or "") == (inspect.getdoc(thing) or ""), node.name
+
     for node in stubs.body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef):
             continue
         thing = getattr(core, node.name)
-        assert ast.get_docstring(node) == inspect.getdoc(thing), node.name
+        check(node, thing)
         for part in node.body if isinstance(node, ast.ClassDef) else []:
             if isinstance(part, ast.FunctionDef) and not part.name.startswith("__"):
-                assert ast.get_docstring(part) == inspect.getdoc(getattr(thing, part.name)), f"{node.name}.{part.name}"
+                check(part, getattr(thing, part.name))
 
 
 def test_everything_public_has_a_docstring() -> None:
