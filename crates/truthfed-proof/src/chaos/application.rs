@@ -2,16 +2,18 @@
 
 use truthfed_node::agent::{Agent, ChooseError, DecisionId, LearnError};
 
-use crate::chaos::{Event, Role, Sums, Verdict, World, breach};
+use crate::chaos::{Event, Invention, Role, Sums, Verdict, World, breach};
 
 /// Decisions that wait for their reward at one time, at most.
-const WAITING: usize = 3;
+pub(crate) const WAITING: usize = 3;
 
 pub(crate) struct Application {
     dimension: usize,
     waiting: Vec<Sample>,
     /// Of everything that was acknowledged.
     pub(crate) learned: Sums,
+    /// Choices that were made.
+    chosen: u64,
     /// Choices that are still to be made once the faults have stopped.
     pub(crate) left: u64,
 }
@@ -27,7 +29,7 @@ struct Sample {
 
 impl Application {
     pub(crate) fn new(dimension: usize) -> Application {
-        Application { dimension, waiting: Vec::new(), learned: Sums::zero(dimension), left: 0 }
+        Application { dimension, waiting: Vec::new(), learned: Sums::zero(dimension), chosen: 0, left: 0 }
     }
 
     pub(crate) fn is_in_doubt(&self) -> bool {
@@ -44,7 +46,7 @@ impl World<'_> {
     pub(crate) fn play(&mut self, member: usize) -> Verdict {
         self.within(10, 250, Event::Play(member));
         let node = &self.members[member];
-        if node.role == Role::Attacker {
+        if !node.role.has_agent() {
             self.scheme(member);
             return Ok(());
         }
@@ -71,6 +73,7 @@ impl World<'_> {
             },
         )?;
         if let Some((decision, index)) = chosen {
+            self.members[member].application.chosen += 1;
             let reward = self.reward(member, &arms[index]);
             let application = &mut self.members[member].application;
             application.left = application.left.saturating_sub(1);
@@ -85,15 +88,21 @@ impl World<'_> {
             // Few are equal, so that one in the place of another shows.
             return (self.dice.between(0, 32_000) as f64 - 16_000.0) / 64.0;
         };
-        let mean: f64 = arm.iter().zip(truth).map(|(x, truth)| x * truth).sum();
-        let noise = (self.dice.between(0, 12) as f64 - 6.0) / 64.0;
-        match self.members[member].role {
-            Role::Inventor => {
-                self.count("data-invented");
-                -mean + noise
-            }
-            _ => mean + noise,
+        let node = &self.members[member];
+        let turns = |at: usize| match node.role {
+            Role::Inventor(Invention::Opposite) => true,
+            Role::Inventor(Invention::Other(coordinates)) => coordinates >> at & 1 == 1,
+            Role::Inventor(Invention::Turn(choices)) => node.application.chosen > choices,
+            _ => false,
+        };
+        let is_invented = (0..arm.len()).any(turns);
+        let terms =
+            arm.iter().zip(truth).enumerate().map(|(at, (x, truth))| if turns(at) { -x * truth } else { x * truth });
+        let mean: f64 = terms.sum();
+        if is_invented {
+            self.count("data-invented");
         }
+        mean + (self.dice.between(0, 12) as f64 - 6.0) / 64.0
     }
 
     /// A context in whole quarters, not longer than 1.

@@ -94,7 +94,18 @@ impl World<'_> {
         if let Some(round) = self.observer.open_round() {
             return Some(format!("round {round} is open"));
         }
-        self.honest().into_iter().find_map(|number| self.unrest_of(number))
+        let unrest = self.honest().into_iter().find_map(|number| self.unrest_of(number));
+        unrest.or_else(|| (0..self.members.len()).find_map(|number| self.lag_of_inventor(number)))
+    }
+
+    /// What those who invent data may wish for, nobody promises; but they hear of every round.
+    fn lag_of_inventor(&self, member: usize) -> Option<String> {
+        let (node, closed) = (&self.members[member], self.observer.closed);
+        let hears = matches!(node.role, Role::Inventor(_)) && node.role.has_agent();
+        let is_behind = node.agent.is_none() || node.closed != closed;
+        let name = node.name();
+        let lags = hears && is_behind && self.observer.is_member(&name);
+        lags.then(|| format!("{name} is at round {} of {closed}", node.closed))
     }
 
     /// The honest members there are.

@@ -32,10 +32,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::application::Application;
 use self::coordinator::Site;
-use self::invariants::Observer;
+use self::invariants::{Invented, Observer};
 use self::member::Node;
 use self::network::{Network, Parcel, Reply, Request, json};
-pub use self::plan::{Plan, Role};
+pub use self::plan::{Invention, Plan, Role};
 use self::report::{Breach, Verdict, breach, check};
 pub use self::report::{FAULTS, Report, Violation};
 use self::scheme::Offered;

@@ -8,6 +8,7 @@ use truthfed::protocol::{Quality, QualityRule, Quota, SamplesSetting, Since, Str
 use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::terms::{Agreement, CoverageSetting, MechanismSetting, RawTerms};
 
+use crate::chaos::application::WAITING;
 use crate::chaos::weather::Weather;
 
 /// Who is who, what was agreed on, and how bad the weather will be.
@@ -39,8 +40,37 @@ pub enum Role {
     Liar,
     /// Harms others by the rules.
     Attacker,
-    /// Sells rewards of the opposite world.
-    Inventor,
+    /// Sells data that says something else than what there is to observe.
+    Inventor(Invention),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invention {
+    /// Rewards of the opposite world.
+    Opposite,
+    /// Rewards of a world in which the coordinates of the parameter that are bits of this have the opposite sign.
+    Other(usize),
+    /// True rewards of its first so many choices, and opposite ones of all later.
+    Turn(u64),
+    /// Nothing that anyone observed: Gram matrices that multiply the determinant of what is settled, and the opposite of what it says.
+    Invert,
+}
+
+impl Role {
+    /// Attackers and those who invent everything say themselves what serves them.
+    pub(crate) fn has_agent(self) -> bool {
+        !matches!(self, Role::Attacker | Role::Inventor(Invention::Invert))
+    }
+
+    /// After so many samples all that it sells is invented; none if nothing is.
+    pub(crate) fn invents_after(self) -> Option<u64> {
+        match self {
+            // Of the choices that wait, a later one may be learned first.
+            Role::Inventor(Invention::Turn(choices)) => Some(choices + WAITING as u64),
+            Role::Inventor(_) => Some(0),
+            _ => None,
+        }
+    }
 }
 
 impl Plan {
@@ -62,7 +92,8 @@ impl Plan {
         let mut roles: Vec<Role> = (0..count).map(|_| role(&mut dice)).collect();
         // Two could vouch for each other.
         if is_common && count > 2 {
-            roles[world.between(0, count - 1)] = Role::Inventor;
+            let at = world.between(0, count - 1);
+            roles[at] = Role::Inventor(invention(&mut world, agreement.dimension()));
         }
         Plan {
             seed,
@@ -83,6 +114,15 @@ impl Plan {
     pub(crate) fn share(&self) -> usize {
         let dimension = self.agreement.dimension();
         body_bytes(dimension) + message_bytes(dimension)
+    }
+}
+
+fn invention(dice: &mut Stream, dimension: usize) -> Invention {
+    match dice.between(0, 4) {
+        0 => Invention::Opposite,
+        1 => Invention::Other(dice.between(1, (1 << dimension) - 1)),
+        2 => Invention::Turn(dice.between(0, 100) as u64),
+        _ => Invention::Invert,
     }
 }
 

@@ -4,7 +4,7 @@
 
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
-use truthfed::statistics::Gram;
+use truthfed::statistics::{Factor, Gram};
 use truthfed_node::digest::{Digest, Hex, Nonce};
 use truthfed_node::net::{body_bytes, message_bytes};
 use truthfed_node::wire::{
@@ -12,7 +12,7 @@ use truthfed_node::wire::{
 };
 
 use crate::chaos::coordinator::Stalled;
-use crate::chaos::{Request, Sums, World};
+use crate::chaos::{Request, Role, Sums, World};
 
 /// The salt of every commitment.
 const SALT: Nonce = Hex([9; 16]);
@@ -24,17 +24,28 @@ pub(crate) struct Offered {
     round: RoundId,
     context: Context,
     digest: Digest,
-    /// Whether it will deliver if it wins.
-    delivers: bool,
+    /// What it delivers if it wins, if it will.
+    moment: Option<Vec<f64>>,
 }
 
 /// What is offered, for how much, and whether it is ever delivered.
 struct Attack {
     samples: u64,
-    /// The diagonal of the Gram matrix.
-    diagonal: Vec<f64>,
+    gram: Gram,
     ask: Amount,
+    /// What it commits to.
+    moment: Vec<f64>,
     delivers: bool,
+}
+
+impl Attack {
+    /// With a Gram matrix of this diagonal, of data whose rewards are all zero.
+    fn with_diagonal(samples: u64, diagonal: &[f64], ask: Amount, delivers: bool) -> Attack {
+        let lower = (0..diagonal.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        let lower = lower.map(|(i, j)| if i == j { diagonal[i] } else { 0.0 }).collect();
+        let gram = Gram::from_lower(diagonal.len(), lower).expect("a triangle of moderate numbers");
+        Attack { samples, gram, ask, moment: vec![0.0; diagonal.len()], delivers }
+    }
 }
 
 impl World<'_> {
@@ -53,7 +64,7 @@ impl World<'_> {
             (Some(open), _) if open.phase == Phase::Offers && !open.answered => {
                 self.attack(member, open.round, open.nonce);
             }
-            (Some(open), _) if open.phase == Phase::Deliveries => self.deliver_nothing(member, open.round),
+            (Some(open), _) if open.phase == Phase::Deliveries => self.deliver(member, open.round),
             (None, Some(next)) => self.attack(member, next.round, next.nonce),
             _ => {}
         }
@@ -74,8 +85,12 @@ impl World<'_> {
     }
 
     fn attack(&mut self, member: usize, round: RoundId, nonce: Nonce) {
-        let Attack { samples, diagonal, ask, delivers } = self.choose_attack();
-        let (membership, dimension) = (&self.members[member].membership, diagonal.len());
+        let attack = match self.members[member].role {
+            Role::Inventor(_) => self.invert(),
+            _ => self.choose_attack(),
+        };
+        let Attack { samples, gram, ask, moment, delivers } = attack;
+        let membership = &self.members[member].membership;
         let context = Context {
             federation: membership.federation,
             round,
@@ -83,31 +98,28 @@ impl World<'_> {
             terms: membership.agreement.hash(),
             member: membership.member.clone(),
         };
-        let lower = (0..dimension).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let lower = lower.map(|(i, j)| if i == j { diagonal[i] } else { 0.0 }).collect();
         let content = OfferContent {
             schema: OFFER_SCHEMA.to_owned(),
             context: context.clone(),
-            gram: Gram::from_lower(dimension, lower).expect("a triangle of moderate numbers"),
+            gram,
             samples,
             ask_micros: ask,
-            commitment: commitment(SALT, &vec![0.0; dimension]),
+            commitment: commitment(SALT, &moment),
         };
         let offer = membership.signer.seal(OFFER_SCHEMA, &content);
         let digest = offer.digest();
         self.observer.secrets.note(&context.member, ask);
-        self.members[member].offered = Some(Offered { round, context, digest, delivers });
+        let moment = delivers.then_some(moment);
+        self.members[member].offered = Some(Offered { round, context, digest, moment });
         self.count("member-attacked");
         self.say(member, &Call::Offer(round, offer));
     }
 
     /// The moment that was committed to, of data that there never was.
-    fn deliver_nothing(&mut self, member: usize, round: RoundId) {
+    fn deliver(&mut self, member: usize, round: RoundId) {
         let node = &self.members[member];
-        let Some(offered) = node.offered.as_ref().filter(|offered| offered.round == round && offered.delivers) else {
-            return;
-        };
-        let moment = vec![0.0; self.plan.agreement.dimension()];
+        let Some(offered) = node.offered.as_ref().filter(|offered| offered.round == round) else { return };
+        let Some(moment) = offered.moment.clone() else { return };
         let (schema, context, offer) = (DELIVERY_SCHEMA.to_owned(), offered.context.clone(), offered.digest);
         let content = DeliveryContent { schema, context, offer, moment, salt: SALT };
         let delivery = node.membership.signer.seal(DELIVERY_SCHEMA, &content);
@@ -135,24 +147,44 @@ impl World<'_> {
                 let size = (samples / (dimension as u64 - 1)) as f64;
                 let mut diagonal = vec![size; dimension - 1];
                 diagonal.push(-Sums::round_down(0.9 * self.tolerance() * diagonal.iter().sum::<f64>()));
-                Attack { samples, diagonal, ask: nothing, delivers: self.dice.chance(0.7) }
+                Attack::with_diagonal(samples, &diagonal, nothing, self.dice.chance(0.7))
             }
             // Everything in one direction, for nothing, and never delivered.
-            1 => Attack { samples, diagonal: one(whole), ask: nothing, delivers: false },
+            1 => Attack::with_diagonal(samples, &one(whole), nothing, false),
             // Everything in all directions, likewise.
-            2 => Attack { samples, diagonal: vec![each; dimension], ask: nothing, delivers: false },
+            2 => Attack::with_diagonal(samples, &vec![each; dimension], nothing, false),
             // Worth a round, and dearer than anything that is bought.
             3 | 4 => {
                 let ask = reserve + self.dice.between(0, 999_999) as i64;
                 let ask = Amount::from_micros(ask).expect("a little above the reserve");
-                Attack { samples, diagonal: vec![each; dimension], ask, delivers: false }
+                Attack::with_diagonal(samples, &vec![each; dimension], ask, false)
             }
             // Not worth a round.
             _ => match self.dice.chance(0.5) {
-                true => Attack { samples: 0, diagonal: one(0.0), ask: nothing, delivers: true },
-                false => Attack { samples: 1.min(samples), diagonal: one(0.0), ask: nothing, delivers: true },
+                true => Attack::with_diagonal(0, &one(0.0), nothing, true),
+                false => Attack::with_diagonal(1.min(samples), &one(0.0), nothing, true),
             },
         }
+    }
+
+    /// What makes the determinant of all that is settled 2.6 times as large, and says the opposite of it. In whole units, so that sums
+    /// stay exact.
+    fn invert(&mut self) -> Attack {
+        self.count("data-invented");
+        let terms = &self.plan.agreement;
+        let (d, raw) = (terms.dimension(), terms.raw());
+        let settled = self.observer.samples.settled_now().statistics();
+        let all = settled.gram().ridge(terms.bandit().lambda());
+        let most = raw.samples.min(self.observer.room());
+        let factor = (2.6_f64.powf(1.0 / d as f64) - 1.0).min(0.9 * most as f64 / all.trace());
+        let lower = all.lower().iter().map(|entry| Sums::round_down(factor * entry)).collect();
+        let gram = Gram::from_lower(d, lower).expect("a multiple of sums that were read");
+        let believed = Factor::new(&all).expect("a ridge makes it positive").solve(settled.moment());
+        let opposite = |row: &Vec<f64>| Sums::round_down(row.iter().zip(&believed).map(|(x, y)| -0.999 * x * y).sum());
+        let moment = gram.rows().iter().map(opposite).collect();
+        // Contexts are not longer than 1.
+        let samples = (gram.trace().ceil() as u64).max(terms.least_samples()).max(d as u64).min(most);
+        Attack { samples, gram, ask: Amount::ZERO, moment, delivers: true }
     }
 
     /// The share of its trace by which eigenvalues of an offer may lie below zero: an eighth of lambda for the whole capacity.

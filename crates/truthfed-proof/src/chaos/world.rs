@@ -9,7 +9,7 @@ use truthfed_node::digest::Digest;
 use truthfed_node::signature::Signer;
 use truthfed_node::testing::{Federation, id};
 
-use crate::chaos::{Network, Node, Observer, Parcel, Plan, Report, Request, Role, Site, Trace, Verdict, Weather};
+use crate::chaos::{Invented, Network, Node, Observer, Parcel, Plan, Report, Request, Site, Trace, Verdict, Weather};
 
 /// After so many steps the faults stop, however few rounds there were.
 const MAX_STEPS: u64 = 20_000;
@@ -60,8 +60,8 @@ impl<'a> World<'a> {
         let node = |(number, name)| Node::new(&plan, number, federation.membership(name));
         let members: Vec<Node> = names.iter().enumerate().map(node).collect();
         let mut observer = Observer::new(federation.id, federation.coordinator.public(), &plan.agreement);
-        let inventors = names.iter().zip(&plan.roles).filter(|(_, role)| **role == Role::Inventor);
-        observer.invented = inventors.map(|(name, _)| (name.clone(), 0)).collect();
+        let inventors = names.iter().zip(&plan.roles).filter_map(|(name, role)| Some((name, role.invents_after()?)));
+        observer.invented = inventors.map(|(name, after)| (name.clone(), Invented { after, payments: 0 })).collect();
         World {
             dice: Stream::new(seed, 2),
             now: 0,

@@ -22,6 +22,14 @@ pub(crate) struct Parts {
     void: Option<Sums>,
 }
 
+/// A member that sells data that it invented.
+pub(crate) struct Invented {
+    /// Once it has delivered so many samples, all that it delivers is invented.
+    pub(crate) after: u64,
+    /// For how many deliveries of nothing else it was paid.
+    pub(crate) payments: u64,
+}
+
 impl Parts {
     pub(super) fn is_held(&self) -> bool {
         self.held.is_some()
@@ -130,10 +138,12 @@ impl Observer {
 
     /// What a round pays for, of earlier rounds too.
     pub(super) fn check_inventors(&mut self, round: RoundId, paid: &[ClientId], judgement: &Judgement) -> Verdict {
-        for member in paid.iter().chain(judgement.paid.iter().map(|payment| &payment.member)) {
-            let Some(payments) = self.invented.get_mut(member) else { continue };
-            *payments += 1;
-            check(*payments <= 1, "I23", || format!("round {round} pays {member} again for data that it invented"))?;
+        let now = paid.iter().map(|member| (member, round));
+        for (member, sold) in now.chain(judgement.paid.iter().map(|payment| (&payment.member, payment.round))) {
+            let Some(invented) = self.invented.get_mut(member) else { continue };
+            invented.payments += u64::from(self.samples.delivered_before(member, sold) >= invented.after);
+            let is_first = invented.payments <= 1;
+            check(is_first, "I23", || format!("round {round} pays {member} again for data that it invented"))?;
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ use truthfed_node::terms::Agreement;
 
 use self::acknowledged::Acknowledged;
 use self::chain::Chain;
+pub(crate) use self::doubts::Invented;
 use self::money::Money;
 use self::purse::Spending;
 use self::quota::Openings;
@@ -55,8 +56,8 @@ pub(crate) struct Observer {
     shares: Shares,
     spending: Spending,
     openings: Openings,
-    /// Who sells data that it invented, and how often it was paid for some that the operator did not release.
-    pub(crate) invented: BTreeMap<ClientId, u64>,
+    /// Who sells data that it invented, unless the operator believed it.
+    pub(crate) invented: BTreeMap<ClientId, Invented>,
     pub(crate) times: Times,
     /// All members, present and past.
     members: BTreeMap<ClientId, Known>,

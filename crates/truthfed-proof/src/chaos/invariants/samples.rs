@@ -45,7 +45,7 @@ impl Samples {
         self.parts.values().map(Parts::taken).sum()
     }
 
-    pub(super) fn settled_now(&self) -> &Sums {
+    pub(crate) fn settled_now(&self) -> &Sums {
         self.settled.last_key_value().expect("nothing is settled in round 0").1
     }
 
@@ -75,6 +75,12 @@ impl Samples {
     /// How many samples of a member are settled.
     pub(crate) fn delivered_by(&self, member: &ClientId) -> u64 {
         self.delivered.get(member).into_iter().flatten().map(|(_, sums)| sums.samples as u64).sum()
+    }
+
+    /// How many samples a member delivered in earlier rounds than this.
+    pub(super) fn delivered_before(&self, member: &ClientId, round: RoundId) -> u64 {
+        let all = self.delivered.get(member).into_iter().flatten();
+        all.filter(|(earlier, _)| *earlier < round).map(|(_, sums)| sums.samples as u64).sum()
     }
 
     pub(super) fn took(&mut self, round: RoundId, member: &ClientId, sums: &Sums) {

@@ -133,7 +133,7 @@ impl World<'_> {
     }
 
     pub(crate) fn open_member(&mut self, member: usize) -> Verdict {
-        if self.members[member].agent.is_some() || self.members[member].role == Role::Attacker {
+        if self.members[member].agent.is_some() || !self.members[member].role.has_agent() {
             return Ok(());
         }
         let is_disturbed = self.dice.chance(self.weather().member_disk);
