@@ -129,6 +129,7 @@ codes! {
     StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator frees space, then retry."
     TooSoon "too-soon" 429 Time "The last round ended a moment ago: offer again after the time in the message."
     ClockBehind "clock-behind" 503 Operator "The coordinator's clock is minutes behind its journal, and no round opens: the operator sets the clock."
+    Paused "paused" 503 Operator "The operator has paused rounds, for the reason in the message: offer again when they are resumed."
     PurseSpent "purse-spent" 429 Time "The rounds of today have been awarded the daily purse: the next opens after midnight, UTC."
     CapacityReached "capacity-reached" 409 Operator "As many samples are settled as the terms allow: the operator begins a new federation with a larger lambda."
     NotLeader "not-leader" 503 Time "Another coordinator has taken over: retry."

@@ -8,7 +8,7 @@ use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
 use crate::digest::{Digest, PublicKey, Signature};
 use crate::error::Refusal;
-use crate::ledger::Reference;
+use crate::ledger::{Reason, Reference};
 use crate::store::Store;
 use crate::wire::{Call, DeliveryContent};
 
@@ -27,6 +27,8 @@ pub(super) enum Kind {
     Renew(ClientId, Renewed),
     Rule(ClientId, Ruling),
     PayOut(ClientId, Amount, Reference),
+    Pause(Reason),
+    Resume,
     Read(Read),
 }
 
@@ -88,6 +90,16 @@ impl Command {
     /// Records what was transferred to a member.
     pub fn pay_out(member: ClientId, amount: Amount, reference: Reference) -> Command {
         Command(Kind::PayOut(member, amount, reference))
+    }
+
+    /// Lets no round open.
+    pub fn pause(reason: Reason) -> Command {
+        Command(Kind::Pause(reason))
+    }
+
+    /// Lets rounds open again.
+    pub fn resume() -> Command {
+        Command(Kind::Resume)
     }
 
     /// How much of it is written down, if it may be much.

@@ -22,7 +22,7 @@ use super::{EngineError, OpenStore, Place, Setup};
 use crate::digest::{Digest, PublicKey, Signature};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
-use crate::ledger::Reference;
+use crate::ledger::{Reason, Reference};
 use crate::store::{Store, StoreError};
 use crate::wire::{Call, Seen};
 
@@ -199,6 +199,16 @@ impl Handle {
     /// reference was taken for another amount.
     pub async fn pay_out(&self, member: ClientId, amount: Amount, reference: Reference) -> Answer {
         self.submit(Command::pay_out(member, amount, reference)).await
+    }
+
+    /// Lets no round open; a pause that is there stands.
+    pub async fn pause(&self, reason: Reason) -> Answer {
+        self.submit(Command::pause(reason)).await
+    }
+
+    /// Lets rounds open again.
+    pub async fn resume(&self) -> Answer {
+        self.submit(Command::resume()).await
     }
 
     /// At most `most` committed rows of the journal, those after entry `after`: for the operator only. Fails when the

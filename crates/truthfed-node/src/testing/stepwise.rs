@@ -82,6 +82,14 @@ impl Stepwise {
         self.take(Command::pay_out(member, amount, reference))
     }
 
+    pub fn pause(&mut self, reason: &str) {
+        self.take(Command::pause(reason.parse().expect("it is a reason"))).expect("rounds can always be paused");
+    }
+
+    pub fn resume(&mut self) {
+        self.take(Command::resume()).expect("rounds can always be resumed");
+    }
+
     pub fn revoke(&mut self, member: ClientId) -> Result<String, Refusal> {
         self.take(Command::revoke(member))
     }

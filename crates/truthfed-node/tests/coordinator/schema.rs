@@ -141,6 +141,11 @@ async fn every_reply_and_request_is_what_the_document_says() {
         "/v1/operator/members/{member}/payouts",
         &operator.post("/v1/operator/members/m1/payouts", payout).await,
     );
+    let (pause, reason) = ("/v1/operator/pause", r#"{"reason":"a new disk"}"#);
+    checked.request(pause, reason);
+    checked.reply(pause, &operator.post(pause, reason).await);
+    checked.reply("/v1/operator/status", &operator.get("/v1/operator/status").await);
+    checked.reply(pause, &operator.delete(pause).await);
     for (seconds, is_right) in [(60, true), (0, false), (3601, false)] {
         let (path, body) = ("/v1/operator/page", format!(r#"{{"seconds":{seconds}}}"#));
         checked.request(path, &body);

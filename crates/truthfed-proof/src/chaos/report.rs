@@ -44,6 +44,7 @@ pub const FAULTS: &[&str] = &[
     "data-invented",
     "data-ruled-about",
     "payout-recorded",
+    "rounds-paused",
 ];
 
 /// What one or more runs did. Reports add up.

@@ -2,6 +2,7 @@
 
 mod broken_rules;
 mod doubts;
+mod pauses;
 mod payouts;
 mod renewals;
 mod rewritten;
