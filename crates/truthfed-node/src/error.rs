@@ -122,6 +122,9 @@ codes! {
     NotOwed "not-owed" 409 Operator "The payout is zero or more than is owed to the member: look at the ledger's totals."
     RoundOpen "round-open" 429 Time "The operator rules about data, and members renew their certificates, between rounds: try again when the round has ended."
 
+    NoOpenRound "no-open-round" 409 Operator "The round has ended or was never opened, so there is nothing to abort: look at `truthfed status`."
+    RoundAwarded "round-awarded" 409 Operator "The round is awarded and its winners were promised a payment: wait for its end, at its deadline at the latest."
+
     // The state of the coordinator.
     RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait the number of seconds in Retry-After."
     TooManyConnections "too-many-connections" 429 Time "The member has too many connections open: reuse one, or wait."

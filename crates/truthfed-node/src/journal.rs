@@ -113,6 +113,9 @@ pub enum Entry {
         round: RoundId,
         reason: String,
         at_ms: Time,
+        /// Whether the operator ended it, while it took offers; otherwise no auction was possible.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_operator: bool,
     },
     /// The operator decided about the data of a member, between two rounds.
     Ruled {
@@ -385,7 +388,7 @@ mod tests {
                 aggregate: offers,
                 at_ms,
             },
-            Entry::Aborted { round, reason: String::new(), at_ms },
+            Entry::Aborted { round, reason: String::new(), at_ms, by_operator: false },
             Entry::PaidOut {
                 member: member.clone(),
                 amount_micros: Amount::ZERO,

@@ -360,7 +360,7 @@ pub(crate) struct PageArgs {
     pub(crate) seconds: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct FolderArgs {
     /// The federation's folder; commands that only read take a bundle for auditors, too
     pub(crate) folder: PathBuf,

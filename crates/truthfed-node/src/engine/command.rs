@@ -2,7 +2,7 @@
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::Ruling;
+use truthfed::protocol::{RoundId, Ruling};
 
 use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
@@ -29,6 +29,7 @@ pub(super) enum Kind {
     PayOut(ClientId, Amount, Reference),
     Pause(Reason),
     Resume,
+    Abort(RoundId, Reason),
     Read(Read),
 }
 
@@ -100,6 +101,11 @@ impl Command {
     /// Lets rounds open again.
     pub fn resume() -> Command {
         Command(Kind::Resume)
+    }
+
+    /// Ends a round that takes offers.
+    pub fn abort(round: RoundId, reason: Reason) -> Command {
+        Command(Kind::Abort(round, reason))
     }
 
     /// How much of it is written down, if it may be much.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::Ruling;
+use truthfed::protocol::{RoundId, Ruling};
 
 use super::ahead::Ahead;
 use super::checks::Checks;
@@ -209,6 +209,11 @@ impl Handle {
     /// Lets rounds open again.
     pub async fn resume(&self) -> Answer {
         self.submit(Command::resume()).await
+    }
+
+    /// Ends a round that takes offers. Fails when it is awarded, or not open.
+    pub async fn abort(&self, round: RoundId, reason: Reason) -> Answer {
+        self.submit(Command::abort(round, reason)).await
     }
 
     /// At most `most` committed rows of the journal, those after entry `after`: for the operator only. Fails when the

@@ -27,7 +27,7 @@ use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::identity::Renewal;
 use crate::journal::{Award, Entry, seal};
-use crate::ledger::{Checkpoint, Pause, Seal, StandingBody, Waiting, aggregate_digest};
+use crate::ledger::{Checkpoint, Pause, Reason, Seal, StandingBody, Waiting, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
     Call, DeclineReply, DeliveryContent, Envelope, Phase, ReceiptContent, ReceiptKind, SyncReply, SyncRequest,
@@ -165,6 +165,7 @@ impl State {
             Kind::Rule(member, ruling) => self.rule(member, ruling),
             Kind::PayOut(member, amount, reference) => payout::record(self, member, amount, reference, store),
             Kind::Pause(reason) => Ok(self.pause(reason)),
+            Kind::Abort(round, reason) => self.abort(round, reason),
             Kind::Resume => Ok(self.resume()),
             Kind::Read(read) => {
                 read(store);
@@ -488,9 +489,10 @@ impl State {
                 let judgement = *judgement;
                 self.draft.record(&Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms });
             }
-            Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned()),
-            Ending::Invalid(error) => self.aborted(round, error.to_string()),
-            Ending::Refused(refusal) => self.aborted(round, refusal.to_string()),
+            Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned(), false),
+            Ending::Invalid(error) => self.aborted(round, error.to_string(), false),
+            Ending::Refused(refusal) => self.aborted(round, refusal.to_string(), false),
+            Ending::Aborted(reason) => self.aborted(round, reason, true),
         }
         self.open = None;
         self.stand();
@@ -507,6 +509,13 @@ impl State {
         self.draft.record(&Entry::Ruled { round, member, ruling, judgement, aggregate, at_ms });
         self.stand();
         Ok(reply)
+    }
+
+    /// The operator ends a round that takes offers.
+    fn abort(&mut self, round: RoundId, reason: Reason) -> Result<String, Refusal> {
+        self.machine.abort(self.moment, round, reason.into())?;
+        self.drain();
+        Ok("{}".to_owned())
     }
 
     /// Keeps what the coordinator is now that a round has ended.
@@ -533,10 +542,10 @@ impl State {
         self.bounds = self.machine.bounds().map(Arc::new);
     }
 
-    fn aborted(&mut self, round: RoundId, reason: String) {
+    fn aborted(&mut self, round: RoundId, reason: String, by_operator: bool) {
         self.counts.aborted += 1;
         let at_ms = self.at();
-        self.draft.record(&Entry::Aborted { round, reason, at_ms });
+        self.draft.record(&Entry::Aborted { round, reason, at_ms, by_operator });
     }
 
     pub(super) fn opened(&self) -> &Open {

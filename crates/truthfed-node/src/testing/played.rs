@@ -112,6 +112,13 @@ impl Played {
         self.follow();
     }
 
+    /// The operator ends the open round.
+    pub fn abort(&mut self, reason: &str) -> Result<String, Refusal> {
+        let answer = self.engine.abort(self.round, reason);
+        self.follow();
+        answer
+    }
+
     pub fn resume(&mut self) {
         self.engine.resume();
         self.follow();

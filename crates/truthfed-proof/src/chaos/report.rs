@@ -45,6 +45,7 @@ pub const FAULTS: &[&str] = &[
     "data-ruled-about",
     "payout-recorded",
     "rounds-paused",
+    "round-aborted",
 ];
 
 /// What one or more runs did. Reports add up.

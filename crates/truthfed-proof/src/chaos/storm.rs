@@ -29,7 +29,7 @@ impl World<'_> {
         self.within(STORM_MS.0, STORM_MS.1, Event::Storm);
         let weather = self.weather();
         let member = self.dice.between(0, self.members.len() - 1);
-        let strikes: [Strike<'_>; 13] = [
+        let strikes: [Strike<'_>; 14] = [
             (weather.cut, Self::cut),
             (weather.clog, Self::clog),
             (weather.gone, Self::go_away),
@@ -43,6 +43,7 @@ impl World<'_> {
             (weather.pay_out, Self::pay_out),
             (weather.pause, |world, _| world.pause()),
             (weather.halt, |world, _| world.halt()),
+            (weather.abort, |world, _| world.abort()),
         ];
         if self.observer.is_paused && self.dice.chance(RESUMED) {
             self.operate(Command::resume());
@@ -149,6 +150,15 @@ impl World<'_> {
         self.count("rounds-paused");
         self.trace.say(self.now, format_args!("rounds are to be paused"));
         self.operate(Command::pause("maintenance".parse().expect("it is short")));
+    }
+
+    /// The operator ends the open round, whether it is awarded or not.
+    fn abort(&mut self) {
+        if let Some(round) = self.observer.open_round() {
+            self.count("round-aborted");
+            self.trace.say(self.now, format_args!("round {round} is to be aborted"));
+            self.operate(Command::abort(round, "a mistake".parse().expect("it is short")));
+        }
     }
 
     /// Lets something go wrong with the disk of a member, or else the coordinator's, within so many steps. It is counted

@@ -51,6 +51,8 @@ pub struct Weather {
     pub pay_out: f64,
     /// The operator pauses rounds for a while.
     pub halt: f64,
+    /// The operator ends a round.
+    pub abort: f64,
     /// A member that was not there from the beginning comes.
     pub enrol: f64,
 }
@@ -89,6 +91,7 @@ impl Weather {
             pay_out: up_to(0.05),
             enrol: up_to(0.2),
             halt: up_to(0.05),
+            abort: up_to(0.03),
         }
     }
 }

@@ -19,7 +19,8 @@ pub use self::pauses::{PauseReply, PauseRequest, read_pause};
 pub use self::payouts::{PayoutReply, PayoutRequest};
 use self::rounds::CHUNK;
 pub use self::rounds::{
-    AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, awarded_today, read_rounds,
+    AbortRequest, AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, awarded_today,
+    read_rounds,
 };
 pub(super) use self::rounds::{add, round};
 pub use super::page::{LinkReply, LinkRequest};
@@ -62,6 +63,8 @@ calls! {
         Rounds(query after: After) = GET "/v1/operator/rounds" => RoundsReply,
         /// One round, with what each member did in it.
         Round(path round: RoundId) = GET "/v1/operator/rounds/{round}" => RoundReply,
+        /// Ends a round that takes offers: nobody wins, and all keep their data.
+        Abort(path round: RoundId, body request: AbortRequest) = POST "/v1/operator/rounds/{round}/abort" => RoundReply,
         /// How the coordinator is doing.
         Status = GET "/v1/operator/status" => StatusReply,
         /// Makes a link that opens the page once.
@@ -90,6 +93,7 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Resume => OrderReply::Resume(pauses::resume(engine).await?),
         Order::Rounds(After { after }) => OrderReply::Rounds(rounds::rounds(engine, after).await?),
         Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
+        Order::Abort(round, request) => OrderReply::Abort(rounds::abort(engine, round, request).await?),
         Order::Status => OrderReply::Status(status(service, engine)),
         Order::Link(request) => OrderReply::Link(service.page.link(request, engine)?),
     })

@@ -269,8 +269,8 @@ impl Replay {
                 self.payments += judgement.paid.len() as u64;
                 Ok(())
             }
-            (Entry::Aborted { round, reason, at_ms }, _) => {
-                founded.aborted(place, *round, (reason, *at_ms))?;
+            (Entry::Aborted { round, reason, at_ms, by_operator }, _) => {
+                founded.aborted(place, *round, (reason, *at_ms), *by_operator)?;
                 self.rounds += 1;
                 Ok(())
             }

@@ -164,7 +164,7 @@ impl Observer {
             }
             Entry::Paused { at_ms, .. } => self.paused(true, at_ms),
             Entry::Resumed { at_ms } => self.paused(false, at_ms),
-            Entry::Aborted { round, at_ms, .. } => self.aborted(round, at_ms),
+            Entry::Aborted { round, at_ms, by_operator, .. } => self.aborted(round, at_ms, by_operator),
         }
     }
 
@@ -239,7 +239,7 @@ fn name(entry: &Entry) -> String {
         }
         Entry::Paused { reason, .. } => format!("paused: {reason}"),
         Entry::Resumed { .. } => "resumed".to_owned(),
-        Entry::Aborted { round, .. } => format!("aborted {round}"),
+        Entry::Aborted { round, by_operator, .. } => format!("aborted {round} by operator: {by_operator}"),
         Entry::Checkpoint(checkpoint) => format!("checkpoint {}", checkpoint.entry),
     }
 }

@@ -238,13 +238,16 @@ impl Observer {
         self.check_possible(round)
     }
 
-    pub(super) fn aborted(&mut self, round: RoundId, at: Time) -> Verdict {
+    /// The operator may end a round as long as it takes offers; otherwise no auction was possible when the offers ended.
+    pub(super) fn aborted(&mut self, round: RoundId, at: Time, by_operator: bool) -> Verdict {
         self.check_opener(round, None)?;
-        self.check_phase(round, at, self.all_answered(), self.agreement.raw().offers_ms)?;
+        self.check_phase(round, at, by_operator || self.all_answered(), self.agreement.raw().offers_ms)?;
         self.count_end(round, &[], at);
         let open = self.open_of(round)?;
-        check(!open.is_awarded, "I5", || format!("round {round} is aborted after it was awarded"))?;
-        self.check_aborted(round)?;
+        check(!open.is_sealed, "I5", || format!("round {round} is aborted after it was sealed"))?;
+        if !by_operator {
+            self.check_aborted(round)?;
+        }
         self.open = None;
         self.samples.closed(round);
         self.closed = round;

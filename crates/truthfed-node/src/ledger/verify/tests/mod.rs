@@ -1,5 +1,6 @@
 //! Honest journals are right; every planted fraud is found and named.
 
+mod aborts;
 mod broken_rules;
 mod doubts;
 mod pauses;
