@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 
 # An index or a small machine takes no more; `make package` fails above it.
 MOST_BYTES=15000000
+# The first glibc that reads packed relocations, which make the program half a megabyte smaller: that of Debian 12.
+PACKED_RELOCATIONS=2.36
 target=${CARGO_TARGET_DIR:-target}
 program=$target/packaged/truthfed
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -42,7 +44,7 @@ lay_out() {
     "$program" completions bash >"$root/usr/share/bash-completion/completions/truthfed"
     "$program" completions zsh >"$root/usr/share/zsh/vendor-completions/_truthfed"
     "$program" completions fish >"$root/usr/share/fish/vendor_completions.d/truthfed.fish"
-    glibc=$(objdump -T "$program" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
+    glibc=$({ echo "GLIBC_$PACKED_RELOCATIONS"; objdump -T "$program" | grep -o 'GLIBC_[0-9.]*'; } | sort -Vu | tail -n 1)
     install -D -m 755 -t "$root/DEBIAN" packaging/debian/*
     cat >"$root/DEBIAN/control" <<CONTROL
 Package: truthfed
@@ -65,7 +67,7 @@ deb() {
 }
 
 build() {
-    cargo build --profile packaged --locked --package truthfed-cli
+    cargo rustc --profile packaged --locked --package truthfed-cli --bin truthfed -- -C link-arg=-Wl,-z,pack-relative-relocs
     local size
     size=$(stat -c %s "$program")
     echo "the program has $size bytes, at most $MOST_BYTES"

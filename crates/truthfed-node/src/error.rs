@@ -122,6 +122,9 @@ codes! {
     NotOwed "not-owed" 409 Operator "The payout is zero or more than is owed to the member: look at the ledger's totals."
     RoundOpen "round-open" 429 Time "The operator rules about data, and members renew their certificates, between rounds: try again when the round has ended."
 
+    NoOpenRound "no-open-round" 409 Operator "The round has ended or was never opened, so there is nothing to abort: look at `truthfed status`."
+    RoundAwarded "round-awarded" 409 Operator "The round is awarded and its winners were promised a payment: wait for its end, at its deadline at the latest."
+
     // The state of the coordinator.
     RateLimited "rate-limited" 429 Time "Too many requests in a short time: wait the number of seconds in Retry-After."
     TooManyConnections "too-many-connections" 429 Time "The member has too many connections open: reuse one, or wait."
@@ -129,6 +132,7 @@ codes! {
     StorageFull "storage-full" 507 Operator "The ledger's disk is full and nothing was written: the operator frees space, then retry."
     TooSoon "too-soon" 429 Time "The last round ended a moment ago: offer again after the time in the message."
     ClockBehind "clock-behind" 503 Operator "The coordinator's clock is minutes behind its journal, and no round opens: the operator sets the clock."
+    Paused "paused" 503 Operator "The operator has paused rounds, for the reason in the message: offer again when they are resumed."
     PurseSpent "purse-spent" 429 Time "The rounds of today have been awarded the daily purse: the next opens after midnight, UTC."
     CapacityReached "capacity-reached" 409 Operator "As many samples are settled as the terms allow: the operator begins a new federation with a larger lambda."
     NotLeader "not-leader" 503 Time "Another coordinator has taken over: retry."

@@ -12,7 +12,7 @@ use truthfed::auction::{ClientId, Outcome, Winner};
 use truthfed::protocol::{Judgement, RoundId, Ruling, SetAside, Time};
 
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
-use crate::ledger::{Checkpoint, Reference};
+use crate::ledger::{Checkpoint, Reason, Reference};
 use crate::terms::RawTerms;
 use crate::wire::Envelope;
 
@@ -113,6 +113,9 @@ pub enum Entry {
         round: RoundId,
         reason: String,
         at_ms: Time,
+        /// Whether the operator ended it, while it took offers; otherwise no auction was possible.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_operator: bool,
     },
     /// The operator decided about the data of a member, between two rounds.
     Ruled {
@@ -135,8 +138,18 @@ pub enum Entry {
         /// When it was recorded.
         at_ms: Time,
     },
-    /// The coordinator vouches for everything before: when the federation begins, a round ends, members come or go, or money is
-    /// paid out.
+    /// No round opens from now on. One that is open goes on to its end.
+    Paused {
+        /// The operator's, which members are told.
+        reason: Reason,
+        at_ms: Time,
+    },
+    /// Rounds may open again.
+    Resumed {
+        at_ms: Time,
+    },
+    /// The coordinator vouches for everything before: when the federation begins, a round ends, members come or go, money is
+    /// paid out, or rounds are paused or resumed.
     Checkpoint(Checkpoint),
 }
 
@@ -170,6 +183,8 @@ impl Entry {
             Entry::Aborted { round, .. } => ("aborted", "an end without an auction", Some(*round), None),
             Entry::Ruled { round, .. } => ("ruled", "a ruling about data", Some(*round), None),
             Entry::PaidOut { .. } => ("paid-out", "a payout", None, None),
+            Entry::Paused { .. } => ("paused", "a pause", None, None),
+            Entry::Resumed { .. } => ("resumed", "the end of a pause", None, None),
             Entry::Checkpoint(_) => ("checkpoint", "a checkpoint", None, None),
         };
         About { kind, name, round, speaker }
@@ -184,6 +199,8 @@ impl Entry {
                 | Entry::Revoked { .. }
                 | Entry::Renewed { .. }
                 | Entry::PaidOut { .. }
+                | Entry::Paused { .. }
+                | Entry::Resumed { .. }
         ) || self.is_end()
     }
 
@@ -195,7 +212,9 @@ impl Entry {
             | Entry::Settled { at_ms, .. }
             | Entry::Aborted { at_ms, .. }
             | Entry::Ruled { at_ms, .. }
-            | Entry::PaidOut { at_ms, .. } => Some(*at_ms),
+            | Entry::PaidOut { at_ms, .. }
+            | Entry::Paused { at_ms, .. }
+            | Entry::Resumed { at_ms } => Some(*at_ms),
             _ => None,
         }
     }
@@ -369,13 +388,15 @@ mod tests {
                 aggregate: offers,
                 at_ms,
             },
-            Entry::Aborted { round, reason: String::new(), at_ms },
+            Entry::Aborted { round, reason: String::new(), at_ms, by_operator: false },
             Entry::PaidOut {
                 member: member.clone(),
                 amount_micros: Amount::ZERO,
                 reference: "7".parse().unwrap(),
                 at_ms,
             },
+            Entry::Paused { reason: "a new disk".parse().unwrap(), at_ms },
+            Entry::Resumed { at_ms },
             Entry::Checkpoint(Checkpoint { entry: 7, head: offers, standing: None, signature }),
         ];
         for entry in &entries {

@@ -23,7 +23,7 @@ pub const SIGNAL: &str = "TRUTHFED_KILL_SIGNAL";
 pub const MOMENTS: [&str; 4] = ["before", "inside", "after-commit", "after-reply"];
 /// A coordinator's steps. Beside the kinds of entries: the tables are made or upgraded (`maintenance`), and it takes up the
 /// state of its store (`recovery`: before the lease is taken, inside it before anything is read, once all is read).
-pub const COORDINATOR: [&str; 13] = [
+pub const COORDINATOR: [&str; 14] = [
     "maintenance",
     "recovery",
     "genesis",
@@ -36,6 +36,7 @@ pub const COORDINATOR: [&str; 13] = [
     "settled",
     "ruled",
     "paid-out",
+    "paused",
     "checkpoint",
 ];
 /// An agent's steps, each a transaction in its own file: that is made, or found to be its own (`begun`); an arm is chosen; a
@@ -74,6 +75,7 @@ pub fn step(entry: &Entry) -> &'static str {
         "revoked" | "renewed" => "enrolled",
         "declined" => "offered",
         "aborted" => "settled",
+        "resumed" => "paused",
         kind => kind,
     }
 }

@@ -106,6 +106,11 @@ shapes! {
         "description": "Names a transfer of money: 1 to 100 characters, no control character, no space at either end.",
         "type": "string", "minLength": 1, "maxLength": 400
     }
+    /// Of [`crate::ledger::Reason`].
+    Reason = "Reason" {
+        "description": "Why the operator does something: 1 to 200 characters, no control character, no space at either end.",
+        "type": "string", "minLength": 1, "maxLength": 800
+    }
     /// Of [`std::net::SocketAddr`].
     Address = "Address" {
         "description": "An address and a port.", "type": "string", "minLength": 1, "maxLength": 60

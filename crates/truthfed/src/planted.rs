@@ -51,12 +51,14 @@ pub enum Fault {
     AnythingBelieved,
     /// Payouts may be of more than is owed.
     OwedIgnored,
+    /// Rounds open although the operator paused them.
+    PauseIgnored,
     /// The bodies of all members together have the bytes that each of them should have.
     OneBudget,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 20] = [
+    pub const ALL: [Fault; 21] = [
         Fault::NoIdempotency,
         Fault::AcknowledgedBeforeCommit,
         Fault::SyncNormal,
@@ -76,6 +78,7 @@ impl Fault {
         Fault::PaidUnconfirmed,
         Fault::AnythingBelieved,
         Fault::OwedIgnored,
+        Fault::PauseIgnored,
         Fault::OneBudget,
     ];
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use truthfed_node::coordinator::LEASE_MS;
+use truthfed_node::ledger::Reason;
 
 pub(crate) use self::ledger::*;
 pub(crate) use self::members::*;
@@ -48,6 +49,24 @@ ssh -L 7480:127.0.0.1:7480 HOST. A coordinator must be running.")]
     Restore(RestoreArgs),
     /// Move the ledger to another store: to PostgreSQL, or back to a file
     Migrate(MigrateArgs),
+    /// Let no round open; one that is open goes on to its end
+    #[command(after_help = "\
+Examples:
+  truthfed pause fed --reason 'moving to a new machine'    members are told why
+  truthfed resume fed
+
+Agents go on choosing and learning, and offer when rounds are resumed. The pause is in the journal and outlasts restarts.")]
+    Pause(PauseArgs),
+    /// Let rounds open again
+    #[command(after_help = "\
+Examples:
+  truthfed resume fed")]
+    Resume(FolderArgs),
+    /// Let no round open, and wait until none is open
+    #[command(after_help = "\
+Examples:
+  truthfed drain fed --reason 'upgrade'    then stop the coordinator; afterwards: truthfed resume fed")]
+    Drain(PauseArgs),
     /// Renew the certificates of coordinator and operator, which last two years
     #[command(after_help = "\
 Examples:
@@ -90,6 +109,16 @@ Examples:
   truthfed round show fed 7 --json
   truthfed round export fed 7 > round.json")]
     Round(RoundCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// What members are told
+    #[arg(long, value_name = "TEXT", default_value = "no reason given")]
+    pub(crate) reason: Reason,
 }
 
 #[derive(Debug, Args)]
@@ -331,7 +360,7 @@ pub(crate) struct PageArgs {
     pub(crate) seconds: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct FolderArgs {
     /// The federation's folder; commands that only read take a bundle for auditors, too
     pub(crate) folder: PathBuf,

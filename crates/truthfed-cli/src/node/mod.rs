@@ -13,6 +13,7 @@ mod member;
 mod members;
 mod operator;
 mod page;
+mod pause;
 mod payout;
 mod renew;
 mod round;
@@ -40,6 +41,9 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Status(args) => status::run(args),
         NodeCommand::Doctor(args) => doctor::run(args),
         NodeCommand::Page(args) => page::run(args),
+        NodeCommand::Pause(args) => pause::run_pause(args),
+        NodeCommand::Resume(args) => pause::run_resume(args),
+        NodeCommand::Drain(args) => pause::run_drain(args),
         NodeCommand::Renew(args) => renew::run(args),
         NodeCommand::Member(command) => member::run(command),
         NodeCommand::Members(command) => members::run(command),

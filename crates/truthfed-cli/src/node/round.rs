@@ -6,12 +6,16 @@ use anyhow::bail;
 use truthfed::auction::RoundDocument;
 use truthfed::protocol::RoundId;
 use truthfed_node::calendar::minute;
-use truthfed_node::coordinator::operator::{OfferLine, RoundReply, RoundState, RoundSummary, read_rounds};
-use truthfed_node::ledger::{Trust, decimal_units, recorded_round};
+use truthfed_node::coordinator::operator::{
+    AbortRequest, OfferLine, Order, OrderReply, RoundReply, RoundState, RoundSummary, read_rounds,
+};
+use truthfed_node::federation::{Federation, open};
+use truthfed_node::ledger::{Reason, Trust, decimal_units, recorded_round};
 
-use super::args::{ExportRoundArgs, FolderArgs, RoundCommand, ShowArgs};
+use super::args::{AbortArgs, ExportRoundArgs, FolderArgs, RoundCommand, ShowArgs};
 use super::ledger::units;
-use super::recorded;
+use super::operator::{an_engine, ask, is_unreachable, unexpected};
+use super::{block_on, existing_store, recorded};
 use crate::report::{Report, cells, json, table};
 
 pub(crate) fn run(command: &RoundCommand) -> anyhow::Result<Report> {
@@ -19,6 +23,7 @@ pub(crate) fn run(command: &RoundCommand) -> anyhow::Result<Report> {
         RoundCommand::List(args) => list(args),
         RoundCommand::Show(args) => show(args),
         RoundCommand::Export(args) => export(args),
+        RoundCommand::Abort(args) => abort(args),
     }
 }
 
@@ -30,6 +35,32 @@ fn rounds(of: &FolderArgs) -> anyhow::Result<Vec<RoundReply>> {
 fn export(ExportRoundArgs { folder, round }: &ExportRoundArgs) -> anyhow::Result<Report> {
     let auctioned = recorded_round(recorded(folder)?.as_mut(), &Trust::default(), RoundId(*round))?;
     Ok(Report::done(format!("{:#}\n", RoundDocument::of(&auctioned.spec))))
+}
+
+/// Ends the open round, as a running coordinator or else an engine of our own does.
+fn abort(AbortArgs { of, reason }: &AbortArgs) -> anyhow::Result<Report> {
+    let federation = open(&of.folder)?;
+    let rounds = read_rounds(existing_store(&federation)?.as_mut())?;
+    let is_open = |round: &RoundReply| matches!(round.summary.state, RoundState::Offers | RoundState::Deliveries);
+    let Some(last) = rounds.last().filter(|round| is_open(round)).map(|round| round.summary.round) else {
+        bail!("no round is open: see truthfed status {}", of.folder.display());
+    };
+    block_on(order_abort(&federation, last, reason.clone()))?;
+    show(&ShowArgs { of: of.clone(), round: last.0 })
+}
+
+async fn order_abort(federation: &Federation, round: RoundId, reason: Reason) -> anyhow::Result<()> {
+    match ask(federation, &Order::Abort(round, AbortRequest { reason: reason.clone() })).await {
+        Ok(OrderReply::Abort(_)) => Ok(()),
+        Err(error) if is_unreachable(&error) => {
+            let running = an_engine(federation).await?;
+            let aborted = running.handle().abort(round, reason).await;
+            running.stop().await?;
+            aborted?;
+            Ok(())
+        }
+        reply => unexpected(reply),
+    }
 }
 
 fn list(args: &FolderArgs) -> anyhow::Result<Report> {

@@ -10,11 +10,11 @@ use truthfed::auction::ClientId;
 use truthfed_node::calendar::{Period, minute};
 use truthfed_node::call::Message;
 use truthfed_node::coordinator::operator::{
-    DoubtLine, RoundReply, RoundState, RoundSummary, awarded_today, read_doubts, read_members, read_rounds,
+    DoubtLine, RoundReply, RoundState, RoundSummary, awarded_today, read_doubts, read_members, read_pause, read_rounds,
 };
 use truthfed_node::digest::Digest;
 use truthfed_node::federation::{Expiry, Federation, open};
-use truthfed_node::ledger::Accounts;
+use truthfed_node::ledger::{Accounts, Pause};
 use truthfed_node::net::{Client, ClientLimits};
 use truthfed_node::store::Store;
 
@@ -33,6 +33,8 @@ struct Status {
     coordinator: Role,
     /// Entries of the journal; none where no coordinator has run.
     entries: Option<u64>,
+    /// Whether no round opens.
+    paused: Option<Pause>,
     open_round: Option<RoundSummary>,
     /// Who is waited for.
     awaited: Vec<ClientId>,
@@ -102,6 +104,7 @@ fn read(federation: &Federation, coordinator: Role, store: Option<Box<dyn Store>
         name: federation.settings.name.clone(),
         coordinator,
         entries: None,
+        paused: None,
         open_round: None,
         awaited: Vec::new(),
         last_round: None,
@@ -111,6 +114,7 @@ fn read(federation: &Federation, coordinator: Role, store: Option<Box<dyn Store>
     };
     let Some(mut store) = store else { return Ok(status) };
     status.entries = Some(store.head()?.number);
+    status.paused = read_pause(store.as_mut())?;
     let (members, doubts) = (read_members(store.as_mut())?, read_doubts(store.as_mut())?);
     let rounds = read_rounds(store.as_mut())?;
     let is_open = |round: &&RoundReply| matches!(round.summary.state, RoundState::Offers | RoundState::Deliveries);
@@ -144,6 +148,9 @@ fn in_words(status: &Status) -> String {
     let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     line("coordinator", format!("{role}, asked at {admin}{why}"));
     line("ledger", status.entries.map_or("none yet".to_owned(), |entries| format!("{entries} entries")));
+    if let Some(Pause { reason, since_ms }) = &status.paused {
+        line("paused", format!("no round opens, since {} UTC: {reason}", minute(*since_ms)));
+    }
     match &status.open_round {
         Some(round) => {
             let names: Vec<&str> = status.awaited.iter().map(ClientId::as_str).collect();

@@ -12,6 +12,7 @@ mod federation;
 mod folders;
 mod help;
 mod own_experiment;
+mod pauses;
 mod plot;
 mod renewals;
 mod reproduce;

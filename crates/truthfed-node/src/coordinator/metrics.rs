@@ -133,6 +133,7 @@ impl Collector for Engine {
         gauge("journal_entries", "Entries of the journal", published.entries() as i64)?;
         gauge("closed_round", "The last round that ended", published.closed().0 as i64)?;
         gauge("open_round", "The round that is open, or 0", published.open_round().map_or(0, |round| round.0 as i64))?;
+        gauge("paused", "1 if the operator lets no round open", i64::from(published.paused().is_some()))?;
         for (name, help, count) in [
             ("rounds_settled", "Rounds settled since the start", counts.settled),
             ("rounds_aborted", "Rounds that ended without an auction since the start", counts.aborted),

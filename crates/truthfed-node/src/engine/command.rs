@@ -2,13 +2,13 @@
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::Ruling;
+use truthfed::protocol::{RoundId, Ruling};
 
 use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
 use crate::digest::{Digest, PublicKey, Signature};
 use crate::error::Refusal;
-use crate::ledger::Reference;
+use crate::ledger::{Reason, Reference};
 use crate::store::Store;
 use crate::wire::{Call, DeliveryContent};
 
@@ -27,6 +27,9 @@ pub(super) enum Kind {
     Renew(ClientId, Renewed),
     Rule(ClientId, Ruling),
     PayOut(ClientId, Amount, Reference),
+    Pause(Reason),
+    Resume,
+    Abort(RoundId, Reason),
     Read(Read),
 }
 
@@ -88,6 +91,21 @@ impl Command {
     /// Records what was transferred to a member.
     pub fn pay_out(member: ClientId, amount: Amount, reference: Reference) -> Command {
         Command(Kind::PayOut(member, amount, reference))
+    }
+
+    /// Lets no round open.
+    pub fn pause(reason: Reason) -> Command {
+        Command(Kind::Pause(reason))
+    }
+
+    /// Lets rounds open again.
+    pub fn resume() -> Command {
+        Command(Kind::Resume)
+    }
+
+    /// Ends a round that takes offers.
+    pub fn abort(round: RoundId, reason: Reason) -> Command {
+        Command(Kind::Abort(round, reason))
     }
 
     /// How much of it is written down, if it may be much.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::Ruling;
+use truthfed::protocol::{RoundId, Ruling};
 
 use super::ahead::Ahead;
 use super::checks::Checks;
@@ -22,7 +22,7 @@ use super::{EngineError, OpenStore, Place, Setup};
 use crate::digest::{Digest, PublicKey, Signature};
 use crate::error::{Code, Refusal};
 use crate::journal::Row;
-use crate::ledger::Reference;
+use crate::ledger::{Reason, Reference};
 use crate::store::{Store, StoreError};
 use crate::wire::{Call, Seen};
 
@@ -199,6 +199,21 @@ impl Handle {
     /// reference was taken for another amount.
     pub async fn pay_out(&self, member: ClientId, amount: Amount, reference: Reference) -> Answer {
         self.submit(Command::pay_out(member, amount, reference)).await
+    }
+
+    /// Lets no round open; a pause that is there stands.
+    pub async fn pause(&self, reason: Reason) -> Answer {
+        self.submit(Command::pause(reason)).await
+    }
+
+    /// Lets rounds open again.
+    pub async fn resume(&self) -> Answer {
+        self.submit(Command::resume()).await
+    }
+
+    /// Ends a round that takes offers. Fails when it is awarded, or not open.
+    pub async fn abort(&self, round: RoundId, reason: Reason) -> Answer {
+        self.submit(Command::abort(round, reason)).await
     }
 
     /// At most `most` committed rows of the journal, those after entry `after`: for the operator only. Fails when the

@@ -21,6 +21,7 @@ mod health;
 mod intake;
 mod keeper;
 mod narration;
+mod pause;
 mod payout;
 mod published;
 mod receipts;

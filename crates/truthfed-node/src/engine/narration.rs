@@ -29,7 +29,11 @@ pub(super) fn narrate(number: u64, entry: &Entry) {
             tracing::info!(entry = number, %member, ?ruling, "the operator ruled about its data");
         }
         Entry::PaidOut { member, .. } => tracing::info!(entry = number, %member, "payout recorded"),
-        Entry::Aborted { round, .. } => tracing::info!(entry = number, round = round.0, "round aborted"),
+        Entry::Paused { reason, .. } => tracing::info!(entry = number, %reason, "rounds paused"),
+        Entry::Resumed { .. } => tracing::info!(entry = number, "rounds resumed"),
+        Entry::Aborted { round, by_operator, .. } => {
+            tracing::info!(entry = number, round = round.0, by_operator, "round aborted");
+        }
         _ => {}
     }
 }

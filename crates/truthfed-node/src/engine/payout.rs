@@ -44,7 +44,7 @@ pub(super) fn record(
     check_owed(&member, amount, owed)?;
     let (entry, at_ms) = (state.version() + 1, state.moment);
     state.draft.record(&Entry::PaidOut { member, amount_micros: amount, reference, at_ms });
-    state.paid_out = at_ms;
+    state.noted = at_ms;
     state.vouch(None);
     Ok(json(&PaidOut { entry, owed_micros: owed - i128::from(amount.micros()) }))
 }

@@ -11,6 +11,7 @@ use truthfed::statistics::Gram;
 use super::clock::Clock;
 use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
+use crate::ledger::Pause;
 use crate::terms::Agreement;
 use crate::wire::{Envelope, NextRound, OpenRound, Phase, View};
 
@@ -30,6 +31,7 @@ pub struct Published {
     pub(super) settled: Arc<Gram>,
     /// How many samples members may offer, where there is a quota.
     pub(super) bounds: Option<Arc<Bounds>>,
+    pub(super) paused: Option<Pause>,
     pub(super) clock: Clock,
     pub(super) counts: Counts,
 }
@@ -191,6 +193,11 @@ impl Published {
 
     pub fn open_round(&self) -> Option<RoundId> {
         self.open.as_ref().map(|open| open.round)
+    }
+
+    /// Whether the operator lets no round open.
+    pub fn paused(&self) -> Option<&Pause> {
+        self.paused.as_ref()
     }
 
     /// What the open round waits for, and how many milliseconds longer.

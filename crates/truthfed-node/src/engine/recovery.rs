@@ -21,7 +21,7 @@ use super::{EngineError, Setup};
 use crate::digest::{Digest, Nonce};
 use crate::error::Refusal;
 use crate::journal::{Award, Entry, Head, JournalError};
-use crate::ledger::{Checkpoint, Ledger, StandingBody};
+use crate::ledger::{Checkpoint, Ledger, Pause, StandingBody};
 use crate::store::{RequestKey, RequestKind, StandingRow, Store, StoreError};
 use crate::wire::{DeliveryContent, Envelope};
 
@@ -43,8 +43,9 @@ impl State {
             bounds: None,
             next: Nonce::random(),
             latest: Time(0),
-            paid_out: Time(0),
+            noted: Time(0),
             waiting: BTreeMap::new(),
+            paused: None,
             setup,
         };
         state.reload(store, ahead)?;
@@ -56,7 +57,7 @@ impl State {
         let end = store.head()?;
         self.check_belongs(store, end)?;
         (self.checkpoint, self.settled) = (None, None);
-        (self.open, self.paid_out) = (None, Time(0));
+        (self.open, self.noted) = (None, Time(0));
         let mut head = Head::START;
         let mut ledger = Ledger::default();
         if let Some(row) = store.standing()? {
@@ -73,11 +74,11 @@ impl State {
             self.machine = Coordinator::resume(Terms::clone(agreement), agreement.mechanism(), body.standing);
             self.members = Arc::new(Members::new(body.members));
             self.machine.begin_phase(body.ended);
-            (self.latest, self.waiting) = (body.ended, body.waiting);
+            (self.latest, self.waiting, self.paused) = (body.ended, body.waiting, body.paused);
         } else {
             self.machine = beginning(&self.setup);
             self.members = Arc::default();
-            (self.latest, self.waiting) = (Time(0), BTreeMap::new());
+            (self.latest, self.waiting, self.paused) = (Time(0), BTreeMap::new(), None);
         }
         self.look_ahead();
         self.draft = Draft::new(head, ledger);
@@ -226,7 +227,11 @@ impl State {
                 self.again(number, Input::Request(member.clone(), Request::Deliver(round, content.moment)))?;
                 self.answered(number, &RequestKey { member, round, kind: RequestKind::Delivery }, store)?;
             }
-            Entry::PaidOut { at_ms, .. } => self.paid_out = at_ms,
+            Entry::PaidOut { at_ms, .. } => self.noted = at_ms,
+            Entry::Paused { reason, at_ms } => {
+                (self.noted, self.paused) = (at_ms, Some(Pause { reason, since_ms: at_ms }));
+            }
+            Entry::Resumed { at_ms } => (self.noted, self.paused) = (at_ms, None),
             Entry::Genesis { .. } | Entry::Settled { .. } | Entry::Aborted { .. } | Entry::Ruled { .. } => {
                 return Err(inconsistent("it should be in the standing"));
             }

@@ -1,6 +1,6 @@
 //! What the machine and the store refuse, under the codes that members are told.
 
-use truthfed::protocol::{DeliveryError, OfferError, Rejection, RulingError};
+use truthfed::protocol::{AbortError, DeliveryError, OfferError, Rejection, RulingError};
 
 use crate::error::{Code, Refusal};
 use crate::store::StoreError;
@@ -31,6 +31,16 @@ impl From<RulingError> for Refusal {
             RulingError::RoundOpen(_) => Code::RoundOpen,
             RulingError::NothingDelivered(_) | RulingError::NothingInDoubt(_) => Code::NothingInDoubt,
             RulingError::StillAMember(_) => Code::StillAMember,
+        };
+        Refusal::new(code, error.to_string())
+    }
+}
+
+impl From<AbortError> for Refusal {
+    fn from(error: AbortError) -> Refusal {
+        let code = match &error {
+            AbortError::NotOpen(_) => Code::NoOpenRound,
+            AbortError::Awarded(_) => Code::RoundAwarded,
         };
         Refusal::new(code, error.to_string())
     }

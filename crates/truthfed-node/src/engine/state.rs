@@ -27,7 +27,7 @@ use crate::digest::{Digest, Nonce, PublicKey};
 use crate::error::{Code, Refusal};
 use crate::identity::Renewal;
 use crate::journal::{Award, Entry, seal};
-use crate::ledger::{Checkpoint, Seal, StandingBody, Waiting, aggregate_digest};
+use crate::ledger::{Checkpoint, Pause, Reason, Seal, StandingBody, Waiting, aggregate_digest};
 use crate::store::{Batch, RequestKey, RequestKind, Store, StoredReply};
 use crate::wire::{
     Call, DeclineReply, DeliveryContent, Envelope, Phase, ReceiptContent, ReceiptKind, SyncReply, SyncRequest,
@@ -56,10 +56,12 @@ pub(super) struct State {
     pub(super) next: Nonce,
     /// The latest time of a round in the journal: no later entry has an earlier one.
     pub(super) latest: Time,
-    /// The same of a payout: it moves no round on, and no later entry has an earlier time either.
-    pub(super) paid_out: Time,
+    /// The same of a payout or a pause: it moves no round on, and no later entry has an earlier time either.
+    pub(super) noted: Time,
     /// The offers whose payments wait.
     pub(super) waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
+    /// Whether no round opens, and why.
+    pub(super) paused: Option<Pause>,
 }
 
 /// How far the clock of the host may lie behind the journal: the time of rounds stands still until it has caught up.
@@ -139,6 +141,7 @@ impl State {
             bounds: self.bounds.clone(),
             clock: self.setup.clock.clone(),
             open,
+            paused: self.paused.clone(),
             counts: self.counts,
         }
     }
@@ -161,6 +164,9 @@ impl State {
             Kind::Renew(member, renewed) => self.renew(&member, &renewed),
             Kind::Rule(member, ruling) => self.rule(member, ruling),
             Kind::PayOut(member, amount, reference) => payout::record(self, member, amount, reference, store),
+            Kind::Pause(reason) => Ok(self.pause(reason)),
+            Kind::Abort(round, reason) => self.abort(round, reason),
+            Kind::Resume => Ok(self.resume()),
             Kind::Read(read) => {
                 read(store);
                 Ok(String::new())
@@ -199,7 +205,7 @@ impl State {
 
     /// The latest time in the journal, of whatever entry.
     pub(super) fn recorded(&self) -> Time {
-        self.latest.max(self.paid_out)
+        self.latest.max(self.noted)
     }
 
     fn check_clock(&self) -> Result<(), Refusal> {
@@ -222,6 +228,7 @@ impl State {
         let offer = offer.ok_or_else(|| self.not_open(round))?;
         if self.open.is_none() {
             self.check_clock()?;
+            self.check_not_paused()?;
         }
         self.handle_input(Input::Offer(round, Box::new(offer)))?;
         if self.open.is_none() {
@@ -482,9 +489,10 @@ impl State {
                 let judgement = *judgement;
                 self.draft.record(&Entry::Settled { round, paid, waiting, defaulted, judgement, aggregate, at_ms });
             }
-            Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned()),
-            Ending::Invalid(error) => self.aborted(round, error.to_string()),
-            Ending::Refused(refusal) => self.aborted(round, refusal.to_string()),
+            Ending::NoOffers => self.aborted(round, "nobody offered anything in time".to_owned(), false),
+            Ending::Invalid(error) => self.aborted(round, error.to_string(), false),
+            Ending::Refused(refusal) => self.aborted(round, refusal.to_string(), false),
+            Ending::Aborted(reason) => self.aborted(round, reason, true),
         }
         self.open = None;
         self.stand();
@@ -503,6 +511,13 @@ impl State {
         Ok(reply)
     }
 
+    /// The operator ends a round that takes offers.
+    fn abort(&mut self, round: RoundId, reason: Reason) -> Result<String, Refusal> {
+        self.machine.abort(self.moment, round, reason.into())?;
+        self.drain();
+        Ok("{}".to_owned())
+    }
+
     /// Keeps what the coordinator is now that a round has ended.
     fn stand(&mut self) {
         let body = StandingBody {
@@ -511,6 +526,7 @@ impl State {
             members: self.members.by_name().clone(),
             postings: self.draft.ledger().postings(),
             waiting: self.waiting.clone(),
+            paused: self.paused.clone(),
         };
         let body = body.json();
         self.vouch(Some(Digest::of(body.as_bytes())));
@@ -526,10 +542,10 @@ impl State {
         self.bounds = self.machine.bounds().map(Arc::new);
     }
 
-    fn aborted(&mut self, round: RoundId, reason: String) {
+    fn aborted(&mut self, round: RoundId, reason: String, by_operator: bool) {
         self.counts.aborted += 1;
         let at_ms = self.at();
-        self.draft.record(&Entry::Aborted { round, reason, at_ms });
+        self.draft.record(&Entry::Aborted { round, reason, at_ms, by_operator });
     }
 
     pub(super) fn opened(&self) -> &Open {

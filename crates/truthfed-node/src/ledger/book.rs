@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn aborted(round: u64) -> Entry {
-        Entry::Aborted { round: RoundId(round), reason: String::new(), at_ms: Time(0) }
+        Entry::Aborted { round: RoundId(round), reason: String::new(), at_ms: Time(0), by_operator: false }
     }
 
     /// Follows entries, the last of which is refused and changes nothing.

@@ -25,13 +25,13 @@ pub(crate) use self::accounts::MovementReader;
 pub use self::accounts::{Accounts, Balance, Movement, movements};
 pub use self::book::{Ledger, LedgerError};
 pub use self::moved::{Moved, csv, decimal_units};
-pub use self::reference::{Reference, ReferenceError};
+pub use self::reference::{Reason, ReasonError, Reference, ReferenceError};
 pub use self::statement::{Line, LineState, Payout, Statement, StatementError, Totals};
 pub(crate) use self::verify::Search;
 pub use self::verify::{
     Auctioned, Fault, Followed, Follower, Problem, RecordedError, Report, Trust, recorded_round, verify, verify_journal,
 };
-pub use self::vouch::{Checkpoint, aggregate_digest};
+pub use self::vouch::{Checkpoint, Pause, aggregate_digest};
 pub(crate) use self::vouch::{Seal, StandingBody, Waiting};
 
 /// Whose money.

@@ -1,59 +1,77 @@
-//! The name of a transfer of money: the bank's, or the operator's own.
+//! Short texts of the operator's that the journal keeps: the name of a transfer, and why rounds are paused or ended.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// 1 to 100 characters, none of them a control character, and no space at either end.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Reference(String);
+/// Defines a text of one line that is not empty, with its error.
+macro_rules! line_of_text {
+    ($(#[$doc:meta])* $name:ident $most:literal, $error:ident $message:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub struct $name(String);
 
-/// Operator: take another reference.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a reference has 1 to 100 characters, no control character, and no space at either end: {0:?} is none")]
-pub struct ReferenceError(String);
+        /// Operator: take another text.
+        #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        #[error($message)]
+        pub struct $error(String);
 
-impl Reference {
-    /// The most characters.
-    pub const MOST: usize = 100;
+        impl $name {
+            /// The most characters.
+            pub const MOST: usize = $most;
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for Reference {
-    type Error = ReferenceError;
-
-    fn try_from(text: String) -> Result<Reference, ReferenceError> {
-        let is_short = (1..=Reference::MOST).contains(&text.chars().count());
-        match is_short && !text.chars().any(char::is_control) && text.trim() == text {
-            true => Ok(Reference(text)),
-            false => Err(ReferenceError(text.chars().take(Reference::MOST).collect())),
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
         }
-    }
+
+        impl TryFrom<String> for $name {
+            type Error = $error;
+
+            fn try_from(text: String) -> Result<$name, $error> {
+                let is_short = (1..=$name::MOST).contains(&text.chars().count());
+                match is_short && !text.chars().any(char::is_control) && text.trim() == text {
+                    true => Ok($name(text)),
+                    false => Err($error(text.chars().take($name::MOST).collect())),
+                }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = $error;
+
+            fn from_str(text: &str) -> Result<$name, $error> {
+                text.to_owned().try_into()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(text: $name) -> String {
+                text.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
 }
 
-impl FromStr for Reference {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Reference, ReferenceError> {
-        text.to_owned().try_into()
-    }
+line_of_text! {
+    /// Names a transfer of money. 1 to 100 characters, none of them a control character, and no space at either end.
+    Reference 100,
+    ReferenceError "a reference has 1 to 100 characters, no control character, and no space at either end: {0:?} is none"
 }
 
-impl From<Reference> for String {
-    fn from(reference: Reference) -> String {
-        reference.0
-    }
-}
-
-impl fmt::Display for Reference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+line_of_text! {
+    /// Why the operator pauses rounds, or ends one, as members are told. 1 to 200 characters, none of them a control
+    /// character, and no space at either end.
+    Reason 200,
+    ReasonError "a reason has 1 to 200 characters, no control character, and no space at either end: {0:?} is none"
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use truthfed::auction::ClientId;
 use truthfed::protocol::{RoundId, Standing, Time};
@@ -10,6 +11,8 @@ use truthfed::statistics::Statistics;
 use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
 use crate::journal::Head;
+use crate::ledger::Reason;
+use crate::schema;
 use crate::signature::{Signer, is_signed_by};
 
 /// Schema of the signature under the hash of a round's offers.
@@ -98,6 +101,20 @@ pub(crate) struct StandingBody {
     /// The offers whose payments wait, by member and round: what receipts about them are made of.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paused: Option<Pause>,
+}
+
+/// The operator lets no round open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// Why.
+    #[schemars(with = "schema::Reason")]
+    pub reason: Reason,
+    /// Since when.
+    #[schemars(with = "schema::Millis")]
+    pub since_ms: Time,
 }
 
 /// An offer that was delivered for and is not paid yet.

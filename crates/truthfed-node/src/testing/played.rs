@@ -107,6 +107,31 @@ impl Played {
         self.follow();
     }
 
+    pub fn pause(&mut self, reason: &str) {
+        self.engine.pause(reason);
+        self.follow();
+    }
+
+    /// The operator ends the open round.
+    pub fn abort(&mut self, reason: &str) -> Result<String, Refusal> {
+        let answer = self.engine.abort(self.round, reason);
+        self.follow();
+        answer
+    }
+
+    pub fn resume(&mut self) {
+        self.engine.resume();
+        self.follow();
+    }
+
+    /// Why an offer to the next round is refused.
+    pub fn refused_offer(&mut self, name: &str, ask: u32) -> Refusal {
+        let offer = self.federation.sign_offer(&self.offer_content(name, ask));
+        let refusal = self.engine.call(&id(name), Call::Offer(self.round, offer)).unwrap_err();
+        self.follow();
+        refusal
+    }
+
     /// A round in which everyone offers, each for a unit more than the one before, and every winner delivers.
     pub fn full_round(&mut self) {
         let names: Vec<String> = self.federation.members.keys().map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 
 use truthfed::Amount;
 use truthfed::auction::ClientId;
-use truthfed::protocol::{Ruling, Time};
+use truthfed::protocol::{RoundId, Ruling, Time};
 
 use super::{Forwarding, Memory};
 use crate::digest::{Digest, PublicKey, Signature};
@@ -80,6 +80,18 @@ impl Stepwise {
 
     pub fn pay_out(&mut self, member: ClientId, amount: Amount, reference: Reference) -> Result<String, Refusal> {
         self.take(Command::pay_out(member, amount, reference))
+    }
+
+    pub fn pause(&mut self, reason: &str) {
+        self.take(Command::pause(reason.parse().expect("it is a reason"))).expect("rounds can always be paused");
+    }
+
+    pub fn abort(&mut self, round: RoundId, reason: &str) -> Result<String, Refusal> {
+        self.take(Command::abort(round, reason.parse().expect("it is a reason")))
+    }
+
+    pub fn resume(&mut self) {
+        self.take(Command::resume()).expect("rounds can always be resumed");
     }
 
     pub fn revoke(&mut self, member: ClientId) -> Result<String, Refusal> {

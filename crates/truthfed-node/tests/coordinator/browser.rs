@@ -124,8 +124,15 @@ async fn whoever_is_not_logged_in_or_stands_by_shows_nothing() {
     }
     let (status, _, said) = elsewhere.ask("POST", "/page/login", r#"{"link":"x"}"#).await;
     assert_eq!((status, &said["error"]["code"]), (503, &"not-leader".into()));
-    let (status, _, said) = browser.ask("POST", "/v1/operator/page", r#"{"seconds":60}"#).await;
-    assert_eq!((status, &said["error"]["code"]), (403, &"not-operator".into()), "a login makes no links");
+    for (method, path, body) in [
+        ("POST", "/v1/operator/page", r#"{"seconds":60}"#),
+        ("POST", "/v1/operator/pause", r#"{"reason":"x"}"#),
+        ("DELETE", "/v1/operator/pause", ""),
+        ("POST", "/v1/operator/rounds/1/abort", r#"{"reason":"x"}"#),
+    ] {
+        let (status, _, said) = browser.ask(method, path, body).await;
+        assert_eq!((status, &said["error"]["code"]), (403, &"not-operator".into()), "no login does {path}");
+    }
     assert_eq!(browser.ask("DELETE", "/v1/operator/members/m1", "").await.0, 200);
     assert_eq!(browser.get("/page/members").await["members"][0]["is_revoked"], true);
     assert_eq!(browser.ask("POST", "/page/logout", "").await.0, 200);

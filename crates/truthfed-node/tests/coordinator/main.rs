@@ -7,6 +7,7 @@ mod browser;
 mod lifecycle;
 mod limits;
 mod page;
+mod pauses;
 mod payouts;
 mod phases;
 mod privacy;

@@ -141,6 +141,19 @@ async fn every_reply_and_request_is_what_the_document_says() {
         "/v1/operator/members/{member}/payouts",
         &operator.post("/v1/operator/members/m1/payouts", payout).await,
     );
+    let (pause, reason) = ("/v1/operator/pause", r#"{"reason":"a new disk"}"#);
+    checked.request(pause, reason);
+    checked.reply(pause, &operator.post(pause, reason).await);
+    checked.reply("/v1/operator/status", &operator.get("/v1/operator/status").await);
+    checked.reply(pause, &operator.delete(pause).await);
+    let (path, next) = ("/v1/operator/rounds/{round}/abort", m1.round().await);
+    m1.offers(&next, &some_data(), 1_000_000).await;
+    checked.request(path, r#"{"reason":"a mistake"}"#);
+    let abort = format!("/v1/operator/rounds/{}/abort", next.round);
+    checked.reply(path, &operator.post(&abort, r#"{"reason":"a mistake"}"#).await);
+    let again = operator.post(&abort, r#"{"reason":"a mistake"}"#).await;
+    assert_eq!(again.code(), truthfed_node::error::Code::NoOpenRound);
+    checked.reply(path, &again);
     for (seconds, is_right) in [(60, true), (0, false), (3601, false)] {
         let (path, body) = ("/v1/operator/page", format!(r#"{{"seconds":{seconds}}}"#));
         checked.request(path, &body);

@@ -59,6 +59,9 @@ impl World<'_> {
         let until = self.now + time;
         while let Some(problem) = self.unrest() {
             check(self.now < until, invariant, || format!("{time} ms after the last fault {problem}"))?;
+            if self.observer.is_paused {
+                self.operate(Command::resume());
+            }
             self.happen()?;
         }
         Ok(())
@@ -90,6 +93,9 @@ impl World<'_> {
     fn unrest(&mut self) -> Option<String> {
         if self.site.processes.is_empty() {
             return Some("no coordinator runs".to_owned());
+        }
+        if self.observer.is_paused {
+            return Some("rounds are paused".to_owned());
         }
         if let Some(round) = self.observer.open_round() {
             return Some(format!("round {round} is open"));

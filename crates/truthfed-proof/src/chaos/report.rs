@@ -44,6 +44,8 @@ pub const FAULTS: &[&str] = &[
     "data-invented",
     "data-ruled-about",
     "payout-recorded",
+    "rounds-paused",
+    "round-aborted",
 ];
 
 /// What one or more runs did. Reports add up.

@@ -11,6 +11,9 @@ use crate::disk::{Disk, Fault, Lasts, Operation, Plan};
 /// Time between two moments at which the weather may strike.
 const STORM_MS: (usize, usize) = (20, 200);
 
+/// How likely the operator lets rounds go on at such a moment.
+const RESUMED: f64 = 0.3;
+
 /// More than a clock may lie behind the journal if rounds are to open.
 const MINUTES_MS: usize = 420_000;
 
@@ -26,7 +29,7 @@ impl World<'_> {
         self.within(STORM_MS.0, STORM_MS.1, Event::Storm);
         let weather = self.weather();
         let member = self.dice.between(0, self.members.len() - 1);
-        let strikes: [Strike<'_>; 12] = [
+        let strikes: [Strike<'_>; 14] = [
             (weather.cut, Self::cut),
             (weather.clog, Self::clog),
             (weather.gone, Self::go_away),
@@ -39,7 +42,12 @@ impl World<'_> {
             (weather.rule, Self::rule),
             (weather.pay_out, Self::pay_out),
             (weather.pause, |world, _| world.pause()),
+            (weather.halt, |world, _| world.halt()),
+            (weather.abort, |world, _| world.abort()),
         ];
+        if self.observer.is_paused && self.dice.chance(RESUMED) {
+            self.operate(Command::resume());
+        }
         for (chance, strike) in strikes {
             if self.dice.chance(chance) {
                 strike(self, member);
@@ -135,6 +143,22 @@ impl World<'_> {
         self.count("payout-recorded");
         self.trace.say(self.now, format_args!("{amount} to {name} is to be recorded as {reference}"));
         self.operate(Command::pay_out(name, amount, reference));
+    }
+
+    /// The operator lets no round open for a while.
+    fn halt(&mut self) {
+        self.count("rounds-paused");
+        self.trace.say(self.now, format_args!("rounds are to be paused"));
+        self.operate(Command::pause("maintenance".parse().expect("it is short")));
+    }
+
+    /// The operator ends the open round, whether it is awarded or not.
+    fn abort(&mut self) {
+        if let Some(round) = self.observer.open_round() {
+            self.count("round-aborted");
+            self.trace.say(self.now, format_args!("round {round} is to be aborted"));
+            self.operate(Command::abort(round, "a mistake".parse().expect("it is short")));
+        }
     }
 
     /// Lets something go wrong with the disk of a member, or else the coordinator's, within so many steps. It is counted

@@ -49,6 +49,10 @@ pub struct Weather {
     pub rule: f64,
     /// The operator records what it transferred to a member.
     pub pay_out: f64,
+    /// The operator pauses rounds for a while.
+    pub halt: f64,
+    /// The operator ends a round.
+    pub abort: f64,
     /// A member that was not there from the beginning comes.
     pub enrol: f64,
 }
@@ -86,6 +90,8 @@ impl Weather {
             rule: up_to(0.03),
             pay_out: up_to(0.05),
             enrol: up_to(0.2),
+            halt: up_to(0.05),
+            abort: up_to(0.03),
         }
     }
 }

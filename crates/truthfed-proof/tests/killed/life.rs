@@ -175,6 +175,15 @@ impl Life {
         });
     }
 
+    /// The operator pauses or resumes rounds, again until it is done.
+    pub(crate) fn pause_or_resume(&mut self, change: &str) {
+        let folder = self.site.folder();
+        self.until(&format!("the operator can {change}"), |site| {
+            site.entries()?;
+            verb(&[change, &folder]).status.success().then_some(())
+        });
+    }
+
     /// The operator records a transfer, again until it is done.
     pub(crate) fn pay_out(&mut self) {
         let (folder, member) = (self.site.folder(), MEMBERS[0]);

@@ -104,8 +104,8 @@ fn points(way: &[&str]) -> Vec<String> {
 
 const ON_THE_WAY_BACK: &str = "recovery.before recovery.inside recovery.after-commit recovery.after-reply";
 
-/// In the order in which they come, each after the death before: the start, the first round, one joins and the operator rules and
-/// pays, the second round.
+/// In the order in which they come, each after the death before: the start, the first round, one joins and the operator rules,
+/// pays and pauses, the second round.
 const COORDINATORS_WAY: [&str; 4] = [
     "maintenance.before maintenance.inside maintenance.after-commit recovery.before recovery.inside genesis.before \
      enrolled.inside#3 checkpoint.inside genesis.after-commit recovery.after-commit",
@@ -113,7 +113,7 @@ const COORDINATORS_WAY: [&str; 4] = [
      sealed.before awarded.inside sealed.after-commit recovery.after-reply delivered.before delivered.inside \
      delivered.after-commit settled.before settled.inside checkpoint.after-commit",
     "enrolled.before enrolled.inside enrolled.after-commit ruled.before ruled.inside ruled.after-commit paid-out.inside \
-     enrolled.before enrolled.inside enrolled.after-commit",
+     enrolled.before enrolled.inside enrolled.after-commit paused.before paused.inside paused.after-commit",
     "opened.after-reply offered.after-reply sealed.inside awarded.after-reply delivered.after-reply enrolled.before \
      settled.inside checkpoint.after-reply",
 ];

@@ -72,7 +72,8 @@ impl Life {
     }
 
     /// An agent stops in order and comes back; somebody joins; the first member's payment, which waits as nobody else's data
-    /// confirms it, is released by the operator, and some of it is paid out; the third renews its key.
+    /// confirms it, is released by the operator, and some of it is paid out; the third renews its key; rounds are paused
+    /// and resumed.
     pub(crate) fn between(&mut self) {
         self.come_back();
         self.site.issue();
@@ -92,6 +93,11 @@ impl Life {
         // Renewed, a checkpoint.
         self.recorded(2);
         self.exchange(RENEWING);
+        ["pause", "resume"].into_iter().for_each(|change| {
+            self.pause_or_resume(change);
+            // Paused or resumed, a checkpoint.
+            self.recorded(2);
+        });
     }
 
     /// Who joined wins, and is revoked before it delivers.

@@ -83,6 +83,8 @@ fn timeless(body: &str) -> Value {
         ("/aborted", "at_ms"),
         ("/ruled", "at_ms"),
         ("/paid-out", "at_ms"),
+        ("/paused", "at_ms"),
+        ("/resumed", "at_ms"),
         ("/checkpoint", "head"),
         ("/checkpoint", "standing"),
         ("/checkpoint", "signature"),

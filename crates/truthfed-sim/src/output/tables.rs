@@ -89,6 +89,7 @@ fn ending_name(ending: &Ending) -> &'static str {
     match ending {
         Ending::Settled { .. } => "settled",
         Ending::NoOffers => "no-offers",
+        Ending::Aborted(_) => "aborted",
         Ending::Invalid(_) => "invalid",
         Ending::Refused(_) => "refused",
     }

@@ -45,7 +45,7 @@ pub use quality::{Judgement, Quality, QualityRule};
 pub use quota::{Bounds, Quota};
 pub use rejection::Rejection;
 pub use residual::Surprise;
-pub use settlement::{Ending, RoundRecord, Ruling, RulingError};
+pub use settlement::{AbortError, Ending, RoundRecord, Ruling, RulingError};
 pub use share::{Owed, Part, Payment, Share};
 pub use standing::Standing;
 pub use terms::{CoverageRule, CoverageSetting, RawTerms, SamplesSetting, Terms, TermsError};

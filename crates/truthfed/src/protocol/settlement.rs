@@ -42,6 +42,8 @@ pub enum Ending {
     },
     /// Nobody offered anything in time.
     NoOffers,
+    /// The operator ended it before the auction, for this reason.
+    Aborted(String),
     /// The offers do not make a round.
     #[serde(serialize_with = "message")]
     Invalid(RoundError),
@@ -86,7 +88,33 @@ pub enum RulingError {
     StillAMember(ClientId),
 }
 
+/// Why the operator cannot end a round; nothing changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AbortError {
+    /// Nobody: it has ended, or was never opened.
+    #[error("round {0} is not open")]
+    NotOpen(RoundId),
+    /// Nobody: winners may deliver already.
+    #[error(
+        "round {0} is awarded, and its winners were promised a payment: it ends once they deliver, or at its deadline"
+    )]
+    Awarded(RoundId),
+}
+
 impl Coordinator {
+    /// Ends a round that takes offers: nobody wins, and all keep their data.
+    pub fn abort(&mut self, now: Time, round: RoundId, reason: String) -> Result<(), AbortError> {
+        let open = self.open.take_if(|open| open.round == round && !open.is_awarded());
+        match (open, &self.open) {
+            (Some(open), _) => {
+                self.end(now, open, Ending::Aborted(reason));
+                Ok(())
+            }
+            (None, Some(open)) if open.round == round => Err(AbortError::Awarded(round)),
+            (None, _) => Err(AbortError::NotOpen(round)),
+        }
+    }
+
     /// Settles what was delivered, in the order of client ids.
     pub(super) fn settle(&mut self, now: Time) {
         let Some(mut open) = self.open.take() else { return };

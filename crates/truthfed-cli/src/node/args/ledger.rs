@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand, value_parser};
 use truthfed::Amount;
 use truthfed_node::calendar::{CalendarMonth, Day, Period};
 use truthfed_node::digest::Digest;
-use truthfed_node::ledger::Reference;
+use truthfed_node::ledger::{Reason, Reference};
 
 use super::FolderArgs;
 
@@ -184,6 +184,23 @@ Examples:
   truthfed round export fed 7 > round.json
   truthfed auction round.json    with -m and its parameters, if the terms have another mechanism than clock")]
     Export(ExportRoundArgs),
+    /// End the open round while it takes offers; all members keep their data
+    #[command(after_help = "\
+Examples:
+  truthfed round abort fed --reason 'wrong member enrolled'    the journal has the reason
+
+A round that is awarded cannot be aborted: its winners were promised a payment. Pause first if no other is to follow.")]
+    Abort(AbortArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AbortArgs {
+    #[command(flatten)]
+    pub(crate) of: FolderArgs,
+
+    /// Why, for the journal
+    #[arg(long, value_name = "TEXT", default_value = "no reason given")]
+    pub(crate) reason: Reason,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! What the operator may ask: members, rounds as the journal has them, and how the coordinator is doing.
 
 mod data;
+mod pauses;
 mod payouts;
 mod rounds;
 
@@ -14,10 +15,12 @@ use truthfed::protocol::RoundId;
 
 pub(super) use self::data::doubts;
 pub use self::data::{DoubtLine, DoubtsReply, RuledReply, RulingName, RulingRequest, read_doubts};
+pub use self::pauses::{PauseReply, PauseRequest, read_pause};
 pub use self::payouts::{PayoutReply, PayoutRequest};
 use self::rounds::CHUNK;
 pub use self::rounds::{
-    AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, awarded_today, read_rounds,
+    AbortRequest, AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, awarded_today,
+    read_rounds,
 };
 pub(super) use self::rounds::{add, round};
 pub use super::page::{LinkReply, LinkRequest};
@@ -28,6 +31,7 @@ use crate::engine::{Handle, MemberInfo};
 use crate::error::{Code, Refusal};
 use crate::identity::check_name;
 use crate::journal::Entry;
+use crate::ledger::Pause;
 use crate::schema;
 use crate::store::{Store, StoreError};
 
@@ -51,10 +55,16 @@ calls! {
         Rule(path member: ClientId, body request: RulingRequest) = POST "/v1/operator/members/{member}/ruling" => RuledReply,
         /// Records what was transferred to a member; the same again changes nothing.
         PayOut(path member: ClientId, body request: PayoutRequest) = POST "/v1/operator/members/{member}/payouts" => PayoutReply,
+        /// Lets no round open; one that is open goes on to its end. The first reason stands.
+        Pause(body request: PauseRequest) = POST "/v1/operator/pause" => PauseReply,
+        /// Lets rounds open again.
+        Resume = DELETE "/v1/operator/pause" => PauseReply,
         /// Rounds in their order, as the journal has them.
         Rounds(query after: After) = GET "/v1/operator/rounds" => RoundsReply,
         /// One round, with what each member did in it.
         Round(path round: RoundId) = GET "/v1/operator/rounds/{round}" => RoundReply,
+        /// Ends a round that takes offers: nobody wins, and all keep their data.
+        Abort(path round: RoundId, body request: AbortRequest) = POST "/v1/operator/rounds/{round}/abort" => RoundReply,
         /// How the coordinator is doing.
         Status = GET "/v1/operator/status" => StatusReply,
         /// Makes a link that opens the page once.
@@ -79,8 +89,11 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Doubts => OrderReply::Doubts(data::doubts(engine).await?),
         Order::Rule(member, request) => OrderReply::Rule(data::rule(engine, member, request).await?),
         Order::PayOut(member, request) => OrderReply::PayOut(payouts::pay_out(engine, member, request).await?),
+        Order::Pause(request) => OrderReply::Pause(pauses::pause(engine, request).await?),
+        Order::Resume => OrderReply::Resume(pauses::resume(engine).await?),
         Order::Rounds(After { after }) => OrderReply::Rounds(rounds::rounds(engine, after).await?),
         Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
+        Order::Abort(round, request) => OrderReply::Abort(rounds::abort(engine, round, request).await?),
         Order::Status => OrderReply::Status(status(service, engine)),
         Order::Link(request) => OrderReply::Link(service.page.link(request, engine)?),
     })
@@ -161,6 +174,8 @@ pub struct StatusReply {
     /// The round that is open.
     #[schemars(with = "Option<schema::Round>")]
     pub open: Option<RoundId>,
+    /// Whether the operator lets no round open.
+    pub paused: Option<Pause>,
     /// Members that may take part.
     pub members: u64,
     /// The epoch of the lease.
@@ -268,6 +283,7 @@ fn status(service: &Service, engine: &Handle) -> StatusReply {
         entries: published.entries(),
         closed: published.closed(),
         open: published.open_round(),
+        paused: published.paused().cloned(),
         members: published.members().values().filter(|member| !member.is_revoked).count() as u64,
         epoch: engine.epoch(),
         uptime_ms: service.started.elapsed().as_millis() as u64,

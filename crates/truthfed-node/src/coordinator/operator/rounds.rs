@@ -15,6 +15,7 @@ use crate::digest::Digest;
 use crate::engine::Handle;
 use crate::error::{Code, Refusal};
 use crate::journal::{Award, Entry, Row};
+use crate::ledger::Reason;
 use crate::schema;
 use crate::store::{Store, StoreError};
 use crate::wire::{Envelope, OfferContent};
@@ -242,6 +243,21 @@ pub(super) async fn rounds(engine: &Handle, after: u64) -> Result<RoundsReply, R
     let rounds: Vec<RoundSummary> = found.into_iter().map(|round| round.summary).collect();
     let next = if is_all { None } else { rounds.last().map(|last| last.round) };
     Ok(RoundsReply { rounds, next })
+}
+
+/// Why a round is to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AbortRequest {
+    /// What the journal and members' statements say.
+    #[schemars(with = "schema::Reason")]
+    pub reason: Reason,
+}
+
+/// Ends a round that takes offers, and shows it.
+pub(super) async fn abort(engine: &Handle, number: RoundId, request: AbortRequest) -> Result<RoundReply, Refusal> {
+    engine.abort(number, request.reason).await?;
+    round(engine, number).await
 }
 
 pub(in crate::coordinator) async fn round(engine: &Handle, round: RoundId) -> Result<RoundReply, Refusal> {

@@ -366,8 +366,17 @@ async fn ask(
     let query = request.uri().query().map(str::to_owned);
     let body = read_body(request.into_body(), BODY_BYTES, BODY_TIME).await?;
     let order = (route.read)(&mut Parts { parameter: parameter.map(|Path(value)| value), query, body })?;
-    // What a stolen login must not do: make others, let anybody in, or say that money was paid.
-    if matches!(order, Order::Link(_) | Order::Enrol(_) | Order::Renew(..) | Order::PayOut(..)) {
+    // What a stolen login must not do: make others, let anybody in, say that money was paid, or hold rounds up.
+    if matches!(
+        order,
+        Order::Link(_)
+            | Order::Enrol(_)
+            | Order::Renew(..)
+            | Order::PayOut(..)
+            | Order::Pause(_)
+            | Order::Resume
+            | Order::Abort(..)
+    ) {
         return Err(Refusal::new(
             Code::NotOperator,
             "only the operator's certificate may do this, not a login to the page",

@@ -19,7 +19,8 @@ use crate::digest::{Digest, Nonce, PublicKey, Signature};
 use crate::engine::MemberInfo;
 use crate::identity::Renewal;
 use crate::journal::{Award, Entry, Head, seal};
-use crate::ledger::vouch::{Checkpoint, Seal, StandingBody, Waiting};
+use crate::ledger::Reason;
+use crate::ledger::vouch::{Checkpoint, Pause, Seal, StandingBody, Waiting};
 use crate::signature::Verifier;
 use crate::store::{RequestKey, RequestKind};
 use crate::terms::{Agreement, Terms};
@@ -43,8 +44,9 @@ pub(super) struct Founded {
     open: Option<Open>,
     /// The latest time of a round in the journal.
     latest: Time,
-    /// The latest time of a payout, which moves no round on.
-    paid_out: Time,
+    /// The latest time of a payout or a pause, which move no round on.
+    noted: Time,
+    paused: Option<Pause>,
     /// What the protocol decided and the journal must say next.
     due: VecDeque<Due>,
     /// Who is said to have signed the last step, if a member must.
@@ -115,7 +117,8 @@ impl Founded {
             keys,
             open: None,
             latest: Time(0),
-            paid_out: Time(0),
+            noted: Time(0),
+            paused: None,
             due,
             signed: None,
             waiting: BTreeMap::new(),
@@ -132,7 +135,7 @@ impl Founded {
     pub(super) fn standing(&self, postings: u64) -> StandingBody {
         let members = self.members.iter().map(|(name, member)| (name.clone(), member.info.clone())).collect();
         let (standing, ended, waiting) = (self.machine.standing(), self.latest, self.waiting.clone());
-        StandingBody { standing, ended, members, postings, waiting }
+        StandingBody { standing, ended, members, postings, waiting, paused: self.paused.clone() }
     }
 
     /// What must be recorded before the journal may end.
@@ -230,7 +233,7 @@ impl Founded {
     }
 
     fn check_time(&self, place: Place<'_>, at: Time) -> Verdict {
-        let latest = self.latest.max(self.paid_out);
+        let latest = self.latest.max(self.noted);
         if at < latest {
             let expected = format!("{} ms or later, as before it", latest.0);
             return place.problem(Fault::Time, expected, format!("{} ms", at.0));
@@ -244,7 +247,18 @@ impl Founded {
             return place.problem(Fault::Membership, "a member, present or past", "nobody's name");
         }
         self.check_time(place, at)?;
-        self.paid_out = at;
+        self.noted = at;
+        Ok(())
+    }
+
+    /// Rounds are paused, or resumed if there is no reason for a pause.
+    pub(super) fn paused(&mut self, place: Place<'_>, reason: Option<&Reason>, at: Time) -> Verdict {
+        self.check_time(place, at)?;
+        let words = |is_paused: bool| if is_paused { "the end of the pause" } else { "a pause" };
+        if self.paused.is_some() == reason.is_some() {
+            return place.problem(Fault::OutOfTurn, words(self.paused.is_some()), words(reason.is_none()));
+        }
+        (self.noted, self.paused) = (at, reason.map(|reason| Pause { reason: reason.clone(), since_ms: at }));
         Ok(())
     }
 
@@ -258,6 +272,9 @@ impl Founded {
         if let Some(open) = &self.open {
             let expected = format!("the end of round {}", open.round);
             return place.problem(Fault::OutOfTurn, expected, "a round is opened");
+        }
+        if self.paused.is_some() {
+            return place.problem(Fault::OutOfTurn, "the end of the pause", "a round is opened");
         }
         self.pass(place, at)?;
         place.check(Fault::Round, RoundId(self.machine.closed().0 + 1), round)?;

@@ -269,11 +269,13 @@ impl Replay {
                 self.payments += judgement.paid.len() as u64;
                 Ok(())
             }
-            (Entry::Aborted { round, reason, at_ms }, _) => {
-                founded.aborted(place, *round, (reason, *at_ms))?;
+            (Entry::Aborted { round, reason, at_ms, by_operator }, _) => {
+                founded.aborted(place, *round, (reason, *at_ms), *by_operator)?;
                 self.rounds += 1;
                 Ok(())
             }
+            (Entry::Paused { reason, at_ms }, _) => founded.paused(place, Some(reason), *at_ms),
+            (Entry::Resumed { at_ms }, _) => founded.paused(place, None, *at_ms),
             (Entry::Checkpoint(checkpoint), _) => {
                 let body = has_ended.then(|| founded.standing(self.ledger.postings()).json());
                 let hash = body.as_ref().map(|body| Digest::of(body.as_bytes()));

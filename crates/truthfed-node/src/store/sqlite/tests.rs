@@ -11,6 +11,7 @@ fn batch(head: &mut Head, size: usize) -> Batch {
         round: RoundId(1),
         reason: "x".repeat(size),
         at_ms: truthfed::protocol::Time(0),
+        by_operator: false,
     });
     Batch { rows: vec![row], ..Batch::default() }
 }

@@ -2,7 +2,7 @@
 //!
 //! One file for each group: [`chain`] (I10, I14), [`rounds`] (I5, I8), [`money`] (I1, I2, I5), [`auction`] (I3, I4, I11,
 //! I12), [`samples`] (I7, I9), [`acknowledged`] (I6), [`secrets`] (I13), [`shares`] (I17), [`served`] (I18), [`purse`] (I19), [`quota`] (I20),
-//! [`doubts`] (I21, I23), payouts in [`money`] (I22). I15 and I16 are in
+//! [`doubts`] (I21, I23), payouts in [`money`] (I22), pauses in [`rounds`] (I24). I15 and I16 are in
 //! [`crate::chaos::calm`].
 
 pub(crate) mod acknowledged;
@@ -67,6 +67,8 @@ pub(crate) struct Observer {
     pub(crate) aborted: u64,
     /// Whether the last round that was aborted could have been decided if nothing had been settled before.
     pub(crate) is_hindered: bool,
+    /// Whether the operator lets no round open.
+    pub(crate) is_paused: bool,
     news: Vec<String>,
 }
 
@@ -96,6 +98,7 @@ impl Observer {
             settled: 0,
             aborted: 0,
             is_hindered: false,
+            is_paused: false,
             news: Vec::new(),
         }
     }
@@ -160,7 +163,9 @@ impl Observer {
                 self.money.paid_out(number, member, (amount_micros, reference))?;
                 self.check_noted_at(at_ms)
             }
-            Entry::Aborted { round, at_ms, .. } => self.aborted(round, at_ms),
+            Entry::Paused { at_ms, .. } => self.paused(true, at_ms),
+            Entry::Resumed { at_ms } => self.paused(false, at_ms),
+            Entry::Aborted { round, at_ms, by_operator, .. } => self.aborted(round, at_ms, by_operator),
         }
     }
 
@@ -233,7 +238,9 @@ fn name(entry: &Entry) -> String {
         Entry::PaidOut { member, amount_micros, reference, .. } => {
             format!("paid out {amount_micros} {reference} {member}")
         }
-        Entry::Aborted { round, .. } => format!("aborted {round}"),
+        Entry::Paused { reason, .. } => format!("paused: {reason}"),
+        Entry::Resumed { .. } => "resumed".to_owned(),
+        Entry::Aborted { round, by_operator, .. } => format!("aborted {round} by operator: {by_operator}"),
         Entry::Checkpoint(checkpoint) => format!("checkpoint {}", checkpoint.entry),
     }
 }

@@ -1,5 +1,5 @@
 //! I8: each member answers a round once, delivers once, and nothing counts but what was signed for this very round. I5:
-//! those are paid who delivered. I14: rounds follow one another.
+//! those are paid who delivered. I14: rounds follow one another. I24: none opens while the operator has paused them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,8 +99,16 @@ impl Observer {
         awaited.map(|(name, _)| name).all(has_answered)
     }
 
+    /// A pause begins or ends: each once.
+    pub(super) fn paused(&mut self, is_paused: bool, at: Time) -> Verdict {
+        let before = std::mem::replace(&mut self.is_paused, is_paused);
+        check(before != is_paused, "I24", || format!("rounds are paused twice, or resumed twice: {is_paused}"))?;
+        self.check_noted_at(at)
+    }
+
     pub(super) fn opened(&mut self, round: RoundId, nonce: Nonce, asked_by: &ClientId, at: Time) -> Verdict {
         self.key_of(asked_by)?;
+        check(!self.is_paused, "I24", || format!("round {round} opens while rounds are paused"))?;
         check(self.open.is_none(), "I14", || format!("round {round} opens while another is open"))?;
         check(round.0 == self.closed.0 + 1, "I14", || format!("round {round} follows round {}", self.closed))?;
         self.open = Some(Open {
@@ -230,13 +238,16 @@ impl Observer {
         self.check_possible(round)
     }
 
-    pub(super) fn aborted(&mut self, round: RoundId, at: Time) -> Verdict {
+    /// The operator may end a round as long as it takes offers; otherwise no auction was possible when the offers ended.
+    pub(super) fn aborted(&mut self, round: RoundId, at: Time, by_operator: bool) -> Verdict {
         self.check_opener(round, None)?;
-        self.check_phase(round, at, self.all_answered(), self.agreement.raw().offers_ms)?;
+        self.check_phase(round, at, by_operator || self.all_answered(), self.agreement.raw().offers_ms)?;
         self.count_end(round, &[], at);
         let open = self.open_of(round)?;
-        check(!open.is_awarded, "I5", || format!("round {round} is aborted after it was awarded"))?;
-        self.check_aborted(round)?;
+        check(!open.is_sealed, "I5", || format!("round {round} is aborted after it was sealed"))?;
+        if !by_operator {
+            self.check_aborted(round)?;
+        }
         self.open = None;
         self.samples.closed(round);
         self.closed = round;

@@ -125,7 +125,12 @@ impl Life {
         };
         let key = RequestKey { member: member.clone(), round: RoundId(entry), kind: RequestKind::Offer };
         let mut append = |reason: &str| {
-            head.append(&Entry::Aborted { round: RoundId(entry), reason: reason.to_owned(), at_ms: Time(0) })
+            head.append(&Entry::Aborted {
+                round: RoundId(entry),
+                reason: reason.to_owned(),
+                at_ms: Time(0),
+                by_operator: false,
+            })
         };
         Batch {
             rows: vec![append("first"), append("second")],

@@ -36,6 +36,30 @@ fn a_round_without_offers_ends_at_its_deadline_with_nothing_settled() {
     assert!(matches!(endings(&mut coordinator)[0].ending, Ending::NoOffers));
 }
 
+#[test]
+fn a_round_that_the_operator_ends_gives_everyone_its_data_back_and_one_that_is_awarded_goes_on() {
+    let mut coordinator = opened(Everyone);
+    let mut member = Member::new(id("a"), config(1), Trigger::new(Since::Round, 1e9));
+    member.learn(&[0.5], 1.0).unwrap();
+    member.handle(Notice::Opened(R1, None), &mut Fixed(Amount::from_units(5))).unwrap();
+    send(&mut coordinator, 1, "a", member.poll().unwrap()).unwrap();
+    let (r2, reason) = (RoundId(2), || "a mistake".to_owned());
+    assert_eq!(coordinator.abort(Time(2), r2, reason()), Err(AbortError::NotOpen(r2)));
+    coordinator.abort(Time(2), R1, reason()).unwrap();
+    let ending = &endings(&mut coordinator)[0].ending;
+    assert!(matches!(ending, Ending::Aborted(why) if why == "a mistake"), "{ending:?}");
+    assert_eq!(coordinator.abort(Time(2), R1, reason()), Err(AbortError::NotOpen(R1)));
+    for notice in coordinator.notices(&id("a"), None) {
+        member.handle(notice, &mut Fixed(Amount::ZERO)).unwrap();
+    }
+    assert_eq!((member.unshared().samples(), member.in_flight().is_none()), (1, true), "it has its data back");
+    send(&mut coordinator, 3, "b", offer_to(r2, "b", 1.0, 1, 5)).unwrap();
+    send(&mut coordinator, 3, "a", offer_to(r2, "a", 1.0, 1, 5)).unwrap();
+    assert!(coordinator.open().is_some_and(|open| open.is_awarded()));
+    assert_eq!(coordinator.abort(Time(4), r2, reason()), Err(AbortError::Awarded(r2)));
+    assert!(coordinator.open().is_some());
+}
+
 /// It kept the coordinator busy for as long as it took: an hour at d = 512, with 400 members that were alike.
 #[test]
 fn a_round_that_takes_more_work_than_the_terms_allow_is_aborted_and_the_next_one_is_held() {

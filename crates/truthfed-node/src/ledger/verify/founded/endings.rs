@@ -119,18 +119,37 @@ impl Founded {
         place: Place<'_>,
         round: RoundId,
         (reason, at): (&str, Time),
+        by_operator: bool,
     ) -> Verdict {
         if self.opened(place, round, "an end")?.is_sealed {
             return place.problem(Fault::Ending, "a settlement", format!("aborted: {reason}"));
+        }
+        if by_operator {
+            return self.aborted_by_operator(place, round, (reason, at));
         }
         match self.ending(place, at)?.map(|record| record.ending) {
             Some(Ending::NoOffers | Ending::Invalid(_) | Ending::Refused(_)) => {
                 self.open = None;
                 Ok(())
             }
-            Some(Ending::Settled { .. }) | None => {
+            Some(Ending::Settled { .. } | Ending::Aborted(_)) | None => {
                 place.problem(Fault::Ending, "an auction among the offers", format!("aborted: {reason}"))
             }
         }
+    }
+
+    /// The operator may end a round for as long as it takes offers, whatever was offered.
+    fn aborted_by_operator(&mut self, place: Place<'_>, round: RoundId, (reason, at): (&str, Time)) -> Verdict {
+        if self.due().is_some() {
+            return place.problem(Fault::Ending, "an auction among the offers", format!("aborted: {reason}"));
+        }
+        self.pass(place, at)?;
+        if let Err(error) = self.machine.abort(at, round, reason.to_owned()) {
+            return place.problem(Fault::Refused, "a round that can be aborted", error);
+        }
+        // That it ended is what is recorded here.
+        while self.machine.poll().is_some() {}
+        self.open = None;
+        Ok(())
     }
 }

@@ -130,7 +130,12 @@ fn a_round_that_ends_otherwise_is_found() {
         (seal - 1, Fault::Ending),
     ] {
         let mut entries = played.entries[..end].to_vec();
-        entries.push(Entry::Aborted { round: RoundId(1), reason: "no wish to pay".to_owned(), at_ms: Time(60_000) });
+        entries.push(Entry::Aborted {
+            round: RoundId(1),
+            reason: "no wish to pay".to_owned(),
+            at_ms: Time(60_000),
+            by_operator: false,
+        });
         check(&find(&entries), fault, 1, None);
     }
     // The journal ends where the seal is due.

@@ -1,7 +1,9 @@
 //! Honest journals are right; every planted fraud is found and named.
 
+mod aborts;
 mod broken_rules;
 mod doubts;
+mod pauses;
 mod payouts;
 mod renewals;
 mod rewritten;
