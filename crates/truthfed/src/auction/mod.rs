@@ -50,7 +50,7 @@ mod testing;
 
 pub use certify::{CertificateError, Violation, certify};
 pub use client::{ClientId, ClientIdError};
-pub use clock::{Clock, Rejection};
+pub use clock::{Active, Clock, ClockStep, Rejection};
 pub use coverage::{Coverage, CoverageError};
 pub use document::{DocumentError, ROUND_SCHEMA, RoundDocument};
 pub use everyone::Everyone;

@@ -19,10 +19,12 @@ mod purse;
 mod queue;
 mod rejection;
 mod shrinkage;
+mod steps;
 
 use rayon::prelude::*;
 
 use self::rejection::History;
+pub use self::steps::{Active, ClockStep};
 use super::catalog::{Claim, Claims, Entry};
 use super::meter::{Metered, within_limit_and_purse};
 use super::outcome::tally;
@@ -130,61 +132,33 @@ pub(super) fn select(round: &Round) -> Metered<(Vec<Seat>, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auction::ratio::highest_ask_to_beat;
     use crate::auction::testing::{check_payments, odd_rounds, one_dimensional, random_rounds};
     use crate::generate::{federation, varied_within};
     use crate::statistics::Gram;
 
-    /// The auction as described: everyone evaluated at every step, prices lowered one by one.
+    /// The auction as described: what the last of its steps says.
     fn plain_loop(round: &Round) -> Vec<(Seat, Amount)> {
-        let mut required = round.required(round.coverage());
-        let purse = round.purse().map_or(i128::MAX, |purse| i128::from(purse.micros()));
-        let mut given_up = false;
-        let mut kernel = round.kernel();
-        let mut tree = round.tree().clone();
-        let mut prices = vec![i128::from(round.reserve().micros()); round.admitted()];
-        let mut active: Vec<Seat> = round.seats().collect();
-        let mut frozen = vec![false; round.admitted()];
-        loop {
-            let level = kernel.level(&tree.root).unwrap();
-            let mut clients: Vec<Ratio> = Vec::new();
-            if given_up {
-                frozen.fill(false);
-            }
-            for &seat in active.iter() {
-                let without = kernel.level_without(&tree.root, round.gram(seat)).unwrap();
-                frozen[seat.0] |= without < required;
-                if !frozen[seat.0] {
-                    clients.push(Ratio { seat, gain: level - without, ask: round.ask(seat) });
+        let steps = Clock.steps(round).unwrap();
+        steps.last().unwrap().active.iter().map(|client| (client.seat, client.price)).collect()
+    }
+
+    #[test]
+    fn along_the_steps_prices_only_fall_and_those_turned_away_are_the_rejections() {
+        for (seed, round) in random_rounds(200) {
+            let steps = Clock.steps(&round).unwrap();
+            let at_the_reserve = |client: &Active| client.price == round.reserve();
+            assert!(steps[0].active.len() == round.admitted() && steps[0].active.iter().all(at_the_reserve));
+            let rejected: Vec<Seat> = steps.iter().filter_map(|step| step.rejected).collect();
+            let known: Vec<Seat> = Clock.rejections(&round).unwrap().iter().map(|it| it.seat).collect();
+            assert_eq!(rejected, known, "seed {seed}");
+            for pair in steps.windows(2) {
+                for client in &pair[1].active {
+                    let before = pair[0].active.iter().find(|it| it.seat == client.seat).unwrap();
+                    assert!(client.price <= before.price && client.price >= round.ask(client.seat), "seed {seed}");
+                    assert!(!before.frozen || (client.frozen && client.price == before.price), "seed {seed}");
                 }
             }
-            let worst = clients.iter().reduce(|worst, next| if worst.beats(next) { next } else { worst }).copied();
-            let paid =
-                |prices: &[i128]| active.iter().map(|&seat| (seat, Amount::saturating(prices[seat.0]))).collect();
-            let fits = active.iter().map(|seat| prices[seat.0]).sum::<i128>() <= purse;
-            let Some(worst) = worst.filter(|_| !(given_up && fits)) else {
-                if fits {
-                    return paid(&prices);
-                }
-                (given_up, required) = (true, Information::NOTHING);
-                continue;
-            };
-            if given_up {
-                let all: i128 = clients.iter().map(|client| i128::from(client.gain.units().max(0))).sum();
-                let share = |client: &Ratio| purse * i128::from(client.gain.units()) / all;
-                let is_within = |it: &Ratio| it.gain.units() > 0 && i128::from(it.ask.micros()) <= share(it);
-                if clients.iter().all(is_within) {
-                    clients.iter().for_each(|it| prices[it.seat.0] = prices[it.seat.0].min(share(it)));
-                    return paid(&prices);
-                }
-            }
-            for Ratio { seat, gain, .. } in clients {
-                if seat != worst.seat {
-                    prices[seat.0] = prices[seat.0].min(highest_ask_to_beat(&worst, seat, gain));
-                }
-            }
-            active.retain(|&seat| seat != worst.seat);
-            tree.remove(worst.seat, round.grams());
+            assert!(steps.last().unwrap().active.iter().all(|client| client.frozen), "seed {seed}");
         }
     }
 
