@@ -131,7 +131,7 @@ fn moving(bytes: &mut Bytes<'_>, ledger: &Ledger) -> Entry {
             let reference = bytes.below(4).to_string().parse().expect("a digit is a reference");
             Entry::PaidOut { member: id(bytes.pick(&NAMES)), amount_micros, reference, at_ms }
         }
-        _ => Entry::Aborted { round, reason: String::new(), at_ms },
+        _ => Entry::Aborted { round, reason: String::new(), at_ms, by_operator: bytes.below(2) == 0 },
     }
 }
 

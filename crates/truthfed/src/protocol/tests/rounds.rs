@@ -55,7 +55,7 @@ fn a_round_that_the_operator_ends_gives_everyone_its_data_back_and_one_that_is_a
     assert_eq!((member.unshared().samples(), member.in_flight().is_none()), (1, true), "it has its data back");
     send(&mut coordinator, 3, "b", offer_to(r2, "b", 1.0, 1, 5)).unwrap();
     send(&mut coordinator, 3, "a", offer_to(r2, "a", 1.0, 1, 5)).unwrap();
-    assert!(coordinator.open().is_some_and(|open| open.is_awarded()));
+    assert!(coordinator.open().is_some_and(OpenRound::is_awarded));
     assert_eq!(coordinator.abort(Time(4), r2, reason()), Err(AbortError::Awarded(r2)));
     assert!(coordinator.open().is_some());
 }
