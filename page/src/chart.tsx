@@ -192,8 +192,8 @@ export function labels(points: { text: string; x: number; y: number }[], width: 
   const HALF = 9;
   const boxes = points.map(({ x, y }) => [x - 6, y - 6, x + 6, y + 6]);
   return points.map(({ text, x, y }) => {
-    // About as wide as letters of this size are.
-    const wide = 7 * text.length;
+    // As wide as letters of this size are in a wide font, such as DejaVu Sans.
+    const wide = 10 * text.length;
     const places: [Label, number][] = [
       [{ text, x: x + 9, y, anchor: "start" }, x + 9],
       [{ text, x: x - 9, y, anchor: "end" }, x - 9 - wide],

@@ -253,8 +253,9 @@ test("no name in the chart of a round covers another", async () => {
     await page.setViewportSize({ width, height: 900 });
     await page.goto(`${origin}/#/rounds`);
     await page.locator("table tr", { hasText: "settled" }).first().getByRole("link").first().click();
-    await page.locator("figure.chart circle").first().waitFor();
-    const names = await page.locator("figure.chart text.note").evaluateAll((texts) => texts.map((text) => [text.textContent, text.getBoundingClientRect().toJSON()]));
+    const notes = page.getByRole("img", { name: /^Offers by gain and ask/ }).locator("text.note");
+    await notes.nth(1).waitFor();
+    const names = await notes.evaluateAll((texts) => texts.map((text) => [text.textContent, text.getBoundingClientRect().toJSON()]));
     assert.ok(names.length > 1, `${names.length} names at ${width}`);
     for (const [index, [one, a]] of names.entries()) {
       const covered = names.slice(index + 1).filter(([, b]) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom);
