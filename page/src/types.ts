@@ -153,6 +153,12 @@ export interface AuctionOffer {
   why: string;
 }
 
+/** The clock after one step: who was just turned away, and the prices of those still in. */
+export interface ClockStep {
+  rejected: string | null;
+  active: { member: string; price: string; frozen: boolean }[];
+}
+
 export interface Auction {
   mechanism: string;
   coverage: number;
@@ -161,6 +167,8 @@ export interface Auction {
   purse: string | null;
   bound_by_purse: boolean;
   clearing: number | null;
+  /** None under other mechanisms than the clock, and in large rounds. */
+  steps: ClockStep[] | null;
   offers: AuctionOffer[];
 }
 

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { download } from "../api";
 import { AuctionChart } from "../chart";
+import { ClockView } from "./clock";
 import { column, count, counted, moment, money, percent } from "../format";
 import { Badge, Hash, nats, Problem, Table, useFetched } from "../parts";
 import type { Column } from "../parts";
@@ -70,6 +71,7 @@ function Auctioned({ view }: { view: RoundView }) {
           </p>
         </section>
       )}
+      {auction?.steps && auction.steps.length > 0 && <ClockView auction={auction} steps={auction.steps} />}
       <Offers view={view} auction={auction} />
     </>
   );

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use truthfed::Amount;
 use truthfed::auction::{
-    ClientId, Clock, Mechanism, Outcome, PaymentRule, Round, RoundDocument, RoundSpec, Seat, Winner,
+    Active, ClientId, Clock, ClockStep, Mechanism, Outcome, PaymentRule, Round, RoundDocument, RoundSpec, Seat, Winner,
 };
 use truthfed::protocol::RoundId;
 
@@ -33,6 +33,8 @@ type Asked<T> = Result<Query<T>, QueryRejection>;
 const RECENT: usize = 60;
 /// Lines in one answer.
 const LINES: usize = 200;
+/// Clients of a round whose clock can be watched: its answer grows with their square.
+const WATCHED: usize = 64;
 
 fn engine(service: &Service) -> Result<Handle, Refusal> {
     service.stage.borrow().engine()
@@ -289,8 +291,23 @@ fn seen(Auctioned { spec, outcome, .. }: &Auctioned) -> Result<Value, String> {
         "purse": outcome.purse().map(units),
         "bound_by_purse": outcome.is_bound_by_purse(),
         "clearing": clearing,
+        "steps": steps(&round, outcome)?,
         "offers": gains.into_iter().map(offer).chain(turned_away).collect::<Vec<_>>(),
     }))
+}
+
+/// The clock, step by step: who is turned away, and the prices of those still in. None under other mechanisms, and in large rounds.
+fn steps(round: &Round, outcome: &Outcome) -> Result<Option<Vec<Value>>, String> {
+    if outcome.mechanism() != Clock.name() || round.admitted() > WATCHED {
+        return Ok(None);
+    }
+    let active = |client: &Active| json!({ "member": round.client(client.seat), "price": units(client.price), "frozen": client.frozen });
+    let step = |step: &ClockStep| {
+        let active: Vec<Value> = step.active.iter().map(active).collect();
+        json!({ "rejected": step.rejected.map(|seat| round.client(seat)), "active": active })
+    };
+    let steps = Clock.steps(round).map_err(|error| error.to_string())?;
+    Ok(Some(steps.iter().map(step).collect()))
 }
 
 type Gains = (Vec<(Seat, f64)>, Option<f64>);
