@@ -34,8 +34,7 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
         "This section measures regret and rounds of Truth-FedBan as one of the steps T, the clients N and the dimension d varies ({}), \
          under {} seeds each, and two triggers: a client measures what it has learned since the last round it took part in, or since \
          the last round it won, as in the pseudo-code. O(...) leaves constants open, so a bound counts as kept if the ratio to it \
-         grows at most as T to the {BOUNDED}: exponents are fitted seed by seed. Those of N and d are shown beside it and judge nothing, for \
-         at a fixed T the bounds are far from tight.",
+         grows at most as T, N and d to the {BOUNDED}, each alone: exponents are fitted seed by seed, over all sizes.",
         orders.ranges(),
         lab.judged()
     );
