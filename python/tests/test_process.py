@@ -23,7 +23,7 @@ LONG = {
     "sweep": "tf.sweep({'world.steps': 7_000_000}, grid={'world.clients': [2, 3]})",
     "audit": "tf.audit('truth-fedban', random=10_000_000)",
     "own": "tf.audit(Mine(), random=10_000_000)",
-    "run": "tf.LinUCB(50).run(np.zeros((20_000, 20, 50)) + .1, np.zeros((20_000, 20)))",
+    "run": "tf.LinUCB(500).run(np.zeros((20_000, 2, 500)) + .1, np.zeros((20_000, 2)))",
     "solve": "tf.Round.generate(100, 3).solve('vcg', node_limit=10**12)",
     "reproduce": "tf.reproduce(sys.argv[1] if sys.argv[1:] else 'out')",
 }
