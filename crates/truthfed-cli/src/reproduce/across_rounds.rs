@@ -2,13 +2,14 @@
 
 use truthfed::auction::catalog::{self, Claim};
 use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Value};
-use truthfed_report::page::{Item, Section, Table, Verdict, VerdictKind};
+use truthfed_report::page::{Item, Section, Table, VerdictKind};
 use truthfed_sim::config::Config;
 use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::decision::{SAME, Side, together};
+use super::claim::{Evidence, Number, Own, Sample};
+use super::decision::{SAME, Side};
 use super::interval::Interval;
 use super::lab::{Lab, label, signed};
 
@@ -130,7 +131,7 @@ fn in_words(finding: &Finding) -> String {
     format!("{}{parameter}", gain(finding).signed())
 }
 
-fn best_response_claim(found: &Findings) -> Verdict {
+fn best_response_claim(found: &Findings) -> Own {
     let truthful = catalog::entries().iter().filter(|entry| entry.claims().truthful == Claim::Yes);
     let best: Vec<&Finding> = truthful.filter_map(|entry| found.best_response(entry.name)).collect();
     let words = |finding: &&Finding| {
@@ -153,13 +154,12 @@ fn best_response_claim(found: &Findings) -> Verdict {
         best.iter().map(words).collect::<Vec<_>>().join("; ")
     );
     let command = "truthfed simulate across-rounds.toml --set behaviour.kind=over --set behaviour.factor=2 --set behaviour.share=0.125 --out one  # one client; see one/clients.csv, and again with behaviour.share=0";
-    Verdict::new("across-rounds", claim, measured, never_gains(&best), command)
+    let numbers = best.iter().map(|it| never_gains(format!("{}, {}", it.mechanism, it.strategy), it)).collect();
+    Evidence::new(measured, numbers, Sample::runs(found.seeds), command).on("across-rounds", claim)
 }
 
-/// The verdict on a claim that nothing gains: one strategy that does is a counterexample.
-pub(super) fn never_gains(best: &[&Finding]) -> VerdictKind {
-    match together(best.iter().map(|finding| Side::AtMost(SAME).decide(percent(finding)))) {
-        VerdictKind::NotReproduced => VerdictKind::Refuted,
-        other => other,
-    }
+/// The gain of a strategy of which it is claimed that it gains nothing: one that does is a counterexample.
+pub(super) fn never_gains(name: String, finding: &Finding) -> Number {
+    let name = format!("gain in % by {name}");
+    Number::with_interval(name, percent(finding)).claimed(Side::AtMost(SAME), VerdictKind::Refuted)
 }

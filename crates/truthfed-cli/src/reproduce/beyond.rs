@@ -6,12 +6,14 @@ use truthfed::auction::{Clock, Greedy, Mechanism, Outcome, Round, RoundSpec, Sea
 use truthfed::generate::{Stream, federation};
 use truthfed::protocol::Ending;
 use truthfed_report::chart::{Axis, Chart, Figure};
-use truthfed_report::page::{Section, Verdict};
+use truthfed_report::page::{Section, VerdictKind};
 use truthfed_sim::simulation::Run;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::lab::{INCENTIVE, Lab, SOCIAL_COST, palette, refuted_if, series};
+use super::claim::{Evidence, Number, Own, Sample};
+use super::decision::Side;
+use super::lab::{INCENTIVE, Lab, SOCIAL_COST, palette, series};
 
 pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldError> {
     lab.stage("beyond the paper");
@@ -27,7 +29,7 @@ pub(super) fn run(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> Result<Part, WorldErr
 type Groups = (&'static str, Vec<(f64, Vec<f64>, f64)>);
 
 /// Tries groups of growing size.
-fn collusion(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> (Figure, Verdict) {
+fn collusion(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> (Figure, Own) {
     let rounds: Vec<Round> = recorded(runs).into_iter().take(lab.many(50) as usize).collect();
     let sizes = [2, 5, 10, 15, 20, 25];
     let try_all = |name: &'static str, mechanism: &dyn Mechanism| {
@@ -41,7 +43,7 @@ fn collusion(lab: &Lab, runs: &[(&str, Vec<Run>)]) -> (Figure, Verdict) {
         (name, points.to_vec())
     };
     let groups = [try_all("greedy", &Greedy), try_all("clock", &Clock)];
-    (group_figure(&groups), collusion_claim(&groups))
+    (group_figure(&groups), collusion_claim(&groups, rounds.len()))
 }
 
 /// The rounds that `clock` ran in the comparison.
@@ -96,7 +98,7 @@ fn group_figure(groups: &[Groups]) -> Figure {
     Figure::new("collusion", "Groups that double their asks together", caption, [gains]).with_palette(palette())
 }
 
-fn collusion_claim(groups: &[Groups]) -> Verdict {
+fn collusion_claim(groups: &[Groups], rounds: usize) -> Own {
     let shares = |name: &str| {
         let (_, points) = groups.iter().find(|(mechanism, _)| *mechanism == name).expect("a mechanism tried");
         points.iter().map(|(_, _, all)| *all).fold(0.0, f64::max)
@@ -108,7 +110,13 @@ fn collusion_claim(groups: &[Groups]) -> Verdict {
         100.0 * shares("clock"),
         100.0 * shares("greedy")
     );
-    Verdict::new("clock-groups", claim, measured, refuted_if(shares("clock") > 0.0), "truthfed reproduce")
+    let numbers = vec![
+        Number::exact("highest share of groups in which every member gains, clock", shares("clock"))
+            .claimed(Side::AtMost(0.0), VerdictKind::Refuted),
+        Number::exact("the same under greedy", shares("greedy")),
+    ];
+    let command = "truthfed audit -m clock --check collusion";
+    Evidence::new(measured, numbers, Sample::recorded(rounds as u64), command).on("clock-groups", claim)
 }
 
 /// The effect of coverage, epsilon and reserve on payments and social cost.

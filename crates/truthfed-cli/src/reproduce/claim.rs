@@ -1,7 +1,7 @@
-//! A statement of the paper, and what each reading makes of it.
+//! A statement of the paper, and what each reading makes of it; a claim of our own; and the evidence for both.
 
 use serde::Serialize;
-use truthfed_report::page::{Column, Detail, Matrix, Row, VerdictKind};
+use truthfed_report::page::{Column, Detail, Matrix, Row, Verdict, VerdictKind};
 
 use super::decision::{Side, together};
 use super::interval::Interval;
@@ -27,27 +27,46 @@ const NUMBERED: [&str; 3] = ["Proposition", "Lemma", "Theorem"];
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Cell {
     pub(super) readings: Vec<&'static str>,
+    #[serde(flatten)]
+    pub(super) evidence: Evidence,
+}
+
+/// A claim about the mechanisms and rules of this program.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Own {
+    pub(super) id: &'static str,
+    pub(super) claim: &'static str,
+    #[serde(flatten)]
+    pub(super) evidence: Evidence,
+}
+
+/// What was measured, and the verdict that follows from its numbers.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Evidence {
     pub(super) verdict: VerdictKind,
     pub(super) measured: String,
-    pub(super) numbers: Vec<Number>,
+    numbers: Vec<Number>,
     /// What was tried, such as seeds 1 to 30.
-    pub(super) sample: Sample,
+    sample: Sample,
     /// Repeats the measurement, or one case of it, in the folder of the report.
-    pub(super) command: String,
+    command: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Number {
     name: String,
     value: f64,
-    /// Of 95 %, over the seeds; none over a single one.
+    /// Of 95 %, over the seeds; none over a single one, and of what is exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     /// Where the claim says it lies, if it is one of those that decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     claimed: Option<Side>,
+    /// The verdict if it lies on the other side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otherwise: Option<VerdictKind>,
     #[serde(skip)]
-    verdict: Option<VerdictKind>,
+    spread: Interval,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -73,6 +92,16 @@ impl Sample {
         Sample { kind: "seeds of rounds of 25 clients", from: 1, to }
     }
 
+    /// Rounds of `generate::federation` of growing size, from seed 1.
+    pub(super) fn growing(to: u64) -> Sample {
+        Sample { kind: "seeds of rounds of each size", from: 1, to }
+    }
+
+    /// Rounds that were recorded in runs, in their order.
+    pub(super) fn recorded(count: u64) -> Sample {
+        Sample { kind: "recorded rounds", from: 1, to: count }
+    }
+
     /// Random inputs, from seed 0.
     pub(super) fn draws(count: u64) -> Sample {
         Sample { kind: "seeds of random inputs", from: 0, to: count - 1 }
@@ -81,24 +110,77 @@ impl Sample {
 
 impl Number {
     pub(super) fn exact(name: impl Into<String>, value: f64) -> Number {
-        Number { name: name.into(), value, interval: None, claimed: None, verdict: None }
+        let spread = Interval { mean: value, half: 0.0 };
+        Number { name: name.into(), value, interval: None, claimed: None, otherwise: None, spread }
     }
 
-    pub(super) fn with_interval(name: impl Into<String>, interval: Interval) -> Number {
-        let bounds = interval.half.is_finite().then(|| [interval.low(), interval.high()]);
-        Number { interval: bounds, ..Number::exact(name, interval.mean) }
+    pub(super) fn with_interval(name: impl Into<String>, spread: Interval) -> Number {
+        let interval = spread.half.is_finite().then(|| [spread.low(), spread.high()]);
+        Number { interval, spread, ..Number::exact(name, spread.mean) }
     }
 
     /// A quantity that decides: the claim says that it lies on this side.
-    pub(super) fn deciding(name: impl Into<String>, interval: Interval, claimed: Side) -> Number {
-        let verdict = Some(claimed.decide(interval));
-        Number { claimed: Some(claimed), verdict, ..Number::with_interval(name, interval) }
+    pub(super) fn deciding(name: impl Into<String>, interval: Interval, side: Side) -> Number {
+        Number::with_interval(name, interval).claimed(side, VerdictKind::NotReproduced)
+    }
+
+    /// Cases of which one is a counterexample, such as violations of 600 tried.
+    pub(super) fn never(name: &str, count: usize, tried: usize) -> Number {
+        Number::share(name, count, tried).claimed(Side::AtMost(0.0), VerdictKind::Refuted)
+    }
+
+    /// Some of all cases.
+    pub(super) fn share(name: &str, count: usize, tried: usize) -> Number {
+        Number::exact(format!("{name}, of {tried}"), count as f64)
+    }
+
+    /// The claim says that it lies on this side. `otherwise` is the verdict if all of it lies on the other.
+    pub(super) fn claimed(self, side: Side, otherwise: VerdictKind) -> Number {
+        Number { claimed: Some(side), otherwise: Some(otherwise), ..self }
+    }
+
+    fn verdict(&self) -> Option<VerdictKind> {
+        match self.claimed?.decide(self.spread) {
+            VerdictKind::NotReproduced => self.otherwise,
+            other => Some(other),
+        }
     }
 }
 
-/// What the deciding numbers say together.
-pub(super) fn decided(numbers: &[Number]) -> VerdictKind {
-    together(numbers.iter().filter_map(|number| number.verdict))
+impl Evidence {
+    pub(super) fn new(
+        measured: impl Into<String>,
+        numbers: Vec<Number>,
+        sample: Sample,
+        command: impl Into<String>,
+    ) -> Evidence {
+        let verdict = together(numbers.iter().filter_map(Number::verdict));
+        Evidence { verdict, measured: measured.into(), numbers, sample, command: command.into() }
+    }
+
+    /// Under one or more readings.
+    pub(super) fn under(self, readings: Vec<&'static str>) -> Cell {
+        Cell { readings, evidence: self }
+    }
+
+    /// For a claim of our own.
+    pub(super) fn on(self, id: &'static str, claim: &'static str) -> Own {
+        Own { id, claim, evidence: self }
+    }
+}
+
+impl Cell {
+    pub(super) fn with_command(self, command: &str) -> Cell {
+        Cell { evidence: Evidence { command: command.to_owned(), ..self.evidence }, ..self }
+    }
+}
+
+impl Own {
+    /// For the page.
+    pub(super) fn told(&self) -> Verdict {
+        let Evidence { verdict, measured, command, .. } = &self.evidence;
+        Verdict::new(self.id, self.claim, measured.as_str(), *verdict, command)
+    }
 }
 
 impl Claim {
@@ -118,7 +200,7 @@ impl Claim {
     /// The verdict under a reading.
     pub(super) fn verdict(&self, reading: &str) -> VerdictKind {
         let cell = self.cells.iter().find(|cell| cell.readings.contains(&reading));
-        cell.expect("every claim has a cell for each reading").verdict
+        cell.expect("every claim has a cell for each reading").evidence.verdict
     }
 
     /// The propositions, lemmas and theorems that it is part of, such as Theorem 8.
@@ -182,9 +264,9 @@ pub(super) fn matrix(claims: &[Claim]) -> Matrix {
         |reading: &super::readings::Reading| Column { name: reading.name.to_owned(), about: reading.about.to_owned() };
     let detail = |cell: &Cell| Detail {
         columns: and(&cell.readings),
-        verdict: cell.verdict,
-        measured: cell.measured.clone(),
-        command: cell.command.clone(),
+        verdict: cell.evidence.verdict,
+        measured: cell.evidence.measured.clone(),
+        command: cell.evidence.command.clone(),
     };
     let row = |claim: &Claim| Row {
         id: claim.id.to_owned(),
@@ -209,13 +291,9 @@ mod tests {
     use VerdictKind::{NotReproduced, Refuted, Reproduced, Undecided};
 
     fn claim(verdicts: [VerdictKind; 4]) -> Claim {
-        let cell = |(reading, verdict): (&super::super::readings::Reading, VerdictKind)| Cell {
-            readings: vec![reading.name],
-            verdict,
-            measured: String::new(),
-            numbers: Vec::new(),
-            sample: Sample::runs(30),
-            command: String::new(),
+        let cell = |(reading, verdict): (&super::super::readings::Reading, VerdictKind)| {
+            let evidence = Evidence::new("", Vec::new(), Sample::runs(30), "");
+            Evidence { verdict, ..evidence }.under(vec![reading.name])
         };
         Claim::new("x", "Lemma 1", "all is well", "So it goes.", READINGS.iter().zip(verdicts).map(cell).collect())
     }
@@ -232,15 +310,31 @@ mod tests {
         check([Undecided; 4], "Undecided under all readings.");
     }
 
+    fn check(numbers: Vec<Number>, expected: VerdictKind) {
+        let evidence = Evidence::new("", numbers, Sample::runs(30), "");
+        assert_eq!(evidence.verdict, expected, "{evidence:?}");
+    }
+
     #[test]
     fn deciding_numbers_make_the_verdict_and_others_do_not() {
         let about = |mean: f64| Interval { mean, half: 1.0 };
         let rises = |mean| Number::deciding("change", about(mean), Side::Above(0.0));
         let beside = Number::with_interval("mean", about(-9.0));
-        assert_eq!(decided(&[rises(2.0), beside.clone()]), Reproduced);
-        assert_eq!(decided(&[rises(2.0), rises(0.5), beside.clone()]), Undecided);
-        assert_eq!(decided(&[rises(2.0), rises(-2.0)]), NotReproduced);
-        assert_eq!(decided(&[beside]), Undecided, "nothing decides");
+        check(vec![rises(2.0), beside.clone()], Reproduced);
+        check(vec![rises(2.0), rises(0.5), beside.clone()], Undecided);
+        check(vec![rises(2.0), rises(-2.0)], NotReproduced);
+        check(vec![beside], Undecided);
+    }
+
+    #[test]
+    fn one_counterexample_refutes_whatever_else_was_found() {
+        let rises = Number::deciding("change", Interval { mean: -2.0, half: 1.0 }, Side::Above(0.0));
+        check(vec![Number::never("violations", 0, 600)], Reproduced);
+        check(vec![Number::never("violations", 1, 600)], Refuted);
+        check(vec![rises, Number::never("violations", 1, 600)], Refuted);
+        let worst = |ratio| Number::exact("worst", ratio).claimed(Side::AtLeast(1.0), Refuted);
+        check(vec![worst(1.0)], Reproduced);
+        check(vec![worst(0.99)], Refuted);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Rules without a constant factor on social cost, shown by rounds in which they cost ever more times the optimum.
 
 use truthfed::auction::{Everyone, Greedy, IncFedUcb, Mechanism, Refusal, Round, RoundDocument, Seat};
+use truthfed_report::page::VerdictKind;
 
-use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::reproduced_if;
+use super::claim::{Claim, Evidence, Number, Sample};
+use super::decision::Side;
 use super::optimum::{cost, optimum};
 use super::readings::all;
 
@@ -78,21 +79,20 @@ fn claim(rule: &Rule) -> Claim {
     };
     let ratios = PRICES.map(ratio);
     let [first, second, third] = ratios.map(|ratio| format!("{ratio:.1}"));
+    let measured = format!("in constructed rounds it costs {first}, {second} and {third} times the optimum, and so on");
     let number = |(price, ratio): (u32, f64)| Number::exact(format!("ratio at a price of {price}"), ratio);
-    let cell = Cell {
-        readings: all(),
-        // The price doubles, and the rest of the cost stays.
-        verdict: reproduced_if(ratios.windows(2).all(|pair| pair[1] > 1.5 * pair[0])),
-        measured: format!("in constructed rounds it costs {first}, {second} and {third} times the optimum, and so on"),
-        numbers: PRICES.into_iter().zip(ratios).map(number).collect(),
-        sample: Sample::draws(PRICES.len() as u64),
-        // No mechanism here buys the cheapest first.
-        command: match rule.id {
-            "cheapest-no-constant" => "truthfed reproduce".to_owned(),
-            _ => format!("truthfed auction counterexamples/no-constant-{}.json --compare", rule.file),
-        },
+    let grown = ratios.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::INFINITY, f64::min);
+    // The price doubles, and the rest of the cost stays.
+    let growth = Number::exact("least growth of the ratio as the price doubles", grown)
+        .claimed(Side::Above(1.5), VerdictKind::NotReproduced);
+    let numbers = PRICES.into_iter().zip(ratios).map(number).chain([growth]).collect();
+    // No mechanism here buys the cheapest first.
+    let command = match rule.id {
+        "cheapest-no-constant" => "truthfed reproduce".to_owned(),
+        _ => format!("truthfed auction counterexamples/no-constant-{}.json --compare", rule.file),
     };
-    Claim::new(rule.id, rule.source, rule.claim, rule.why, vec![cell])
+    let evidence = Evidence::new(measured, numbers, Sample::draws(PRICES.len() as u64), command);
+    Claim::new(rule.id, rule.source, rule.claim, rule.why, vec![evidence.under(all())])
 }
 
 /// A round in one dimension, of clients with a name, an ask and a Gram matrix.

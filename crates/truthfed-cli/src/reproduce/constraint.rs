@@ -5,8 +5,7 @@
 use rayon::prelude::*;
 use truthfed::auction::{Greedy, Information, Mechanism, Round, RoundDocument, Seat};
 
-use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::refuted_if;
+use super::claim::{Cell, Claim, Evidence, Number, Sample};
 use super::literal;
 use super::readings::{TARGETS, all, flags, is_strict, truth_fedban, with_target};
 use super::single_rounds::ALONE;
@@ -52,20 +51,18 @@ fn relaxed(
 ) -> Cell {
     let form = if target == TARGETS[0] { "(1-1/e) of what is missing" } else { "(1-1/e) log c" };
     let missed = missing(rounds, &winners, |round| literal::required(round, target));
-    let mut cell = cell(with_target(target), form, (missed, rounds.len()), command);
-    if target == TARGETS[0] {
+    let beside = (target == TARGETS[0]).then(|| {
         let printed = missing(rounds, &winners, |round| literal::required(round, TARGETS[1]));
-        cell.measured += &format!("; the printed (1-1/e) log c in {printed}");
-        cell.numbers
-            .push(Number::exact(format!("rounds that miss the printed form, of {}", rounds.len()), printed as f64));
-    }
-    cell
+        let number = Number::share("rounds that miss the printed form", printed, rounds.len());
+        (format!("; the printed (1-1/e) log c in {printed}"), number)
+    });
+    met(form, (missed, rounds.len()), beside, command).under(with_target(target))
 }
 
 pub(super) fn lemma_13(rounds: &[Round]) -> Claim {
     let missed = missing(rounds, |round| Greedy.select(round).ok(), |round| round.required(round.coverage()));
     let command = "truthfed auction --generate 25,5 --seed 1 -m greedy".to_owned();
-    let cell = cell(all(), "log c", (missed, rounds.len()), command);
+    let cell = met("log c", (missed, rounds.len()), None, command).under(all());
     let claim = "The winners of plain greedy meet the whole constraint, g(S) >= log c.";
     Claim::new("greedy-constraint", "Lemma 13", claim, "", vec![cell])
 }
@@ -80,9 +77,10 @@ fn missing(
     rounds.par_iter().filter(misses).count()
 }
 
-fn cell(readings: Vec<&'static str>, form: &str, (missed, tried): (usize, usize), command: String) -> Cell {
-    let numbers = vec![Number::exact(format!("rounds that miss it, of {tried}"), missed as f64)];
-    let measured = format!("the winners miss {form} in {missed} of {tried} rounds");
-    let sample = Sample::federations(tried as u64);
-    Cell { readings, verdict: refuted_if(missed > 0), measured, numbers, sample, command }
+/// How many rounds miss a form of the constraint, and what else there is to say.
+fn met(form: &str, (missed, tried): (usize, usize), beside: Option<(String, Number)>, command: String) -> Evidence {
+    let (more, number) = beside.unzip();
+    let measured = format!("the winners miss {form} in {missed} of {tried} rounds{}", more.unwrap_or_default());
+    let numbers = std::iter::once(Number::never("rounds that miss it", missed, tried)).chain(number).collect();
+    Evidence::new(measured, numbers, Sample::federations(tried as u64), command)
 }

@@ -1,9 +1,10 @@
-//! The one rule that decides statistical claims.
+//! The one rule that decides claims.
 //!
 //! A claim says on which side of a bound a quantity lies, and the 95 % interval of the quantity decides: the claim holds if
 //! the whole interval is on its side, is not reproduced if the whole interval is on the other side, and is undecided
 //! otherwise, at any number of seeds. That an interval includes a bound proves nothing, so a claim that something is absent or
-//! the same names a tolerance and is decided against that.
+//! the same names a tolerance and is decided against that. What is exact has an interval without width; where a claim is about
+//! every case, one case on the other side is a counterexample.
 
 use serde::Serialize;
 use truthfed_report::page::VerdictKind;
@@ -14,8 +15,8 @@ use super::interval::Interval;
 pub(super) const RULE: &str = "A statistical statement is decided by the 95 % interval over the seeds of each quantity that it is \
                                about, against 0 or the tolerance that it names: + if the whole interval is on its side, - if the \
                                whole interval is on the other side, ? otherwise, at any number of seeds. Of several quantities, + \
-                               needs all and - needs one. \"Nothing\" and \"the same\" are up to 5 %: an interval around 0 proves \
-                               no absence.";
+                               needs all and - needs one. A statement about every case is refuted by one counterexample. \
+                               \"Nothing\" and \"the same\" are up to 5 %: an interval around 0 proves no absence.";
 
 /// Up to this many percent, a gain counts as nothing, a change as none, and a cost as back at its start.
 pub(super) const SAME: f64 = 5.0;
@@ -27,6 +28,7 @@ pub(super) enum Side {
     Above(f64),
     Below(f64),
     AtMost(f64),
+    AtLeast(f64),
     /// At most so far from 0.
     Within(f64),
 }
@@ -38,6 +40,7 @@ impl Side {
             Side::Above(bound) => (low > bound, high <= bound),
             Side::Below(bound) => (high < bound, low >= bound),
             Side::AtMost(bound) => (high <= bound, low > bound),
+            Side::AtLeast(bound) => (low >= bound, high < bound),
             Side::Within(bound) => (low >= -bound && high <= bound, low > bound || high < -bound),
         };
         match (is_on_it, is_off_it) {
@@ -52,7 +55,9 @@ impl Side {
 pub(super) fn together(quantities: impl IntoIterator<Item = VerdictKind>) -> VerdictKind {
     let all: Vec<VerdictKind> = quantities.into_iter().collect();
     let has = |kind| all.contains(&kind);
-    if has(VerdictKind::NotReproduced) {
+    if has(VerdictKind::Refuted) {
+        VerdictKind::Refuted
+    } else if has(VerdictKind::NotReproduced) {
         VerdictKind::NotReproduced
     } else if has(VerdictKind::Undecided) || all.is_empty() {
         VerdictKind::Undecided
@@ -64,7 +69,7 @@ pub(super) fn together(quantities: impl IntoIterator<Item = VerdictKind>) -> Ver
 #[cfg(test)]
 mod tests {
     use super::*;
-    use VerdictKind::{NotReproduced, Reproduced, Undecided};
+    use VerdictKind::{NotReproduced, Refuted, Reproduced, Undecided};
 
     fn check(side: Side, low: f64, high: f64, expected: VerdictKind) {
         let quantity = Interval { mean: f64::midpoint(low, high), half: (high - low) / 2.0 };
@@ -81,6 +86,7 @@ mod tests {
         check(Side::AtMost(10.0), 7.6, 11.7, Undecided);
         check(Side::AtMost(10.0), -20.0, 10.0, Reproduced);
         check(Side::AtMost(10.0), 10.5, 11.5, NotReproduced);
+        check(Side::AtLeast(1.0), 0.5, 0.9, NotReproduced);
         check(Side::Within(5.0), -2.5, 5.0, Reproduced);
         check(Side::Within(5.0), -2.6, 8.2, Undecided);
         check(Side::Within(5.0), -8.0, -6.0, NotReproduced);
@@ -91,6 +97,7 @@ mod tests {
         check(Side::Above(0.0), 0.0, 0.0, NotReproduced);
         check(Side::Below(0.0), 0.0, 0.0, NotReproduced);
         check(Side::AtMost(0.0), 0.0, 0.0, Reproduced);
+        check(Side::AtLeast(0.0), 0.0, 0.0, Reproduced);
     }
 
     #[test]
@@ -105,6 +112,7 @@ mod tests {
         assert_eq!(together([Reproduced, Reproduced]), Reproduced);
         assert_eq!(together([Reproduced, Undecided]), Undecided);
         assert_eq!(together([Undecided, NotReproduced, Reproduced]), NotReproduced);
+        assert_eq!(together([Undecided, NotReproduced, Refuted]), Refuted);
         assert_eq!(together([]), Undecided);
     }
 }

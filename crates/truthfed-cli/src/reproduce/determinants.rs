@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use truthfed::generate::Stream;
 use truthfed::statistics::{Factor, Gram, Statistics};
 
-use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::{Lab, refuted_if};
+use super::claim::{Claim, Evidence, Number, Sample};
+use super::lab::Lab;
 use super::readings::all;
 
 /// A violation below this is rounding, relative to the size of a logarithm.
@@ -25,15 +25,10 @@ pub(super) fn claims(lab: &Lab) -> Vec<Claim> {
     let claim = |id, source, claim: &str, by: fn(&Violations) -> f64| {
         let is_broken = |it: &&Violations| by(it) > ROUNDING * (1.0 + by(it).abs());
         let (broken, tried) = (found.iter().filter(is_broken).count(), found.len());
-        let cell = Cell {
-            readings: all(),
-            verdict: refuted_if(broken > 0),
-            measured: format!("broken by {broken} of {tried} random inputs in 1 to 8 dimensions"),
-            numbers: vec![Number::exact(format!("violations, of {tried}"), broken as f64)],
-            sample: Sample::draws(tried as u64),
-            command: "truthfed reproduce".to_owned(),
-        };
-        Claim::new(id, source, claim, "A known result.", vec![cell])
+        let measured = format!("broken by {broken} of {tried} random inputs in 1 to 8 dimensions");
+        let numbers = vec![Number::never("violations", broken, tried)];
+        let evidence = Evidence::new(measured, numbers, Sample::draws(tried as u64), "truthfed reproduce");
+        Claim::new(id, source, claim, "A known result.", vec![evidence.under(all())])
     };
     vec![
         claim("determinant-trace", "Lemma 15", "det V is at most (λ + t L² / d)^d.", |it| it.trace),

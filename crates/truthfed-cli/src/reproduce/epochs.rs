@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
+use truthfed::auction::{Outcome, Round, RoundSpec, Seat};
 use truthfed::protocol::{Ending, communication_threshold};
 use truthfed::statistics::Statistics;
 use truthfed_sim::config::Config;
@@ -94,11 +95,15 @@ fn measured(run: &Run, steps: &[(Vec<f64>, f64)], config: &Config) -> Measured {
 /// grows in its epoch.
 fn by_epoch(run: &Run, steps: &[(Vec<f64>, f64)], lambda: f64) -> Vec<(f64, f64, f64)> {
     let settled = run.rounds.iter().filter_map(|(step, record)| match &record.ending {
-        Ending::Settled { spec, .. } => Some((*step as usize, ridge(&spec.base, lambda).log_det())),
+        Ending::Settled { spec, outcome, .. } => Some((*step as usize, spec.as_ref(), outcome.as_ref())),
         _ => None,
     });
-    // The step that ends each epoch, and log det V_g before that round.
-    let epochs: Vec<(usize, f64)> = settled.collect();
+    let settled: Vec<(usize, &RoundSpec, &Outcome)> = settled.collect();
+    // The steps that end epochs, and log det V_g during each: what a round begins with, and what the last one leaves.
+    let ends: Vec<usize> = settled.iter().map(|(step, ..)| *step).collect();
+    let before_round = settled.iter().map(|(_, spec, _)| ridge(&spec.base, lambda).log_det());
+    let after_last = settled.last().map(|(_, spec, outcome)| after(spec, outcome));
+    let levels: Vec<f64> = before_round.chain(after_last).collect();
     let mut everything = Statistics::new(steps[0].0.len()).expect("a small dimension");
     let mut before: Vec<(f64, f64)> = Vec::with_capacity(steps.len());
     for (x, regret) in steps {
@@ -108,13 +113,20 @@ fn by_epoch(run: &Run, steps: &[(Vec<f64>, f64)], lambda: f64) -> Vec<(f64, f64,
     let last = ridge(everything.gram(), lambda).log_det();
     let mut epoch = 0;
     let in_epoch = |(step, (regret, length)): (usize, (f64, f64))| {
-        while epoch < epochs.len() && epochs[epoch].0 < step + 1 {
+        while epoch < ends.len() && ends[epoch] < step + 1 {
             epoch += 1;
         }
         // Between two rounds V_g grows by what the second settles; after the last, by all that is left.
-        let start = epochs.get(epoch).map_or_else(|| epochs.last().map_or(last, |it| it.1), |it| it.1);
-        let end = epochs.get(epoch + 1).map_or(last, |it| it.1);
+        let start = levels.get(epoch).copied().unwrap_or(last);
+        let end = levels.get(epoch + 1).copied().unwrap_or(last);
         (regret, length, end - start)
     };
     before.into_iter().enumerate().map(in_epoch).collect()
+}
+
+/// log det V_g after a round whose winners all delivered.
+fn after(spec: &RoundSpec, outcome: &Outcome) -> f64 {
+    let round = Round::new(spec.clone()).expect("a round that was settled");
+    let winners: Vec<Seat> = outcome.winners().iter().map(|winner| winner.seat).collect();
+    round.level(&winners).to_nats()
 }

@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 use truthfed::auction::catalog;
 use truthfed_report::chart::{Bar, Point, Series, Value};
-use truthfed_report::page::VerdictKind;
 use truthfed_sim::config::Config;
 use truthfed_sim::experiment::run_seeds;
 use truthfed_sim::simulation::{ClientTotals, Run, Simulation};
@@ -208,14 +207,6 @@ pub(super) const ROUNDS: fn(&Totals) -> f64 = |totals| totals.rounds as f64;
 pub(super) fn signed(value: f64) -> String {
     // Adding 0 turns a rounded -0 into 0.
     format!("{:+.0}", value.round() + 0.0).replace('-', "\u{2212}")
-}
-
-pub(super) fn reproduced_if(holds: bool) -> VerdictKind {
-    if holds { VerdictKind::Reproduced } else { VerdictKind::NotReproduced }
-}
-
-pub(super) fn refuted_if(counterexample: bool) -> VerdictKind {
-    if counterexample { VerdictKind::Refuted } else { VerdictKind::Reproduced }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use truthfed::auction::ClientId;
 use truthfed::generate::{self, HonestDelivery};
 use truthfed::protocol::{Ending, RoundId, Surprise};
 use truthfed_report::chart::{Axis, BarGroup, Chart, Figure};
-use truthfed_report::page::{Section, Table, Verdict, VerdictKind};
+use truthfed_report::page::{Section, Table, VerdictKind};
 use truthfed_sim::config::Behaviour;
 use truthfed_sim::experiment::{Spread, run_seeds};
 use truthfed_sim::federation::{client_id, paid};
@@ -15,8 +15,10 @@ use truthfed_sim::simulation::{Run, behaviours};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
+use super::claim::{Evidence, Number, Own, Sample};
+use super::decision::Side;
 use super::interval::Interval;
-use super::lab::{Lab, bar, refuted_if};
+use super::lab::{Lab, bar};
 
 /// What each liar does, in words.
 const LIARS: [(&str, &str); 5] = [
@@ -72,7 +74,7 @@ pub(super) fn run(lab: &Lab) -> Result<Part, WorldError> {
     );
     let blocks = [figure(&trials, &truthful).into(), table(&trials, &truthful).into()];
     let section = Section::new("false-data", "False data", [text], blocks);
-    let claims = vec![held_claim(&trials), honest_claim(&trials, &truthful, (tried, flagged))];
+    let claims = vec![held_claim(seeds, &trials), honest_claim(&trials, &truthful, (tried, flagged))];
     Ok(Part { section, claims: Vec::new(), ours: claims })
 }
 
@@ -194,7 +196,7 @@ fn table(trials: &[[Trial; 2]], truthful: &[Trial; 2]) -> Table {
     Table::new(caption, header, rows.chain([nobody]))
 }
 
-fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
+fn held_claim(seeds: u64, trials: &[[Trial; 2]]) -> Own {
     let lying: Vec<&Trial> = trials[..FALSE].iter().map(|[_, held]| held).collect();
     let held: Vec<f64> = lying.iter().flat_map(|it| it.until_held.iter().copied()).collect();
     let unheld: Vec<u64> = lying.iter().flat_map(|it| it.unheld.iter().copied()).collect();
@@ -217,20 +219,22 @@ fn held_claim(trials: &[[Trial; 2]]) -> Verdict {
         held.len() + unheld.len()
     );
     let command = "truthfed simulate --set behaviour.kind=inverter --set behaviour.share=0.04 --set rounds.hold=10";
-    Verdict::new("held", claim, measured, verdict_on_held(&unheld, later), command)
+    Evidence::new(measured, on_held(&unheld, later), Sample::runs(seeds), command).on("held", claim)
 }
 
 /// A liar that was not held refutes the claim if it lied for as many rounds as data is held; with fewer, nobody can tell.
-fn verdict_on_held(unheld: &[u64], paid_later: u64) -> VerdictKind {
-    match unheld.iter().max() {
-        _ if paid_later > 0 => VerdictKind::Refuted,
-        Some(most) if *most >= HOLD => VerdictKind::Refuted,
-        Some(_) => VerdictKind::Undecided,
-        None => VerdictKind::Reproduced,
-    }
+fn on_held(unheld: &[u64], paid_later: u64) -> Vec<Number> {
+    let most = unheld.iter().max().copied().unwrap_or(0);
+    vec![
+        Number::exact("payments after a delivery was held", paid_later as f64)
+            .claimed(Side::AtMost(0.0), VerdictKind::Refuted),
+        Number::exact("most false deliveries in a run that held none", most as f64)
+            .claimed(Side::Below(HOLD as f64), VerdictKind::Refuted),
+        Number::exact("runs that held none", unheld.len() as f64).claimed(Side::AtMost(0.0), VerdictKind::Undecided),
+    ]
 }
 
-fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): (u64, usize)) -> Verdict {
+fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): (u64, usize)) -> Own {
     let (delivered, held) = truthful[1].honest;
     let beside: u64 = trials.iter().map(|[_, held]| held.honest.1).sum();
     let claim =
@@ -240,7 +244,12 @@ fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): 
          in runs without a liar; beside a liar, where the two contradict each other, {beside}"
     );
     let command = "truthfed simulate --set rounds.hold=10";
-    Verdict::new("honest", claim, measured, refuted_if(flagged > 0 || held > 0), command)
+    let numbers = vec![
+        Number::never("honest deliveries that would be held", flagged, tried as usize),
+        Number::never("held in runs without a liar", held as usize, delivered as usize),
+        Number::exact("held beside a liar", beside as f64),
+    ];
+    Evidence::new(measured, numbers, Sample::draws(tried), command).on("honest", claim)
 }
 
 #[cfg(test)]
@@ -249,9 +258,13 @@ mod tests {
 
     #[test]
     fn too_few_false_deliveries_decide_nothing() {
-        assert_eq!(verdict_on_held(&[], 0), VerdictKind::Reproduced);
-        assert_eq!(verdict_on_held(&[0, HOLD - 1], 0), VerdictKind::Undecided);
-        assert_eq!(verdict_on_held(&[0, HOLD], 0), VerdictKind::Refuted);
-        assert_eq!(verdict_on_held(&[], 1), VerdictKind::Refuted, "a payment afterwards is a counterexample");
+        let check = |unheld: &[u64], paid_later, expected| {
+            let evidence = Evidence::new("", on_held(unheld, paid_later), Sample::runs(1), "");
+            assert_eq!(evidence.verdict, expected, "{unheld:?}, {paid_later} paid later");
+        };
+        check(&[], 0, VerdictKind::Reproduced);
+        check(&[0, HOLD - 1], 0, VerdictKind::Undecided);
+        check(&[0, HOLD], 0, VerdictKind::Refuted);
+        check(&[], 1, VerdictKind::Refuted);
     }
 }

@@ -6,7 +6,7 @@ use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::claim::{Cell, Claim, Evidence, Number, Sample};
 use super::decision::{SAME, Side};
 use super::interval::Interval;
 use super::lab::{
@@ -128,10 +128,9 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
     let cells = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
             let (measured, numbers) = judge(outcome);
-            let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
             let half = [("behaviour.kind", "over"), ("behaviour.factor", "2"), ("behaviour.share", "0.5")];
             let command = simulate(&reading_changes(reading, &half), lab.seeds);
-            Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command }
+            Evidence::new(measured, numbers, Sample::runs(lab.seeds), command).under(vec![reading.name])
         };
         READINGS.iter().zip(outcomes).map(cell).collect()
     };

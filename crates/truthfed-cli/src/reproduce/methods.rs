@@ -8,7 +8,7 @@ use truthfed_sim::totals::Totals;
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::claim::{Cell, Claim, Evidence, Number, Sample};
 use super::decision::Side;
 use super::interval::Interval;
 use super::lab::{
@@ -210,8 +210,7 @@ fn by_reading(lab: &Lab, cell: impl Fn(usize, &Reading) -> (String, Vec<Number>)
     let cell = |(place, reading): (usize, &Reading)| {
         let (measured, numbers) = cell(place, reading);
         let command = simulate(&reading_changes(reading, &[]), lab.seeds);
-        let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
-        Cell { readings: vec![reading.name], verdict, measured, numbers, sample, command }
+        Evidence::new(measured, numbers, Sample::runs(lab.seeds), command).under(vec![reading.name])
     };
     READINGS.iter().enumerate().map(cell).collect()
 }
@@ -267,14 +266,8 @@ fn more_often(lab: &Lab, methods: &Methods) -> Claim {
             change.signed()
         );
         let numbers = vec![Number::deciding("regret since-delivery minus since-round", change, Side::Below(0.0))];
-        Cell {
-            readings: with_target(target),
-            verdict: decided(&numbers),
-            measured,
-            numbers,
-            sample: Sample::runs(lab.seeds),
-            command: simulate(&[("rounds.target", target), ("rounds.mechanism", "truth-fedban")], lab.seeds),
-        }
+        let command = simulate(&[("rounds.target", target), ("rounds.mechanism", "truth-fedban")], lab.seeds);
+        Evidence::new(measured, numbers, Sample::runs(lab.seeds), command).under(with_target(target))
     };
     let claim = "More frequent communication leads to lower regret.";
     let cells = super::readings::TARGETS.map(cell).to_vec();
@@ -304,7 +297,7 @@ fn every_step(lab: &Lab, methods: &Methods) -> Claim {
         (words, numbers)
     });
     let command = simulate(&EVERY_STEP, lab.seeds);
-    let cells = cells.into_iter().map(|cell| Cell { command: command.clone(), ..cell }).collect();
+    let cells = cells.into_iter().map(|cell| cell.with_command(&command)).collect();
     let claim = "Communicating at every step leads to the lowest regret, at a high communication cost.";
     Claim::new("every-step", "Section 3", claim, "", cells)
 }

@@ -10,7 +10,7 @@ use truthfed_sim::simulation::{ClientTotals, Simulation, behaviours};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample, decided};
+use super::claim::{Cell, Claim, Evidence, Number, Sample};
 use super::decision::{SAME, Side};
 use super::interval::Interval;
 use super::lab::{Brief, Lab, bar, label, palette, reading_changes, sets, signed};
@@ -150,9 +150,7 @@ type Judged = (String, Vec<Number>);
 
 fn claims(lab: &Lab, readings: &[Outcome], greedy: &[Outcome]) -> Vec<Claim> {
     let cell = |columns: Vec<&'static str>, (measured, numbers): Judged, changes: String| {
-        let command = command(&changes, lab.seeds);
-        let (verdict, sample) = (decided(&numbers), Sample::runs(lab.seeds));
-        Cell { readings: columns, verdict, measured, numbers, sample, command }
+        Evidence::new(measured, numbers, Sample::runs(lab.seeds), command(&changes, lab.seeds)).under(columns)
     };
     let own = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {

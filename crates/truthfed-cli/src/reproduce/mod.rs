@@ -33,11 +33,11 @@ mod summary;
 
 use anyhow::Context;
 use truthfed_report::chart::Errors;
-use truthfed_report::page::{Item, Section, Verdict, VerdictKind};
+use truthfed_report::page::{Item, Section, VerdictKind};
 use truthfed_sim::output::OutputFolder;
 use truthfed_sim::world::WorldError;
 
-use self::claim::Claim;
+use self::claim::{Claim, Own};
 use self::decision::RULE;
 use self::lab::Lab;
 use self::readings::{READINGS, Reading};
@@ -53,7 +53,7 @@ struct Part {
     /// Statements of the paper.
     claims: Vec<Claim>,
     /// Claims beyond the paper.
-    ours: Vec<Verdict>,
+    ours: Vec<Own>,
 }
 
 struct Reproduction {
@@ -64,7 +64,7 @@ struct Reproduction {
     thorough: bool,
     sections: Vec<Section>,
     claims: Vec<Claim>,
-    ours: Vec<Verdict>,
+    ours: Vec<Own>,
     methods: methods::Methods,
     /// Files of counterexamples that the audit found.
     counterexamples: Vec<(String, String)>,
@@ -156,15 +156,15 @@ fn legend() -> String {
     )
 }
 
-fn ours(claims: &[Verdict]) -> String {
+fn ours(claims: &[Own]) -> String {
     let rows = claims.iter().map(|claim| {
-        let verdict = match claim.verdict {
+        let verdict = match claim.evidence.verdict {
             VerdictKind::Reproduced => "holds",
             VerdictKind::NotReproduced => "does not hold",
             VerdictKind::Refuted => "refuted",
             VerdictKind::Undecided => "undecided",
         };
-        vec![verdict.to_owned(), claim.claim.clone()]
+        vec![verdict.to_owned(), claim.claim.to_owned()]
     });
     table(&["verdict", "beyond the paper"], &[], rows.collect())
 }

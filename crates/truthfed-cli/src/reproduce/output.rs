@@ -7,14 +7,14 @@ use truthfed::auction::RoundDocument;
 use truthfed::protocol::Ending;
 use truthfed_report::chart::Figure;
 use truthfed_report::export::figure_files;
-use truthfed_report::page::{Item, Page, Section, Verdict};
+use truthfed_report::page::{Item, Page, Section};
 use truthfed_sim::config::default_toml;
 use truthfed_sim::manipulation::SETTING;
 use truthfed_sim::output::{Kind, OutputFolder};
 use truthfed_sim::simulation::Run;
 
 use super::Reproduction;
-use super::claim::{Claim, matrix};
+use super::claim::{Claim, Own, matrix};
 use super::constants;
 use super::decision::RULE;
 use super::growth::MONOPOLY;
@@ -61,7 +61,8 @@ fn page(reproduction: &Reproduction) -> Page {
         [Item::Matrix(matrix(claims))],
     );
     let text = "Claims about the mechanisms and rules of this program, which the paper does not make.";
-    let beyond = Section::new("ours", "Claims beyond the paper", [text], [Item::Verdicts(ours.clone())]);
+    let beyond =
+        Section::new("ours", "Claims beyond the paper", [text], [Item::Verdicts(ours.iter().map(Own::told).collect())]);
     let sections = [found, paper].into_iter().chain(sections.iter().cloned()).chain([beyond]).collect();
     Page { title: "Truth-FedBan, reproduced".to_owned(), lead, sections, footer: footer(reproduction) }
 }
@@ -151,7 +152,7 @@ struct Claims<'a> {
     /// How intervals decide.
     rule: &'static str,
     paper: &'a [Claim],
-    ours: &'a [Verdict],
+    ours: &'a [Own],
 }
 
 pub(super) fn claims_json(reproduction: &Reproduction) -> String {

@@ -6,11 +6,12 @@ use truthfed::auction::{Clock, Mechanism};
 use truthfed::audit::{Audit, Economics, Findings, Property, Spread};
 use truthfed::generate;
 use truthfed_report::chart::{Axis, Chart, Figure, Point, Series, Value};
-use truthfed_report::page::{Section, Table, Verdict};
+use truthfed_report::page::{Section, Table};
 
 use super::Part;
+use super::claim::{Evidence, Number, Own, Sample};
 use super::interval::Interval;
-use super::lab::{Lab, palette, refuted_if};
+use super::lab::{Lab, palette};
 
 /// Purses, as shares of what a round costs without one.
 const SHARES: [f64; 6] = [1.0, 0.7, 0.5, 0.2, 0.1, 0.01];
@@ -35,7 +36,7 @@ pub(super) fn run(lab: &Lab) -> Part {
          is the one with the most information whose true costs the purse could pay, found by trying all."
     );
     let section = Section::new("purse", "Within a purse", [text], [table(&audited).into(), figure(&audited).into()]);
-    Part { section, claims: Vec::new(), ours: vec![claim(&audited)] }
+    Part { section, claims: Vec::new(), ours: vec![claim(seeds, &audited)] }
 }
 
 /// A purse, and what was found in each round.
@@ -108,12 +109,14 @@ fn figure(audited: &[Audited]) -> Figure {
     Figure::new("purse", "What a purse buys", caption, [chart]).with_palette(palette())
 }
 
-fn claim(audited: &[Audited]) -> Verdict {
+fn claim(seeds: u64, audited: &[Audited]) -> Own {
     let (cases, broken) = audited.iter().fold((0, 0), |(cases, all), (_, findings)| {
         let (more, broken) = broken(findings);
         (cases + more, all + broken)
     });
     let claim = "Within a purse, clock never exceeds it, payments are critical, and nobody gains by a lie.";
     let measured = format!("{cases} cases with purses of 1 to 100 % of the cost: {broken} broken");
-    Verdict::new("purse", claim, measured, refuted_if(broken > 0), "truthfed audit -m clock --purse 50%")
+    let numbers = vec![Number::never("broken cases", broken as usize, cases as usize)];
+    let command = "truthfed audit -m clock --purse 50%";
+    Evidence::new(measured, numbers, Sample::odd_rounds(seeds), command).on("purse", claim)
 }

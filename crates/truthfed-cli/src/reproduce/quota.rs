@@ -1,13 +1,14 @@
 //! Beyond the paper: what strategies over a whole run gain where clients have a quota.
 
 use truthfed_report::chart::{Axis, Bar, BarGroup, Chart, Figure, Value};
-use truthfed_report::page::{Section, Table, Verdict};
+use truthfed_report::page::{Section, Table};
 use truthfed_sim::config::Config;
 use truthfed_sim::manipulation::{Family, Finding, Findings, Plan, SETTING};
 use truthfed_sim::world::WorldError;
 
 use super::Part;
 use super::across_rounds::{never_gains, percent};
+use super::claim::{Evidence, Own, Sample};
 use super::interval::Interval;
 use super::lab::{Lab, signed};
 
@@ -113,15 +114,14 @@ fn table(settings: &[Setting]) -> Table {
     Table::new(caption, header, settings.iter().map(row))
 }
 
-fn claim(settings: &[Setting]) -> Verdict {
+fn claim(settings: &[Setting]) -> Own {
     let found = |at: usize| settings.iter().map(move |setting| (setting, best_alone(&setting.found[at])));
     let most = |at: usize| {
         let most = found(at).max_by(|(_, a), (_, b)| percent(a).mean.total_cmp(&percent(b).mean));
         let (setting, finding) = most.expect("there are settings");
         format!("{} % ({}, coverage {}, {})", in_words(finding), finding.strategy, setting.coverage, setting.cost)
     };
-    let within: Vec<&Finding> = found(1).map(|(_, finding)| finding).collect();
-    let paying = within.iter().filter(|finding| percent(finding).low() > 0.0).count();
+    let paying = found(1).filter(|(_, finding)| percent(finding).low() > 0.0).count();
     let claim = "Within a quota of what clients collect, no strategy that was tried gains one client more than \
                  5 % over a whole run.";
     let measured = format!(
@@ -134,5 +134,9 @@ fn claim(settings: &[Setting]) -> Verdict {
         most(0)
     );
     let command = "truthfed audit -m clock --random 1 --runs 30 --set rounds.quota=1 --set rounds.coverage=0.8";
-    Verdict::new("quota", claim, measured, never_gains(&within), command)
+    let number = |(Setting { coverage, cost, .. }, finding): (&Setting, &Finding)| {
+        never_gains(format!("{}, coverage {coverage}, {cost}", finding.strategy), finding)
+    };
+    let sample = Sample::runs(settings[0].found[1].seeds);
+    Evidence::new(measured, found(1).map(number).collect(), sample, command).on("quota", claim)
 }

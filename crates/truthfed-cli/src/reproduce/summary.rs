@@ -43,7 +43,7 @@ pub(super) fn lines(found: &Reproduction) -> Vec<String> {
         Some(format!("{word} ({}). {}", claim.source, claim.synthesis))
     });
     lines.extend(told);
-    let held = found.ours.iter().filter(|claim| claim.verdict == VerdictKind::Reproduced).count();
+    let held = found.ours.iter().filter(|claim| claim.evidence.verdict == VerdictKind::Reproduced).count();
     lines.push(format!("Beyond the paper, {held} of our own {} claims hold.", found.ours.len()));
     lines
 }

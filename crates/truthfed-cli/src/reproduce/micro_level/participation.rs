@@ -2,7 +2,7 @@
 
 use truthfed_sim::simulation::ClientTotals;
 
-use super::super::claim::{Cell, Claim, Number, Sample, decided};
+use super::super::claim::{Claim, Evidence, Number, Sample};
 use super::super::decision::Side;
 use super::super::interval::Interval;
 use super::super::lab::{Lab, sets};
@@ -27,20 +27,15 @@ pub(super) fn claim(lab: &Lab, greedy: &[Outcome]) -> Claim {
             Number::deciding("gain by over-reporting", gain, Side::Above(0.0)),
         ];
         let changes = [("rounds.mechanism", "greedy"), ("rounds.trigger", trigger)];
-        Cell {
-            readings: with_trigger(trigger),
-            verdict: decided(&numbers),
-            measured: format!(
-                "over-reporting, seed by seed: participations {}, payments {}, costs {}, utility {}",
-                part.signed(),
-                paid.signed(),
-                cost.signed(),
-                gain.signed()
-            ),
-            numbers,
-            sample: Sample::runs(lab.seeds),
-            command: command(&sets(&changes), lab.seeds),
-        }
+        let measured = format!(
+            "over-reporting, seed by seed: participations {}, payments {}, costs {}, utility {}",
+            part.signed(),
+            paid.signed(),
+            cost.signed(),
+            gain.signed()
+        );
+        let command = command(&sets(&changes), lab.seeds);
+        Evidence::new(measured, numbers, Sample::runs(lab.seeds), command).under(with_trigger(trigger))
     };
     let claim = "What a client gains by over-reporting under plain greedy comes from taking part less: costs fall by more than \
                  payments.";

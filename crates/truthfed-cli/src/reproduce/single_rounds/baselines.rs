@@ -3,12 +3,13 @@
 use rayon::prelude::*;
 use truthfed::Amount;
 use truthfed::auction::{Everyone, Greedy, IncFedUcb, Mechanism, Round, Seat, certify};
+use truthfed_report::page::VerdictKind::NotReproduced;
 
-use super::super::claim::{Cell, Claim, Sample};
-use super::super::lab::{refuted_if, reproduced_if};
+use super::super::claim::{Claim, Evidence, Number, Sample};
+use super::super::decision::Side;
 use super::super::literal;
 use super::super::readings::{TARGETS, all, greedy_v2, is_strict, with_target};
-use super::{REPRODUCE, Statement, best_gain, breaks_monotonicity, is_searched, sample, share};
+use super::{REPRODUCE, Statement, best_gain, breaks_monotonicity, is_searched, sample};
 
 pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
     let greedy = vec![greedy_truthful(rounds), greedy_payment(rounds), v2(rounds)];
@@ -49,16 +50,12 @@ fn v2(rounds: &[Round]) -> Claim {
         };
         let (equal, all) = (usual.par_iter().filter(is_equal).count(), usual.len());
         let spend = if is_strict(target) { "less than" } else { "at most" };
-        Cell {
-            readings: with_target(target),
-            verdict: refuted_if(equal < all),
-            measured: format!(
-                "the same winners in {equal} of {all} random rounds with asks above 0, if purchases cost {spend} the budget"
-            ),
-            numbers: vec![share("equal", equal, all)],
-            sample: Sample::odd_rounds(rounds.len().min(400) as u64),
-            command: "truthfed reproduce".to_owned(),
-        }
+        let measured = format!(
+            "the same winners in {equal} of {all} random rounds with asks above 0, if purchases cost {spend} the budget"
+        );
+        let numbers = vec![Number::never("rounds with other winners", all - equal, all)];
+        let sample = Sample::odd_rounds(rounds.len().min(400) as u64);
+        Evidence::new(measured, numbers, sample, REPRODUCE).under(with_target(target))
     };
     let claim = "Greedy V2 (Algorithms 4 and 5) decides like Algorithm 3 at its target.";
     let why = "Its budgets are sums of asks in greedy order: such a budget pays for a prefix of that order if it may be spent \
@@ -113,15 +110,17 @@ fn depends_on_reports(round: &Round) -> bool {
 /// Table 1 on incentives, and what Section 3 says of payments.
 fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
     let tried = rounds.len();
-    let claim = |id, (source, claim): (&'static str, &str), why, mechanism: &str, holds, measured, numbers| {
+    let claim = |id, (source, claim): (&'static str, &str), why, mechanism: &str, measured: String, numbers| {
         let command = match mechanism {
             "" => REPRODUCE.to_owned(),
             name => format!("truthfed audit -m {name} --random 400 --runs 0"),
         };
-        let verdict = reproduced_if(holds);
-        let cell = Cell { readings: all(), verdict, measured, numbers, sample: sample(rounds), command };
-        Claim::new(id, source, claim, why, vec![cell])
+        let evidence = Evidence::new(measured, numbers, sample(rounds), command);
+        Claim::new(id, source, claim, why, vec![evidence.under(all())])
     };
+    // Random rounds show that there are some; that there are none, they do not refute for a reconstructed mechanism.
+    let some = |name, count, of| Number::share(name, count, of).claimed(Side::Above(0.0), NotReproduced);
+    let none = |name, count, of| Number::share(name, count, of).claimed(Side::AtMost(0.0), NotReproduced);
     let Treated { gains, members, below, above } = treated(&IncFedUcb::default(), rounds);
     let unpaid = treated(&Everyone, rounds);
     let changed = rounds.par_iter().filter(|round| depends_on_reports(round)).count();
@@ -131,39 +130,35 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
             ("Table 1", "Inc-FedUCB (reconstructed) is individually rational and not truthful."),
             "",
             "inc-feducb",
-            gains > 0 && below == 0,
             format!(
                 "{below} of {members} winners are paid less than they ask; in {gains} of {tried} rounds some client gains more \
                  than 5 % by a lie (pay-as-ask)"
             ),
-            vec![share("winners paid less", below, members), share("rounds with a gain", gains, tried)],
+            vec![none("winners paid less", below, members), some("rounds with a gain", gains, tried)],
         ),
         claim(
             "inc-feducb-payment",
             ("Section 3", "If all are truthful, Inc-FedUCB (reconstructed) pays nobody more than its true cost."),
             "",
             "inc-feducb",
-            above == 0,
             format!("{above} of {members} winners are paid more than they ask"),
-            vec![share("winners paid more", above, members)],
+            vec![none("winners paid more", above, members)],
         ),
         claim(
             "dislinucb-rational",
             ("Table 1", "DisLinUCB is not individually rational."),
             "It pays nobody.",
             "everyone",
-            unpaid.below > 0,
             format!("{} of {} clients take part at a loss", unpaid.below, unpaid.members),
-            vec![share("clients at a loss", unpaid.below, unpaid.members)],
+            vec![some("clients at a loss", unpaid.below, unpaid.members)],
         ),
         claim(
             "dislinucb-truthful",
             ("Table 1", "DisLinUCB gives no guarantee of incentive compatibility: some report pays."),
             "It asks for no reports, so none can pay, and by Definition 1 it is truthful; the table says that nobody promises it.",
             "",
-            changed > 0,
             format!("in {changed} of {tried} rounds some client's utility changes with its report"),
-            vec![share("rounds with a change", changed, tried)],
+            vec![some("rounds with a change", changed, tried)],
         ),
     ]
 }

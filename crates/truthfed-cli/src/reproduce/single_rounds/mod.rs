@@ -15,8 +15,8 @@ use truthfed::generate::varied_within;
 use truthfed_report::page::Section;
 
 use super::Part;
-use super::claim::{Cell, Claim, Number, Sample};
-use super::lab::{Lab, refuted_if};
+use super::claim::{Cell, Claim, Evidence, Number, Sample};
+use super::lab::Lab;
 use super::literal;
 use super::readings::{TARGETS, all, flags, with_target};
 
@@ -30,7 +30,7 @@ pub(super) fn run(lab: &Lab) -> Part {
     let growth = steps::selection_growth(lab);
     let claims = [
         truth_fedban::claims(&searched),
-        steps::claims(&rounds, &growth),
+        steps::claims(lab, &rounds, &growth),
         proofs::claims(&rounds),
         baselines::claims(&rounds),
     ]
@@ -118,15 +118,10 @@ impl Statement {
     }
 
     fn judge(&self, readings: Vec<&'static str>, found: Found, sample: Sample, command: String) -> Cell {
-        let Found { tried, broken, is_broken, more, numbers } = found;
-        Cell {
-            readings,
-            verdict: refuted_if(is_broken),
-            measured: format!("{broken} of {tried} {}{more}", self.violation),
-            numbers: [vec![share("violations", broken, tried)], numbers].concat(),
-            sample,
-            command,
-        }
+        let Found { tried, broken, more, numbers } = found;
+        let measured = format!("{broken} of {tried} {}{more}", self.violation);
+        let numbers = [vec![Number::never("violations", broken, tried)], numbers].concat();
+        Evidence::new(measured, numbers, sample, command).under(readings)
     }
 }
 
@@ -134,20 +129,15 @@ impl Statement {
 struct Found {
     tried: usize,
     broken: usize,
-    /// By one of these cases, or by a constructed one.
-    is_broken: bool,
     more: String,
+    /// Those of a constructed case among them may decide too.
     numbers: Vec<Number>,
 }
 
 impl From<(usize, usize)> for Found {
     fn from((tried, broken): (usize, usize)) -> Found {
-        Found { tried, broken, is_broken: broken > 0, more: String::new(), numbers: Vec::new() }
+        Found { tried, broken, more: String::new(), numbers: Vec::new() }
     }
-}
-
-fn share(name: &str, count: usize, of: usize) -> Number {
-    Number::exact(format!("{name}, of {of}"), count as f64)
 }
 
 /// Rounds in which a paying search takes place.

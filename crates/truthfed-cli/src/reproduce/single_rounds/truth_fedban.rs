@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 use truthfed::Amount;
 use truthfed::auction::{Mechanism, Round, RoundDocument, Winner};
-use truthfed_report::page::Table;
+use truthfed_report::page::{Table, VerdictKind};
 
 use super::super::claim::{Claim, Number, Sample};
+use super::super::decision::Side;
 use super::super::readings::{FINEST, TARGETS, truth_fedban, with_target};
-use super::{Found, REPRODUCE, Statement, best_gain, breaks_monotonicity, share, with_flags};
+use super::{Found, REPRODUCE, Statement, best_gain, breaks_monotonicity, with_flags};
 
 /// A round in which Algorithm 1 as printed is not monotone and rewards a lie.
 pub(in crate::reproduce) const PRINTED_GRID: &str = include_str!("../counterexamples/printed-grid.json");
@@ -215,7 +216,6 @@ fn individually_rational(searched: &[Searched]) -> Claim {
             let Winner { ask, payment, .. } = worst_paid(found.target);
             let least = if found.below > 0 { format!(", at worst {:.2} of it", found.least) } else { String::new() };
             Found {
-                is_broken: found.below > 0 || payment < ask,
                 more: format!(
                     "{least}; {} more only because the paper's bisection stops within γ = 1; in the constructed round of three \
                      clients one asks {ask} and is paid {payment}",
@@ -223,8 +223,8 @@ fn individually_rational(searched: &[Searched]) -> Claim {
                 ),
                 numbers: vec![
                     Number::exact("least payment over ask", found.least),
-                    share("further winners within γ", found.within_gamma, found.priced),
-                    Number::exact("least payment over ask in the constructed round", payment.to_f64() / ask.to_f64()),
+                    Number::share("further winners within γ", found.within_gamma, found.priced),
+                    constructed(ask, payment),
                 ],
                 ..(found.priced, found.below).into()
             }
@@ -238,6 +238,11 @@ fn worst_paid(target: &str) -> Winner {
     let share = |winner: &Winner| winner.payment.to_f64() / winner.ask.to_f64();
     let worst = outcome.winners().iter().min_by(|a, b| share(a).total_cmp(&share(b)));
     worst.expect("the round needs winners").clone()
+}
+
+fn constructed(ask: Amount, payment: Amount) -> Number {
+    Number::exact("least payment over ask in the constructed round", payment.to_f64() / ask.to_f64())
+        .claimed(Side::AtLeast(1.0), VerdictKind::Refuted)
 }
 
 fn only_way(searched: &[Searched]) -> Claim {
@@ -265,8 +270,8 @@ fn critical(searched: &[Searched]) -> Claim {
         .found(searched, command, |found| {
             let Winner { ask, payment, .. } = worst_paid(found.target);
             Found {
-                is_broken: found.not_critical > 0 || payment < ask,
                 more: format!("; in the constructed round one is paid {payment} and wins with {ask}"),
+                numbers: vec![constructed(ask, payment)],
                 ..(found.priced, found.not_critical).into()
             }
         })
