@@ -312,12 +312,11 @@ impl Judge<'_> {
         let is_believed = |member: &&ClientId| self.shares[*member].held.is_none();
         let believed: Vec<&ClientId> = delivered.iter().filter(is_believed).collect();
         for (member, share) in self.shares.iter_mut() {
-            let Some(waiting) = &mut share.waiting else { continue };
-            if !believed.iter().any(|other| *other != member) {
-                waiting.alone |= delivered.contains(member);
-                continue;
+            let is_beside = believed.iter().any(|other| *other != member);
+            for part in share.waiting.iter_mut().chain(&mut share.held) {
+                part.alone = !is_beside && (part.alone || delivered.contains(member));
             }
-            waiting.alone = false;
+            let Some(waiting) = share.waiting.as_mut().filter(|_| is_beside) else { continue };
             for owed in waiting.owed.iter_mut().filter(|owed| owed.payment.round < self.round) {
                 owed.heard += 1;
             }

@@ -176,6 +176,40 @@ fn payments_wait_until_others_confirm_and_nobody_goes_on_alone() {
     hold(&mut coordinator, &[("ann", &alone)]);
 }
 
+#[test]
+fn who_was_held_and_fits_again_goes_on_no_sooner_than_who_was_never_held() {
+    let mut released = 0;
+    for seed in 0..20 {
+        let mut stream = Stream::new(seed, 8);
+        let theta = parameter(&mut stream, 2);
+        let mut coordinator = federation(2, 9);
+        let [of_ann, of_cat] = [40, 20].map(|samples| observed(&mut stream, &theta, samples));
+        // Eve is believed at first, so that ann and then cat are held; then eve is forgotten, and cat released.
+        hold(&mut coordinator, &[("eve", &turned(&observed(&mut stream, &theta, 450)))]);
+        coordinator.rule(Time(1500), &id("eve"), Ruling::Release).unwrap();
+        hold(&mut coordinator, &[("ann", &of_ann)]);
+        hold(&mut coordinator, &[("cat", &of_cat)]);
+        assert_eq!(held(&coordinator), ["ann", "cat"]);
+        assert!(coordinator.revoke(Time(4500), &id("eve")));
+        coordinator.rule(Time(4500), &id("eve"), Ruling::Forget).unwrap();
+        coordinator.rule(Time(4500), &id("cat"), Ruling::Release).unwrap();
+        // Bob wins and delivers nothing: nobody has delivered beside ann, or since.
+        let round = RoundId(coordinator.closed().0 + 1);
+        let offer = Offer { client: id("bob"), ask: Amount::ZERO, gram: of_ann.gram().clone() };
+        send(&mut coordinator, 7000, "bob", Request::Offer { round, samples: 40, offer }).unwrap();
+        send(&mut coordinator, 7000, "cat", Request::Decline(round)).unwrap();
+        coordinator.handle(Time(7900), Input::Tick).unwrap();
+        let ending = endings(&mut coordinator).pop().unwrap().ending;
+        let Ending::Settled { judgement, defaulted, .. } = ending else { panic!("{ending:?}") };
+        assert_eq!(defaulted, [id("bob")]);
+        if judgement.released == [id("ann")] && judgement.confirmed.is_empty() {
+            check_suspended(&mut coordinator, "ann", &of_ann);
+            released += 1;
+        }
+    }
+    assert!(released > 0, "so little fits and confirms nothing");
+}
+
 /// Where nobody else is left, nobody is kept out: rounds would never go on.
 #[test]
 fn the_last_member_goes_on_alone() {
