@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const assets = join(here, "../crates/truthfed-node/src/coordinator/page/assets");
+const assets = join(here, "../crates/truthfed-node/src/page/assets");
 // What a browser must download, packed.
 const MOST_BYTES = 300_000;
 

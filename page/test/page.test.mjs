@@ -214,14 +214,14 @@ test("a stranger, an expired link, a foreign origin and a rebinding host get not
   const [cookie] = await context.cookies();
   const key = await page.evaluate(() => localStorage.getItem("truthfed-key"));
   const host = new URL(origin).host;
-  const good = [`Host: ${host}`, `Cookie: truthfed=${cookie.value}`, `X-Truthfed-Key: ${key}`];
+  const good = [`Host: ${host}`, `Cookie: ${cookie.name}=${cookie.value}`, `X-Truthfed-Key: ${key}`];
   const get = (path, ...headers) => raw([`GET ${path} HTTP/1.1`, ...headers]);
   assert.equal((await get("/page/overview", ...good)).status, 200);
   const data = ["/page/overview", "/page/members", "/page/rounds", "/page/rounds/1", "/page/rounds/1/auction", "/page/rounds/1/round.json", "/page/postings", "/page/postings.csv", "/page/entries?after=0", "/page/events", "/v1/operator/members", "/v1/operator/rounds"];
   for (const path of data) {
     for (const [who, headers, status] of [
       ["a stranger", [`Host: ${host}`], 401],
-      ["the cookie alone", [`Host: ${host}`, `Cookie: truthfed=${cookie.value}`], 401],
+      ["the cookie alone", [`Host: ${host}`, `Cookie: ${cookie.name}=${cookie.value}`], 401],
       ["the key alone", [`Host: ${host}`, `X-Truthfed-Key: ${key}`], 401],
       ["a foreign origin", [...good, "Origin: http://attacker.example"], 400],
       ["another port", [...good, "Origin: http://127.0.0.1:1"], 400],
@@ -234,7 +234,7 @@ test("a stranger, an expired link, a foreign origin and a rebinding host get not
     }
   }
   const revoke = (...headers) => raw(["DELETE /v1/operator/members/m1 HTTP/1.1", ...headers]);
-  assert.equal((await revoke(`Host: ${host}`, `Cookie: truthfed=${cookie.value}`)).status, 401);
+  assert.equal((await revoke(`Host: ${host}`, `Cookie: ${cookie.name}=${cookie.value}`)).status, 401);
   assert.equal((await revoke(...good, "Origin: http://attacker.example")).status, 400);
   assert.equal((await raw(["POST /v1/operator/page HTTP/1.1", ...good], '{"seconds":60}')).status, 403, "a login makes no links");
   const link = await demo.newLink("--seconds", "1");
@@ -331,7 +331,7 @@ test("whoever logs out is out", async () => {
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByText("truthfed page DIR").waitFor();
   await look("the login", page);
-  const again = await raw(["GET /page/overview HTTP/1.1", `Host: ${new URL(origin).host}`, `Cookie: truthfed=${cookie.value}`, `X-Truthfed-Key: ${key}`]);
+  const again = await raw(["GET /page/overview HTTP/1.1", `Host: ${new URL(origin).host}`, `Cookie: ${cookie.name}=${cookie.value}`, `X-Truthfed-Key: ${key}`]);
   assert.equal(again.status, 401);
 });
 
