@@ -56,6 +56,14 @@ pub(crate) const OPERATOR: [File; 4] = [
     ICON,
 ];
 
+/// The member's page.
+pub(crate) const MEMBER: [File; 4] = [
+    ("/", "text/html; charset=utf-8", include_bytes!("assets/member.html")),
+    ("/member.js", "text/javascript; charset=utf-8", include_bytes!("assets/member.js")),
+    CSS,
+    ICON,
+];
+
 /// A link to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
