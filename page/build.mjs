@@ -1,4 +1,4 @@
-// Builds the page into the crate that serves it, or with --check compares what is there with what would be built.
+// Builds the pages into the crate that serves it, or with --check compares what is there with what would be built.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,12 +6,12 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const assets = join(here, "../crates/truthfed-node/src/coordinator/page/assets");
+const assets = join(here, "../crates/truthfed-node/src/page/assets");
 // What a browser must download, packed.
 const MOST_BYTES = 300_000;
 
 const built = await build({
-  entryPoints: [join(here, "src/page.tsx"), join(here, "src/page.css")],
+  entryPoints: ["page.tsx", "member.tsx", "page.css"].map((name) => join(here, "src", name)),
   bundle: true,
   minify: true,
   write: false,
@@ -24,7 +24,7 @@ const built = await build({
   outdir: assets,
 });
 const files = new Map(built.outputFiles.map((file) => [file.path.slice(assets.length + 1), Buffer.from(file.contents)]));
-for (const name of ["index.html", "icon.svg"]) files.set(name, await readFile(join(here, "src", name)));
+for (const name of ["index.html", "member.html", "icon.svg"]) files.set(name, await readFile(join(here, "src", name)));
 
 const packed = gzipSync(Buffer.concat([...files.values()])).length;
 if (packed > MOST_BYTES) throw new Error(`the page has ${packed} bytes packed: at most ${MOST_BYTES}`);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the page, or tests it:
 #
-#   scripts/page.sh build     writes crates/truthfed-node/src/coordinator/page/assets
+#   scripts/page.sh build     writes crates/truthfed-node/src/page/assets
 #   scripts/page.sh test      compares these with what page/ builds, then runs the tests in Chromium
 #   scripts/page.sh pictures  the same, keeps pictures of every view in out/page, and copies those of the documents
 #

@@ -1,4 +1,4 @@
-// Asks the coordinator. Every request shows the key of the login beside the cookie, which no script can read.
+// Asks the coordinator, or the agent. Every request shows the key of the login beside the cookie, which no script can read.
 
 const KEY = "truthfed-key";
 
@@ -51,7 +51,7 @@ export async function logOut(): Promise<void> {
   forgetLogin();
 }
 
-/** Hands a file of the coordinator to the browser's downloads. */
+/** Hands a file to the browser's downloads. */
 export async function download(path: string, name: string): Promise<void> {
   const address = URL.createObjectURL(await (await send("GET", path)).blob());
   const link = document.createElement("a");

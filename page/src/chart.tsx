@@ -90,7 +90,7 @@ const Key = (props: { mark: string; children: ComponentChildren }) => (
 );
 
 /** The rounds' numbers that fit below an axis. */
-function roundTicks(rounds: Figure[], width: number): number[] {
+function roundTicks(rounds: unknown[], width: number): number[] {
   const every = Math.max(1, Math.ceil((rounds.length * 44) / Math.max(1, width - LEFT - RIGHT)));
   return rounds.map((_, index) => index).filter((index) => (rounds.length - 1 - index) % every === 0);
 }
@@ -140,7 +140,7 @@ export function CoverageChart({ rounds }: { rounds: Figure[] }) {
   );
 }
 
-export function PaidChart({ rounds }: { rounds: Figure[] }) {
+export function PaidChart({ rounds }: { rounds: Pick<Figure, "round" | "paid">[] }) {
   const [place, width] = useWidth();
   const height = 190;
   const most = Math.max(1, ...rounds.map((round) => Number(round.paid)));

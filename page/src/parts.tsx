@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { change, get, Refused } from "./api";
-import { count, significant } from "./format";
-import type { Entry, Journal } from "./types";
+import { count, counted, significant } from "./format";
+import type { Entry, Expiry, Journal } from "./types";
 
 export const Round = ({ round }: { round: number }) => <a href={`#/rounds/${round}`}>{count(round)}</a>;
 
@@ -25,6 +25,58 @@ export function Checked({ journal }: { journal: Journal }) {
   if (problem !== null) return <Badge kind="bad">does not fit: {problem}</Badge>;
   if (checked < entries) return <Badge kind="warn">checking entry {count(checked)} of {count(entries)}</Badge>;
   return <Badge kind="good">all {count(entries)} entries fit</Badge>;
+}
+
+export const Certificate = ({ expiry: { of, until, days } }: { expiry: Expiry }) => (
+  <div>
+    <dt>{of}</dt>
+    <dd>
+      until {until} <Badge kind={days < 0 ? "bad" : days < 30 ? "warn" : "calm"}>{days < 0 ? "expired" : counted(days, "day") + " left"}</Badge>
+    </dd>
+  </div>
+);
+
+/** How long a phase of the open round still takes. */
+export function Countdown({ open }: { open: { remaining_ms: number; phase_ms: number } }) {
+  const [left, setLeft] = useState(open.remaining_ms);
+  useEffect(() => {
+    const end = performance.now() + open.remaining_ms;
+    const tick = () => setLeft(Math.max(0, end - performance.now()));
+    tick();
+    const timer = setInterval(tick, 200);
+    return () => clearInterval(timer);
+  }, [open]);
+  return (
+    <div class="countdown">
+      <progress max={open.phase_ms} value={left} aria-label="Time left in this phase" />
+      <span class="number">{(left / 1000).toFixed(1)} s left</span>
+    </div>
+  );
+}
+
+export const Phases = <T extends string>({ names, shown }: { names: readonly T[]; shown: T | null }) => (
+  <ol class="phases" data-phase={shown ?? "none"}>
+    {names.map((name) => (
+      <li key={name} aria-current={shown === name ? "step" : undefined} class={shown && names.indexOf(name) < names.indexOf(shown) ? "past" : undefined}>
+        {name}
+      </li>
+    ))}
+  </ol>
+);
+
+export function Tile(props: { name: string; value: string; unit?: string; note?: string; warn?: boolean }) {
+  return (
+    <div class={`tile${props.warn ? " warn" : ""}`}>
+      <dt>
+        {props.name}
+        {props.unit && `, ${props.unit}`}
+      </dt>
+      <dd>
+        <span class="value">{props.value}</span>
+        {props.note && <span class="note">{props.note}</span>}
+      </dd>
+    </div>
+  );
 }
 
 /** What a view needs, fetched again on every change of the journal. Keeps what it had while it asks. */

@@ -7,6 +7,12 @@ export interface Journal {
   problem: string | null;
 }
 
+export interface Expiry {
+  of: string;
+  until: string;
+  days: number;
+}
+
 export interface Figure {
   round: number;
   state: "settled" | "aborted" | "ruled";
@@ -70,7 +76,7 @@ export interface Overview {
     daily_purse: string | null;
   };
   doubts: Doubt[];
-  certificates: { of: string; until: string; days: number }[];
+  certificates: Expiry[];
   terms: { mechanism: string; reserve: string; dimension: number };
   rounds: Figure[];
 }

@@ -1,4 +1,4 @@
-// Starts a demo federation, and talks to the coordinator's command line.
+// Starts a demo federation, and talks to its command line.
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const LINK = /http:\/\/[^\s]+#login=[0-9a-f]{64}/;
+const AGENTS = /^Agents: (.*)\. For/m;
 
 export class Demo {
   constructor(program, place, process) {
@@ -17,12 +18,12 @@ export class Demo {
     const place = await mkdtemp(join(tmpdir(), "truthfed-page-"));
     const process = spawn(program, ["demo", "--page", "--members", String(members), "--out", join(place, "fed")], { stdio: ["ignore", "ignore", "pipe"] });
     const demo = new Demo(program, place, process);
-    demo.link = await new Promise((found, failed) => {
+    [demo.link, demo.agents] = await new Promise((found, failed) => {
       let said = "";
       process.stderr.on("data", (text) => {
         said += text;
-        const link = LINK.exec(said);
-        if (link) found(link[0]);
+        const [link, agents] = [LINK.exec(said), AGENTS.exec(said)];
+        if (link && agents) found([link[0], Object.fromEntries(agents[1].split(", ").map((agent) => agent.split(" ")))]);
       });
       process.on("exit", (code) => failed(new Error(`the demo ended with ${code}: ${said}`)));
     });
@@ -41,6 +42,11 @@ export class Demo {
 
   async newLink(...args) {
     return LINK.exec((await this.truthfed("page", this.folder, ...args)).stdout)[0];
+  }
+
+  /** A link to a member's own page. */
+  async memberLink(member) {
+    return LINK.exec((await this.truthfed("member", "page", join(this.folder, "members", member), "--agent", this.agents[member])).stdout)[0];
   }
 
   async stop() {

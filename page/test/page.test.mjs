@@ -1,4 +1,4 @@
-// The page in a browser, against a demo that runs: with the program in TRUTHFED and Chromium in CHROMIUM.
+// The pages in a browser, against a demo that runs: with the program in TRUTHFED and Chromium in CHROMIUM.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -40,15 +40,15 @@ after(async () => {
 });
 
 /** A browser of its own, whose every error and foreign request is noted. */
-async function open(options = {}) {
-  const context = await browser.newContext({ acceptDownloads: true, ...options });
+async function open(home = origin, known = undefined) {
+  const context = known ?? (await browser.newContext({ acceptDownloads: true }));
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
-  page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  page.on("console", (message) => message.type() === "error" && wrong.push(`${message.text()} ${message.location().url}`));
   page.on("pageerror", (error) => wrong.push(String(error)));
   page.on("request", (request) => {
     const address = request.url();
-    if (!address.startsWith(`${origin}/`) && !address.startsWith(`blob:${origin}/`)) wrong.push(`asked ${address}`);
+    if (!address.startsWith(`${home}/`) && !address.startsWith(`blob:${home}/`)) wrong.push(`asked ${address}`);
   });
   return { context, page };
 }
@@ -64,24 +64,24 @@ async function look(name, page) {
 }
 
 /** Each view at three widths, light and dark. */
-async function looks(name, address) {
+async function looks(name, address, shown = page) {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [360, 1280, 2560]) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: width === 360 ? 800 : 1000 });
-      await page.goto(`${origin}/${address}`);
-      await page.locator("main h1").waitFor();
-      await page.locator("main .card").first().waitFor();
-      await look(`${name} at ${width} px, ${colorScheme}`, page);
+      await shown.emulateMedia({ colorScheme });
+      await shown.setViewportSize({ width, height: width === 360 ? 800 : 1000 });
+      await shown.goto(new URL(`/${address}`, shown.url()).href);
+      await shown.locator("main h1").waitFor();
+      await shown.locator("main .card").first().waitFor();
+      await look(`${name} at ${width} px, ${colorScheme}`, shown);
       if (shots) {
         await mkdir(shots, { recursive: true });
-        await page.waitForFunction(() => !document.querySelector("main")?.textContent.includes("Asks the coordinator") && !document.querySelector("[role=status].muted"));
-        await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+        await shown.waitForFunction(() => !/Asks the (coordinator|agent)/.test(document.querySelector("main")?.textContent) && !document.querySelector("[role=status].muted"));
+        await shown.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
       }
     }
   }
-  await page.emulateMedia({ colorScheme: "light" });
-  await page.setViewportSize({ width: 1280, height: 1000 });
+  await shown.emulateMedia({ colorScheme: "light" });
+  await shown.setViewportSize({ width: 1280, height: 1000 });
 }
 
 test("a link logs in once, and leaves nothing in the address", async () => {
@@ -155,6 +155,64 @@ test("stepping through the clock ends at the payments, by keyboard and by draggi
   await page.getByText(`step 0 of ${last}`).waitFor();
 });
 
+test("a member's page shows its own rounds and receipts, and nothing of other members", async () => {
+  const link = await demo.memberLink("m1");
+  const home = new URL(link).origin;
+  // In the browser of the operator: cookies are one for all ports of a host, and neither page may end the login of the other.
+  const mine = await open(home, context);
+  const said = [];
+  mine.page.on("response", (response) => said.push(response.text().then((answer) => [new URL(response.url()).pathname, answer], () => ["", ""])));
+  await mine.page.goto(link);
+  await mine.page.getByRole("heading", { name: "Overview" }).waitFor();
+  await mine.page.locator(".live-state .good").waitFor();
+  const used = await open(home);
+  await used.page.goto(link);
+  await used.page.getByRole("alert").filter({ hasText: "opened before" }).waitFor();
+  await look("the login of a member", used.page);
+  await used.context.close();
+  // Its part in a round, as it happens.
+  await mine.page.locator('.phases[data-phase="offers"], .phases[data-phase="deliveries"]').waitFor();
+  for (const [name, address] of [["member", "#/"], ["member-rounds", "#/rounds"], ["member-statement", "#/statement"]]) await looks(name, address, mine.page);
+  await mine.page.goto(`${home}/#/rounds`);
+  const won = mine.page.locator("table tr", { hasText: "paid" }).first();
+  await won.waitFor();
+  const round = (await won.getByRole("link").first().textContent()).replace(",", "");
+  await won.getByRole("link").first().click();
+  await mine.page.getByRole("heading", { name: `Round ${round}` }).waitFor();
+  await looks("member-round", `#/rounds/${round}`, mine.page);
+  const receipt = JSON.parse(await mine.page.locator("figure", { hasText: "paid" }).locator("pre").last().textContent());
+  assert.deepEqual([receipt.content.context.member, receipt.content.kind], ["m1", "paid"]);
+  await mine.page.goto(`${home}/#/statement`);
+  const [file] = await Promise.all([mine.page.waitForEvent("download"), mine.page.getByRole("button", { name: "Download receipts" }).click()]);
+  assert.ok(JSON.parse(await text(await file.path())).receipts.length > 3);
+  const { stdout } = await demo.truthfed("round", "show", demo.folder, round, "--json");
+  const { offers, awards } = JSON.parse(stdout);
+  const of = (lines, key, own) => lines.filter(({ member }) => (member === "m1") === own).map((line) => line[key]);
+  const own = [...of(offers, "ask_micros", true), ...of(awards, "payment_micros", true)];
+  const others = [...of(offers, "ask_micros", false), ...of(awards, "payment_micros", false)].filter((micros) => !own.includes(micros));
+  assert.ok(own.length === 2 && others.length > 1, stdout);
+  const answers = (await Promise.all(said)).filter(([path]) => path.startsWith("/page/"));
+  assert.ok(answers.length > 10);
+  for (const [path, answer] of answers) assert.doesNotMatch(answer, /\bm[2-6]\b/, path);
+  const shown = answers.filter(([path]) => path === `/page/rounds/${round}`).join();
+  assert.ok(shown.includes(String(own[1])), shown);
+  for (const micros of others) assert.ok(!shown.includes(`"${micros / 1e6}"`) && !shown.includes(String(micros)), `${micros} of ${shown}`);
+  await page.goto(`${origin}/#/`);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await mine.page.setViewportSize({ width: 640, height: 500 });
+  await mine.page.reload();
+  await mine.page.locator("main .card").first().waitFor();
+  const reached = [];
+  for (let press = 0; press < 7; press += 1) {
+    await mine.page.keyboard.press("Tab");
+    reached.push(await mine.page.evaluate(() => document.activeElement?.textContent));
+  }
+  for (const name of ["Skip to the content", "Overview", "Rounds", "Statement", "Log out"]) assert.ok(reached.includes(name), `${name} of ${reached.join(", ")}`);
+  await mine.page.getByRole("button", { name: "Log out" }).click();
+  await mine.page.getByText("truthfed member page BUNDLE").waitFor();
+  await mine.page.close();
+});
+
 test("what is held is released, and the journal's entry is shown", async () => {
   await page.goto(`${origin}/#/members`);
   const release = page.getByRole("button", { name: "Release m6" });
@@ -200,6 +258,12 @@ test("the ledger is exported as the command line exports it", async () => {
   assert.deepEqual(stdout.split("\r\n").slice(0, lines.length), lines);
 });
 
+/** The operator's cookie. */
+async function loggedIn() {
+  const name = `truthfed-${new URL(origin).port}`;
+  return (await context.cookies()).find((cookie) => cookie.name === name);
+}
+
 /** The status and body of a plain request, with any headers. */
 async function raw(head, body = "") {
   const socket = connect(Number(new URL(origin).port), "127.0.0.1");
@@ -211,17 +275,17 @@ async function raw(head, body = "") {
 }
 
 test("a stranger, an expired link, a foreign origin and a rebinding host get nothing", async () => {
-  const [cookie] = await context.cookies();
+  const cookie = await loggedIn();
   const key = await page.evaluate(() => localStorage.getItem("truthfed-key"));
   const host = new URL(origin).host;
-  const good = [`Host: ${host}`, `Cookie: truthfed=${cookie.value}`, `X-Truthfed-Key: ${key}`];
+  const good = [`Host: ${host}`, `Cookie: ${cookie.name}=${cookie.value}`, `X-Truthfed-Key: ${key}`];
   const get = (path, ...headers) => raw([`GET ${path} HTTP/1.1`, ...headers]);
   assert.equal((await get("/page/overview", ...good)).status, 200);
   const data = ["/page/overview", "/page/members", "/page/rounds", "/page/rounds/1", "/page/rounds/1/auction", "/page/rounds/1/round.json", "/page/postings", "/page/postings.csv", "/page/entries?after=0", "/page/events", "/v1/operator/members", "/v1/operator/rounds"];
   for (const path of data) {
     for (const [who, headers, status] of [
       ["a stranger", [`Host: ${host}`], 401],
-      ["the cookie alone", [`Host: ${host}`, `Cookie: truthfed=${cookie.value}`], 401],
+      ["the cookie alone", [`Host: ${host}`, `Cookie: ${cookie.name}=${cookie.value}`], 401],
       ["the key alone", [`Host: ${host}`, `X-Truthfed-Key: ${key}`], 401],
       ["a foreign origin", [...good, "Origin: http://attacker.example"], 400],
       ["another port", [...good, "Origin: http://127.0.0.1:1"], 400],
@@ -234,7 +298,7 @@ test("a stranger, an expired link, a foreign origin and a rebinding host get not
     }
   }
   const revoke = (...headers) => raw(["DELETE /v1/operator/members/m1 HTTP/1.1", ...headers]);
-  assert.equal((await revoke(`Host: ${host}`, `Cookie: truthfed=${cookie.value}`)).status, 401);
+  assert.equal((await revoke(`Host: ${host}`, `Cookie: ${cookie.name}=${cookie.value}`)).status, 401);
   assert.equal((await revoke(...good, "Origin: http://attacker.example")).status, 400);
   assert.equal((await raw(["POST /v1/operator/page HTTP/1.1", ...good], '{"seconds":60}')).status, 403, "a login makes no links");
   const link = await demo.newLink("--seconds", "1");
@@ -326,18 +390,18 @@ test("a thousand members are drawn, found and sorted", async () => {
 });
 
 test("whoever logs out is out", async () => {
-  const [cookie] = await context.cookies();
+  const cookie = await loggedIn();
   const key = await page.evaluate(() => localStorage.getItem("truthfed-key"));
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByText("truthfed page DIR").waitFor();
   await look("the login", page);
-  const again = await raw(["GET /page/overview HTTP/1.1", `Host: ${new URL(origin).host}`, `Cookie: truthfed=${cookie.value}`, `X-Truthfed-Key: ${key}`]);
+  const again = await raw(["GET /page/overview HTTP/1.1", `Host: ${new URL(origin).host}`, `Cookie: ${cookie.name}=${cookie.value}`, `X-Truthfed-Key: ${key}`]);
   assert.equal(again.status, 401);
 });
 
 test("nothing was asked of another origin, and no error was logged", () => {
-  // The refused link is an answer of 401, which browsers log.
-  const errors = wrong.filter((line) => !/status of 401/.test(line));
+  // Browsers log answers that refuse: 401 to the used link, and 429 to a ruling while a round is open, which is tried again.
+  const errors = wrong.filter((line) => !/status of 401|status of 429 .*\/members\/m6\/ruling$/.test(line));
   assert.deepEqual(errors, []);
 });
 

@@ -21,7 +21,9 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::agent::local::{Choice, Choices, ChooseEachRequest, LearnEachRequest, LearnRequest, Learned};
+use crate::agent::local::{
+    Choice, Choices, ChooseEachRequest, LearnEachRequest, LearnRequest, Learned, LinkReply, LinkRequest,
+};
 use crate::agent::{DecisionId, Status, Token};
 use crate::call::Message;
 use crate::error::Refusal;
@@ -93,6 +95,13 @@ impl Application {
     /// What the agent knows, has shared and has earned. Fails when the agent cannot be reached.
     pub async fn status(&self) -> Result<Status, ApplicationError> {
         self.request(Method::GET, "/status", Bytes::new()).await
+    }
+
+    /// A link to the member's page, which opens it once, within so many seconds. The secret is in the fragment, which browsers send
+    /// nowhere. Fails when the agent cannot be reached.
+    pub async fn page(&self, seconds: u64) -> Result<String, ApplicationError> {
+        let LinkReply { link } = self.post("/page/link", &LinkRequest { seconds }).await?;
+        Ok(format!("http://{}/#login={link}", self.address))
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApplicationError> {

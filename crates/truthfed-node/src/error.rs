@@ -111,7 +111,7 @@ codes! {
     NoToken "no-token" 401 Member "The request to the agent does not show its token: send the one in the agent's file."
 
     // What only the operator sees.
-    NoLogin "no-login" 401 Operator "The page is open to whoever logged in: run `truthfed page` and open the link that it prints."
+    NoLogin "no-login" 401 Operator "The page is open to whoever logged in: run `truthfed page`, for an agent's `truthfed member page`, and open the link that it prints."
     BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
     MemberExists "member-exists" 409 Operator "A member with this name, certificate or key was enrolled before: choose another."
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."

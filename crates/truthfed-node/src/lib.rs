@@ -34,6 +34,7 @@ pub mod kill;
 pub mod ledger;
 mod loopback;
 pub mod net;
+mod page;
 pub mod reading;
 mod schema;
 mod seldom;

@@ -1,9 +1,8 @@
 // What is going on: the round in progress, the last rounds, members, money, certificates, health.
-import { useEffect, useState } from "preact/hooks";
 import { CoverageChart, PaidChart } from "../chart";
 import { ago, clock, column, count, counted, money, percent } from "../format";
-import { Badge, Checked, Hash, Problem, Round, Table, useFetched } from "../parts";
-import type { Figure, OpenRound, Overview as View, Step } from "../types";
+import { Badge, Certificate, Checked, Countdown, Hash, Phases, Problem, Round, Table, Tile, useFetched } from "../parts";
+import type { Figure, Overview as View, Step } from "../types";
 
 const PHASES = ["open", "offers", "award", "deliveries", "settled"] as const;
 type Phase = (typeof PHASES)[number];
@@ -35,23 +34,6 @@ const TELLS: Record<string, string> = {
   "paid-out": "is paid out",
 };
 
-function Countdown({ open }: { open: OpenRound }) {
-  const [left, setLeft] = useState(open.remaining_ms);
-  useEffect(() => {
-    const end = performance.now() + open.remaining_ms;
-    const tick = () => setLeft(Math.max(0, end - performance.now()));
-    tick();
-    const timer = setInterval(tick, 200);
-    return () => clearInterval(timer);
-  }, [open]);
-  return (
-    <div class="countdown">
-      <progress max={open.phase_ms} value={left} aria-label="Time left in this phase" />
-      <span class="number">{(left / 1000).toFixed(1)} s left</span>
-    </div>
-  );
-}
-
 function Live({ view, steps }: { view: View; steps: Step[] }) {
   const { open } = view;
   const last = steps.find((step) => step.round !== null && step.kind in BEGINS);
@@ -61,13 +43,7 @@ function Live({ view, steps }: { view: View; steps: Step[] }) {
   return (
     <section class="card live" aria-labelledby="live">
       <h2 id="live">{open ? <>Round <Round round={round} /></> : "No round is open"}</h2>
-      <ol class="phases" data-phase={shown ?? "none"}>
-        {PHASES.map((name) => (
-          <li key={name} aria-current={shown === name ? "step" : undefined} class={shown && PHASES.indexOf(name) < PHASES.indexOf(shown) ? "past" : undefined}>
-            {name}
-          </li>
-        ))}
-      </ol>
+      <Phases names={PHASES} shown={shown} />
       {open ? (
         <>
           <Countdown open={open} />
@@ -98,21 +74,6 @@ function Live({ view, steps }: { view: View; steps: Step[] }) {
         {steps.length === 0 && <li class="muted">Nothing since the page was opened.</li>}
       </ol>
     </section>
-  );
-}
-
-function Tile(props: { name: string; value: string; unit?: string; note?: string; warn?: boolean }) {
-  return (
-    <div class={`tile${props.warn ? " warn" : ""}`}>
-      <dt>
-        {props.name}
-        {props.unit && `, ${props.unit}`}
-      </dt>
-      <dd>
-        <span class="value">{props.value}</span>
-        {props.note && <span class="note">{props.note}</span>}
-      </dd>
-    </div>
   );
 }
 
@@ -175,15 +136,7 @@ export function Overview({ version, steps }: { version: number; steps: Step[] })
           </dl>
           <h3>Certificates</h3>
           <dl class="facts wide">
-            {view.certificates.map(({ of, until, days }) => (
-              <div key={of}>
-                <dt>{of}</dt>
-                <dd>
-                  until {until}{" "}
-                  <Badge kind={days < 0 ? "bad" : days < 30 ? "warn" : "calm"}>{days < 0 ? "expired" : counted(days, "day") + " left"}</Badge>
-                </dd>
-              </div>
-            ))}
+            {view.certificates.map((expiry) => <Certificate key={expiry.of} expiry={expiry} />)}
           </dl>
           {view.doubts.length > 0 && (
             <>

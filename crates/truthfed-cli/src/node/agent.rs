@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::source;
 
 pub(super) const DATA: &str = "agent.db";
-const TOKEN: &str = "agent.token";
+pub(super) const TOKEN: &str = "agent.token";
 /// What to do about the expiry of a member's certificate. The agent goes on without rounds: its application needs it.
 const RENEW: &str = "run `truthfed member renew` with the bundle; once it has expired there is no part in rounds";
 
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
         ignore_hangups()?;
         let agent = Handle::new(agent);
         let api = LocalApi::bind(args.listen, agent.clone(), token).await?;
+        let api = api.with_certificate(bundle.identity.certificate().clone());
         match args.no_token {
             true => tracing::warn!("every user of this machine can use the agent: --no-token is for trials"),
             false => tracing::info!(token = %token_file.display(), "applications show this token"),

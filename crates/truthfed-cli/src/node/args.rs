@@ -74,13 +74,14 @@ Examples:
 
 The coordinator's new certificate is for the names in federation.toml. Keys stay, so receipts and bundles stay valid.")]
     Renew(FolderArgs),
-    /// Make a member's own key, and take over what the operator issued for it
+    /// What a member does on its own machine: its key, what the operator issued for it, its page
     #[command(subcommand)]
     #[command(after_help = "\
 Examples:
   truthfed member init zoe                         on zoe's machine; send zoe/request.json to the operator
   truthfed members add fed --request request.json  the operator; send fed/members/zoe to zoe
-  truthfed member join zoe issued                  on zoe's machine; then: truthfed agent zoe")]
+  truthfed member join zoe issued                  on zoe's machine; then: truthfed agent zoe
+  truthfed member page zoe                         a link to zoe's own page, while its agent runs")]
     Member(MemberCommand),
     /// List, add and revoke members
     #[command(subcommand)]
@@ -340,7 +341,8 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Print a link to the coordinator's page, and go on until Ctrl-C; the last member's data contradicts the others'
+    /// Print a link to the coordinator's page and the addresses of the agents, and go on until Ctrl-C; the last member's data
+    /// contradicts the others'
     #[arg(long, conflicts_with_all = ["seconds", "json"])]
     pub(crate) page: bool,
 

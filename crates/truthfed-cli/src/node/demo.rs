@@ -14,14 +14,15 @@ use anyhow::Context;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner};
+use truthfed_node::agent::local::LocalApi;
+use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner, Token};
 use truthfed_node::coordinator::operator::{RoundReply, RoundState, read_rounds};
 use truthfed_node::coordinator::{Config, start};
-use truthfed_node::federation::{InitOptions, init, open, open_bundle};
+use truthfed_node::federation::{Bundle, InitOptions, init, open, open_bundle};
 use truthfed_node::ledger::{Report as Verified, Statement, decimal_units, verify};
 
 use self::workload::{DIMENSION, Player, Slice, Slices};
-use super::agent::DATA;
+use super::agent::{DATA, TOKEN};
 use super::args::DemoArgs;
 use super::{block_on, existing_store, ledger, page, told_to_stop};
 use crate::progress::Progress;
@@ -71,18 +72,23 @@ async fn work(folder: &Path, args: &DemoArgs) -> anyhow::Result<Slices> {
     let coordinator = start(Config::of(&open(folder)?, 10_000)).await?;
     let (stop, stopped) = watch::channel(false);
     let mut agents = JoinSet::new();
-    let mut players = Vec::new();
+    let (mut players, mut pages) = (Vec::new(), Vec::new());
     for number in 1..=usize::from(args.members) {
         let bundle = open_bundle(&folder.join("members").join(format!("m{number}")))?;
         let agent = Handle::new(Agent::open(Membership::of(&bundle), &bundle.folder.join(DATA))?);
         let is_contrary = args.page && number == usize::from(args.members);
         players.push(Player::new(number, agent.clone(), &bundle.agreement, is_contrary));
+        if args.page {
+            let api = local(&bundle, agent.clone()).await?;
+            pages.push(format!("{} {}", bundle.member, api.address()));
+            agents.spawn(api.serve(stopped.clone()));
+        }
         let runner = Runner::new(agent, Https::new(&bundle)?, price(number)?);
         let stopped = stopped.clone();
         agents.spawn(async move { runner.run(stopped).await });
     }
     let slices = match args.page {
-        true => show(folder, players).await?,
+        true => show(folder, players, &pages.join(", ")).await?,
         false => play(players, Duration::from_secs(args.seconds)).await?,
     };
     finish(folder).await?;
@@ -92,17 +98,28 @@ async fn work(folder: &Path, args: &DemoArgs) -> anyhow::Result<Slices> {
     Ok(slices)
 }
 
+/// The API of an agent, with the member's page, on any free port.
+async fn local(bundle: &Bundle, agent: Handle) -> anyhow::Result<LocalApi> {
+    let token = Token::at(&bundle.folder.join(TOKEN))?;
+    let api = LocalApi::bind(SocketAddr::from(([127, 0, 0, 1], 0)), agent, Some(token)).await?;
+    Ok(api.with_certificate(bundle.identity.certificate().clone()))
+}
+
 /// What a member asks; the base differs between members.
 fn price(number: usize) -> anyhow::Result<Policy> {
     let base = 2 + 3 * ((number * 7) % 5);
     Ok(Policy::from_toml(&format!("kind = \"per-sample\"\nprice = \"0.01\"\nbase = \"{base}\"\n"))?)
 }
 
-/// Prints a link to the page, and goes on until told to stop.
-async fn show(folder: &Path, players: Vec<Player>) -> anyhow::Result<Slices> {
+/// Prints a link to the page and where the agents listen, and goes on until told to stop.
+async fn show(folder: &Path, players: Vec<Player>, agents: &str) -> anyhow::Result<Slices> {
     let federation = open(folder)?;
     let link = page::link(&federation, 3600).await?;
-    let told = format!("Open {link}\nCtrl-C ends it. For another link: truthfed page {}\n", folder.display());
+    let told = format!(
+        "Open {link}\nCtrl-C ends it. For another link: truthfed page {folder}\n\
+         Agents: {agents}. For a member's page: truthfed member page {folder}/members/m1 --agent ADDRESS\n",
+        folder = folder.display()
+    );
     std::io::stderr().write_all(told.as_bytes())?;
     let (begin, mut playing) = (Instant::now(), JoinSet::new());
     for player in players {

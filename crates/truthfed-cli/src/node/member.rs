@@ -1,12 +1,17 @@
-//! `truthfed member`: what a member does on its own machine to become one, with a key that nobody else ever holds.
+//! `truthfed member`: what a member does on its own machine: to become one, with a key that nobody else ever holds, and to see its page.
 
 use std::path::Path;
 
+use anyhow::Context;
 use serde::Serialize;
+use truthfed_node::agent::Token;
+use truthfed_node::client::Application;
 use truthfed_node::digest::Digest;
 use truthfed_node::federation::{apply, ask_renewal, join, open_bundle, take_renewal};
 
-use super::args::{JoinArgs, MemberCommand, MemberInitArgs, MemberRenewArgs};
+use super::agent::TOKEN;
+use super::args::{JoinArgs, MemberCommand, MemberInitArgs, MemberPageArgs, MemberRenewArgs};
+use super::block_on;
 use crate::report::{Report, json};
 
 pub(crate) fn run(command: &MemberCommand) -> anyhow::Result<Report> {
@@ -14,6 +19,7 @@ pub(crate) fn run(command: &MemberCommand) -> anyhow::Result<Report> {
         MemberCommand::Init(args) => init(args),
         MemberCommand::Join(args) => joined(args),
         MemberCommand::Renew(args) => renew(args),
+        MemberCommand::Page(args) => page(args),
     }
 }
 
@@ -91,4 +97,12 @@ fn taken(folder: &Path, issued: &Path, as_json: bool) -> anyhow::Result<Report> 
         true => json(&Taken { member, last_day }),
         false => format!("{member} has a new key, and a certificate until {last_day}. Start its agent again.\n"),
     }))
+}
+
+fn page(MemberPageArgs { bundle, agent, token, seconds }: &MemberPageArgs) -> anyhow::Result<Report> {
+    let file = token.clone().unwrap_or_else(|| bundle.join(TOKEN));
+    let missing = || format!("no token of an agent: start it with `truthfed agent {}`", bundle.display());
+    let token = Token::read(&file).with_context(missing)?;
+    let link = block_on(async { Ok(Application::connect(*agent, Some(&token)).await?.page(*seconds).await?) })?;
+    Ok(Report::done(format!("{link}\n")))
 }

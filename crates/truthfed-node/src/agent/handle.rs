@@ -2,27 +2,44 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+use tokio::time::Instant;
 use truthfed::auction::ClientId;
+use truthfed::protocol::RoundId;
 
+use super::Membership;
 use super::core::{Agent, ChooseError, InBatch, LearnError, Status};
 use super::decision::DecisionId;
 use super::store::FileError;
 use crate::engine::Place;
-use crate::wire::Envelope;
+use crate::ledger::receipts;
+use crate::wire::{Envelope, Phase, View};
 
 /// Shares an agent; cheap to clone. Disk access happens on threads that may block, unless made by [`Handle::at`] otherwise.
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
+/// The round that is open, by the last view.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Progress {
+    pub(super) round: RoundId,
+    pub(super) phase: Phase,
+    /// When this phase ends.
+    pub(super) until: Instant,
+    /// Tells a view from another.
+    seen: (u64, u64),
+}
+
 struct Shared {
-    member: ClientId,
+    whose: receipts::Bundle,
     agent: Arc<Mutex<Agent>>,
     place: Place,
     is_reachable: AtomicBool,
     /// Why it takes no part in rounds.
     problem: Lock<Option<String>>,
+    progress: Lock<Option<Progress>>,
     wish: Notify,
 }
 
@@ -33,14 +50,26 @@ impl Handle {
 
     /// In [`Place::Task`], disk access blocks the task that asks for it: for runtimes with simulated time.
     pub fn at(place: Place, agent: Agent) -> Handle {
-        let member = agent.membership.member.clone();
-        let agent = Arc::new(Mutex::new(agent));
-        let (is_reachable, problem, wish) = (AtomicBool::new(false), Lock::default(), Notify::new());
-        Handle(Arc::new(Shared { member, agent, place, is_reachable, problem, wish }))
+        let Membership { federation, coordinator, member, .. } = &agent.membership;
+        let whose = receipts::Bundle { member: member.clone(), federation: *federation, coordinator: *coordinator };
+        Handle(Arc::new(Shared {
+            whose,
+            agent: Arc::new(Mutex::new(agent)),
+            place,
+            is_reachable: AtomicBool::new(false),
+            problem: Lock::default(),
+            progress: Lock::default(),
+            wish: Notify::new(),
+        }))
     }
 
     pub fn member(&self) -> &ClientId {
-        &self.0.member
+        &self.0.whose.member
+    }
+
+    /// Whose receipts it holds, and who signs them.
+    pub(super) fn whose(&self) -> &receipts::Bundle {
+        &self.0.whose
     }
 
     pub async fn choose(&self, arms: Vec<Vec<f64>>) -> Result<(DecisionId, usize), ChooseError> {
@@ -122,6 +151,25 @@ impl Handle {
             tracing::info!("takes part in rounds again");
         }
         *known = problem;
+    }
+
+    /// Keeps what the last view says about the open round, for whoever looks.
+    pub(super) fn show(&self, view: Option<&View>) {
+        let mut known = self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = view.and_then(|view| Some((view.version, view.open.as_ref()?)));
+        *known = open.map(|(version, open)| {
+            let seen = (version, open.remaining_ms);
+            known.filter(|known| known.seen == seen).unwrap_or_else(|| {
+                let until = Instant::now() + Duration::from_millis(open.remaining_ms);
+                Progress { round: open.round, phase: open.phase, until, seen }
+            })
+        });
+    }
+
+    /// The round that is open, if the coordinator answers and says so.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        let progress = *self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.filter(|_| self.0.is_reachable.load(Ordering::Relaxed))
     }
 
     pub(super) async fn wished(&self) {

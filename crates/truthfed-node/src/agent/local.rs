@@ -3,10 +3,12 @@
 //! `POST /choose` and `/learn`, or `/choose-each` and `/learn-each` for many at once; `GET /status`, `/receipts`, `/metrics`. JSON in
 //! and out, whatever the content type says; metrics are text. Refusals look like the coordinator's. Every request but `GET /healthz`
 //! shows the agent's [`Token`], unless there is none. A page in a browser may not ask at all (requests with an `Origin`, or to another
-//! host name, are refused). Requests under way hold at most 64 MiB.
+//! host name, are refused), but for the member's own, which needs a login ([`super::page`]); `POST /page/link` makes a link to it.
+//! Requests under way hold at most 64 MiB.
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -25,11 +27,15 @@ use super::core::{ChooseError, InBatch, LearnError, Status};
 use super::decision::DecisionId;
 use super::handle::Handle;
 use super::metrics;
+use super::page::{self, Page};
 use super::store::FileError;
 use super::token::Token;
 use crate::error::{Code, Refusal};
+use crate::identity::Certificate;
 use crate::loopback::only_from_here;
 use crate::net::{Intake, Limits, serve_plain};
+use crate::page::Gate;
+pub use crate::page::LinkRequest;
 use crate::reading::read_json;
 use crate::wire::Envelope;
 
@@ -98,6 +104,13 @@ pub struct ReceiptsReply {
     pub receipts: Vec<Envelope>,
 }
 
+/// The secret of a link, which opens the member's page once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkReply {
+    pub link: String,
+}
+
 /// Whether an agent can work: it answers, and its file can be read. What keeps it from rounds is told beside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,6 +134,8 @@ pub struct LocalApi {
     listener: TcpListener,
     address: SocketAddr,
     api: Api,
+    /// Whose end the page shows.
+    certificate: Option<Certificate>,
 }
 
 impl LocalApi {
@@ -133,8 +148,14 @@ impl LocalApi {
         let failed = |error| BindError::Listen { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let api = Api { agent, token, intake: Intake::new(MAX_BODIES, ARRIVAL) };
-        Ok(LocalApi { listener, address, api })
+        let gate = page::gate(address);
+        let api = Api { agent, token, intake: Intake::new(MAX_BODIES, ARRIVAL), gate };
+        Ok(LocalApi { listener, address, api, certificate: None })
+    }
+
+    /// Lets the page show until when the member's certificate lasts.
+    pub fn with_certificate(self, certificate: Certificate) -> LocalApi {
+        LocalApi { certificate: Some(certificate), ..self }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -143,7 +164,9 @@ impl LocalApi {
 
     /// Serves until `stop` becomes true or its sender is gone; requests that have begun are finished.
     pub async fn serve(self, stop: watch::Receiver<bool>) {
-        serve_plain(self.listener, router(self.api), Limits::default(), stop).await;
+        let page = Page::new(self.api.agent.clone(), self.certificate);
+        let router = router(self.api.clone()).merge(page::router(&self.api.gate, page));
+        serve_plain(self.listener, router, Limits::default(), stop).await;
     }
 }
 
@@ -153,11 +176,11 @@ struct Api {
     token: Option<Token>,
     /// All senders are the application: they have one share.
     intake: Intake<()>,
+    gate: Arc<Gate>,
 }
 
 /// What there is, for whoever asks for something else.
-const ROUTES: &str =
-    "there are POST /choose, /learn, /choose-each, /learn-each and GET /status, /receipts, /metrics, /healthz";
+const ROUTES: &str = "there are POST /choose, /learn, /choose-each, /learn-each, /page/link and GET /status, /receipts, /metrics, /healthz";
 
 fn router(api: Api) -> Router {
     Router::new()
@@ -168,6 +191,7 @@ fn router(api: Api) -> Router {
         .route("/status", get(status))
         .route("/receipts", get(receipts))
         .route("/metrics", get(metrics_text))
+        .route("/page/link", post(page_link))
         .fallback(|| async { Refusal::new(Code::NotFound, ROUTES) })
         .method_not_allowed_fallback(|| async { Refusal::new(Code::MethodNotAllowed, ROUTES) })
         .layer(middleware::from_fn_with_state(api.clone(), only_with_token))
@@ -216,6 +240,11 @@ async fn learn_each(State(api): State<Api>, request: Request) -> Result<Json<Lea
 
 async fn receipts(State(api): State<Api>) -> Result<Json<ReceiptsReply>, Refusal> {
     Ok(Json(ReceiptsReply { receipts: api.agent.receipts().await? }))
+}
+
+async fn page_link(State(api): State<Api>, request: Request) -> Result<Json<LinkReply>, Refusal> {
+    let request = api.read(request).await?;
+    Ok(Json(LinkReply { link: api.gate.link(request)? }))
 }
 
 async fn metrics_text(State(api): State<Api>) -> Result<Response, Refusal> {

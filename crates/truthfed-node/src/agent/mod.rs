@@ -16,6 +16,7 @@ mod https;
 mod link;
 pub mod local;
 mod metrics;
+mod page;
 mod pauses;
 mod policy;
 mod receipts;

@@ -37,7 +37,10 @@ impl<L: Link> Runner<L> {
         loop {
             match talk.next().await? {
                 Output::Poll(_) if talk.conversation.view().is_some() => return Ok(talk.conversation.steps() > 0),
-                Output::Poll(call) => talk.conversation.reply(self.poll(call).await),
+                Output::Poll(call) => {
+                    let view = self.poll(call).await;
+                    talk.hear(view);
+                }
                 output => talk.take(output).await,
             }
         }
@@ -70,7 +73,7 @@ impl<L: Link> Runner<L> {
                         tokio::select! {
                             biased;
                             view = polling => {
-                                talk.conversation.reply(view);
+                                talk.hear(view);
                                 break;
                             }
                             () = self.agent.wished() => {
@@ -142,9 +145,17 @@ impl<L: Link> Talk<'_, L> {
         }
     }
 
+    fn hear(&mut self, reply: Result<Vec<u8>, LinkError>) {
+        self.conversation.reply(reply);
+        self.runner.agent.show(self.conversation.view());
+    }
+
     async fn take(&mut self, output: Output) {
         match output {
-            Output::Send(call) => self.conversation.reply(self.runner.link.call(call).await),
+            Output::Send(call) => {
+                let reply = self.runner.link.call(call).await;
+                self.hear(reply);
+            }
             Output::Price { round, data, .. } => {
                 self.conversation.priced(self.runner.policy.price(round, &data).await);
             }

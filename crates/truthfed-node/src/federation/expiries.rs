@@ -33,7 +33,7 @@ impl Expiry {
         expiries.filter(|(place, expiry)| *place < 3 || expiry.days < NOTICE_DAYS).map(|(_, expiry)| expiry).collect()
     }
 
-    fn of(of: &str, certificate: &Certificate) -> Expiry {
+    pub(crate) fn of(of: &str, certificate: &Certificate) -> Expiry {
         let left = match certificate.expires().duration_since(SystemTime::now()) {
             Ok(left) => left.as_secs() as i64,
             Err(over) => -(over.duration().as_secs() as i64),

@@ -14,8 +14,8 @@ use truthfed_node::testing::Numbers;
 
 use crate::support::{Federation, terms};
 
-struct Serving {
-    address: SocketAddr,
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -25,21 +25,21 @@ impl Serving {
         Serving::of(LocalApi::bind(address.parse().unwrap(), agent, None).await.unwrap())
     }
 
-    fn of(api: LocalApi) -> Serving {
+    pub(crate) fn of(api: LocalApi) -> Serving {
         let address = api.address();
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(api.serve(stopped));
         Serving { address, stop, task }
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.send(true).unwrap();
         self.task.await.unwrap();
     }
 }
 
 /// Sends bytes and reads until the agent closes: status and body.
-async fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
+pub(crate) async fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut reply = String::new();
@@ -131,7 +131,8 @@ async fn every_wrong_request_is_refused_with_its_code_and_changes_nothing() {
         ("/learn", learn(&open, "1e999"), Code::NotFinite),
         ("/learn", format!(r#"{{"decision": "{open}"}}"#), Code::MissingField),
         ("/status", "{}".to_owned(), Code::MethodNotAllowed),
-        ("/", "{}".to_owned(), Code::NotFound),
+        ("/", "{}".to_owned(), Code::MethodNotAllowed),
+        ("/nothing", "{}".to_owned(), Code::NotFound),
         ("/choose/", "{}".to_owned(), Code::NotFound),
     ];
     for (path, body, code) in rows {

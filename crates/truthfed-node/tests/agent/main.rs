@@ -6,5 +6,6 @@ mod api;
 mod faults;
 mod https;
 mod lockstep;
+mod page;
 mod rollback;
 mod support;

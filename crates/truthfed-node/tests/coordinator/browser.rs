@@ -116,7 +116,7 @@ async fn whoever_is_not_logged_in_or_stands_by_shows_nothing() {
     let elsewhere =
         Browser { admin: second.addresses().admin, cookie: browser.cookie.clone(), key: browser.key.clone() };
     let half = Browser { admin, cookie: browser.cookie.clone(), key: "0".repeat(64) };
-    let other_half = Browser { admin, cookie: "truthfed=".to_owned(), key: browser.key.clone() };
+    let other_half = Browser { admin, cookie: format!("truthfed-{}=", admin.port()), key: browser.key.clone() };
     for path in ["/page/overview", "/page/events", "/page/postings.csv", "/v1/operator/status"] {
         for stranger in [&elsewhere, &half, &other_half] {
             assert_eq!(stranger.ask("GET", path, "").await.0, 401, "{path}");

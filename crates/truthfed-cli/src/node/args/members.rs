@@ -1,11 +1,12 @@
 //! Who takes part: the operator's members, and what a member does on its own machine.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, value_parser};
 use truthfed_node::digest::Digest;
 
-use super::FolderArgs;
+use super::{FolderArgs, address};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MembersCommand {
@@ -69,6 +70,33 @@ pub(crate) enum MemberCommand {
     Join(JoinArgs),
     /// Ask for the next certificate with a new key; with --issued, take over what the operator certified
     Renew(MemberRenewArgs),
+    /// Print a link to the member's own page in a browser
+    Page(MemberPageArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member page zoe                            open what it prints, on the agent's machine
+  truthfed member page zoe --agent 127.0.0.1:7501     where the agent listens elsewhere
+
+The link opens the page once, and for a few minutes only. From another machine, forward the port first:
+ssh -L 7500:127.0.0.1:7500 HOST. The agent must be running.")]
+pub(crate) struct MemberPageArgs {
+    /// The member's bundle, a folder
+    pub(crate) bundle: PathBuf,
+
+    /// Where the agent listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500", value_parser = address)]
+    pub(crate) agent: SocketAddr,
+
+    /// File with the agent's token [default: agent.token in the bundle]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token: Option<PathBuf>,
+
+    /// How long the link may wait to be opened
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = value_parser!(u64).range(1..=3600))]
+    pub(crate) seconds: u64,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod error;
 mod kill;
 mod schema;
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use rusqlite::types::FromSql;
@@ -51,6 +52,15 @@ pub(super) struct Receipt {
     pub(super) kind: ReceiptKind,
     pub(super) payment: Option<Amount>,
     pub(super) envelope: Envelope,
+}
+
+/// A receipt of a round as it was signed, and when it came.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub(super) round: RoundId,
+    pub(super) envelope: Envelope,
+    /// Milliseconds since 1970; none if an earlier program kept it.
+    pub(super) heard_ms: Option<u64>,
 }
 
 /// What is written together with an event.
@@ -238,13 +248,17 @@ impl AgentStore {
         Ok(self.connection.prepare_cached(sql)?.query_row(names, |row| row.get::<_, i64>(0))? as u64)
     }
 
-    /// All receipts, by round, as they were signed.
-    pub(super) fn receipts(&self) -> Result<Vec<Envelope>, FileError> {
-        let mut statement = self.connection.prepare("SELECT round, envelope FROM receipts ORDER BY round, kind")?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
-        rows.map(|row| row.map_err(FileError::from))
-            .map(|row| row.and_then(|(round, envelope)| envelope_of(RoundId(round as u64), &envelope)))
-            .collect()
+    /// The receipts of these rounds, by round.
+    pub(super) fn receipts(&self, rounds: RangeInclusive<u64>) -> Result<Vec<Kept>, FileError> {
+        let sql = "SELECT round, envelope, heard_ms FROM receipts WHERE round BETWEEN ?1 AND ?2 ORDER BY round, kind";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let [first, last] = [*rounds.start(), *rounds.end()].map(|round| i64::try_from(round).unwrap_or(i64::MAX));
+        let rows = statement.query_map([first, last], columns3::<i64, String, Option<i64>>)?;
+        let kept = |(round, envelope, heard): (i64, String, Option<i64>)| {
+            let round = RoundId(round as u64);
+            Ok(Kept { round, envelope: envelope_of(round, &envelope)?, heard_ms: heard.map(|at| at as u64) })
+        };
+        rows.map(|row| row.map_err(FileError::from).and_then(kept)).collect()
     }
 
     pub(super) fn earned(&self) -> Result<Total, FileError> {
@@ -270,7 +284,8 @@ fn insert(transaction: &Transaction<'_>, beside: &Beside) -> Result<(), FileErro
     }
     for Receipt { round, kind, payment, envelope } in receipts {
         // The first stands: the coordinator gives the same again.
-        let sql = "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER)) \
+                   ON CONFLICT DO NOTHING";
         let payment = payment.map(Amount::micros);
         transaction.execute(sql, params![round.0 as i64, kind.name(), json(envelope), payment])?;
     }

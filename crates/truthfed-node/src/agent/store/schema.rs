@@ -12,7 +12,7 @@ use crate::sqlite_file::{self, Mark};
 
 /// Marks a file as an agent's: `tfag`.
 const APPLICATION: i64 = 0x7466_6167;
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const TABLES: &str = "
     CREATE TABLE owner (id INTEGER PRIMARY KEY CHECK (id = 1), federation TEXT NOT NULL, member TEXT NOT NULL,
         terms TEXT NOT NULL) STRICT;
@@ -23,8 +23,10 @@ const TABLES: &str = "
         CHECK ((arm IS NULL) = (reward IS NOT NULL))) STRICT;
     CREATE TABLE offers (round INTEGER PRIMARY KEY, envelope TEXT NOT NULL, salt BLOB NOT NULL) STRICT;
     CREATE TABLE receipts (round INTEGER NOT NULL, kind TEXT NOT NULL, envelope TEXT NOT NULL, payment INTEGER,
-        PRIMARY KEY (round, kind)) STRICT, WITHOUT ROWID;
+        heard_ms INTEGER, PRIMARY KEY (round, kind)) STRICT, WITHOUT ROWID;
 ";
+/// From version 1, which did not keep when a receipt came.
+const SINCE_1: &str = "ALTER TABLE receipts ADD COLUMN heard_ms INTEGER";
 /// How long another agent is waited for that may just be ending.
 const BUSY: Duration = Duration::from_secs(1);
 
@@ -62,8 +64,12 @@ fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> 
             let columns = params![federation.to_string(), member.as_str(), terms.to_string()];
             transaction.execute("INSERT INTO owner VALUES (1, ?1, ?2, ?3)", columns)?;
         }
-        Mark::Ours(VERSION) => {
+        Mark::Ours(version @ 1..=VERSION) => {
             check_whole(&transaction, owner)?;
+            if version == 1 {
+                transaction.execute_batch(SINCE_1)?;
+                sqlite_file::set_mark(&transaction, APPLICATION, VERSION)?;
+            }
             // A killed process may have left in the log what it had not synced yet. Before anything is built on it, this
             // write, which changes nothing, has it synced.
             transaction.execute("UPDATE owner SET id = id", [])?;

@@ -23,7 +23,7 @@ pub use self::rounds::{
     read_rounds,
 };
 pub(super) use self::rounds::{add, round};
-pub use super::page::{LinkReply, LinkRequest};
+pub use super::page::LinkReply;
 use super::service::Service;
 use crate::call::calls;
 use crate::digest::{Digest, PublicKey, Signature};
@@ -32,6 +32,7 @@ use crate::error::{Code, Refusal};
 use crate::identity::check_name;
 use crate::journal::Entry;
 use crate::ledger::Pause;
+pub use crate::page::LinkRequest;
 use crate::schema;
 use crate::store::{Store, StoreError};
 

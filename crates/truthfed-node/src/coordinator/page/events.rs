@@ -46,7 +46,7 @@ pub(super) async fn stream(State(service): State<Arc<Service>>, headers: HeaderM
     tokio::spawn(async move {
         let mut event = Bytes::from_static(b"event: ready\ndata: {}\n\n");
         // Whoever logs out, or is out, hears no more.
-        while super::is_logged_in(&service, &headers) && send.send(event).await.is_ok() {
+        while service.page.gate.admits(&headers) && send.send(event).await.is_ok() {
             event = tokio::select! {
                 step = steps.recv() => match step {
                     Ok(step) => {

@@ -1,38 +1,31 @@
 //! The operator's page in a browser, on the admin address.
 //!
 //! It shows what the operator's routes and the ledger's verbs show, from the same code, and does what the operator's routes do: those are
-//! served here too, to whoever is logged in ([`login`]). The page itself is built from `page/` of the repository into `assets`.
+//! served here too, to whoever is logged in ([`crate::page`]).
 //!
-//! Promises: without a login nothing but the page's own empty files is served. Nothing here writes but the operator's routes. No ask of an
-//! open round is shown before the seal.
+//! Promises: nothing here writes but the operator's routes. No ask of an open round is shown before the seal.
 
 mod book;
 mod events;
-mod login;
 mod views;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, get, on, post};
-use axum::{Router, middleware};
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use axum::routing::{MethodFilter, get, on};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use tokio::sync::{broadcast, watch};
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
 
 use self::book::{Book, Step};
-use self::login::{Doors, Entered, STAY};
 use super::Plan;
 use super::operator::{self, Order};
 use super::service::Service;
@@ -41,9 +34,8 @@ use crate::engine::Handle;
 use crate::error::{Code, Refusal};
 use crate::identity::Certificate;
 use crate::ledger::{Auctioned, RecordedError, Search, Trust};
-use crate::loopback::only_own_page;
 use crate::net::read_body;
-use crate::reading::read_json;
+use crate::page::{BODY_BYTES, BODY_TIME, Gate, LinkRequest, OPERATOR, as_json};
 use crate::schema;
 
 /// Rows read at once; the engine serves other requests between two chunks.
@@ -54,35 +46,6 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 const REST: Duration = Duration::from_secs(60);
 /// Steps that a browser may be behind; of more it is told to look again.
 const BACKLOG: usize = 1024;
-/// The body of a request: a link, a ruling or an enrolment.
-const BODY_BYTES: usize = 8192;
-const BODY_TIME: Duration = Duration::from_secs(10);
-/// The longest that a link may wait to be opened.
-const MOST_SECONDS: u64 = 3600;
-const COOKIE: &str = "truthfed";
-/// The header with the key of a login.
-const KEY: &str = "x-truthfed-key";
-const JSON: &str = "application/json";
-
-/// The page's files: path, content type, content.
-const FILES: [(&str, &str, &[u8]); 4] = [
-    ("/", "text/html; charset=utf-8", include_bytes!("assets/index.html")),
-    ("/page.js", "text/javascript; charset=utf-8", include_bytes!("assets/page.js")),
-    ("/page.css", "text/css; charset=utf-8", include_bytes!("assets/page.css")),
-    ("/icon.svg", "image/svg+xml", include_bytes!("assets/icon.svg")),
-];
-
-/// No script, style or picture but our own, no other origin, no frame around it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
-
-/// A link to be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkRequest {
-    /// How long it may wait to be opened, from 1 to 3600 seconds.
-    pub seconds: u64,
-}
 
 /// A link to the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +65,7 @@ pub(super) struct Page {
     certificates: Vec<(String, Certificate)>,
     trust: Trust,
     online: Duration,
-    doors: Mutex<Doors>,
+    gate: Arc<Gate>,
     /// When each member asked something last.
     seen: Mutex<BTreeMap<ClientId, SystemTime>>,
     book: tokio::sync::Mutex<Book>,
@@ -133,7 +96,7 @@ impl Page {
             trust,
             // Agents ask again as soon as they have an answer, which takes so long at most.
             online: plan.poll.min(super::MAX_POLL) + Duration::from_secs(15),
-            doors: Mutex::default(),
+            gate: Arc::new(Gate::new(admin.port(), "truthfed page")),
             seen: Mutex::default(),
             book: tokio::sync::Mutex::new(Book::new(trust)),
             followed: watch::Sender::new(0),
@@ -145,11 +108,7 @@ impl Page {
 
     /// Makes a link, and begins to follow the journal: it is there when the link is opened.
     pub(super) fn link(self: &Arc<Page>, request: LinkRequest, engine: &Handle) -> Result<LinkReply, Refusal> {
-        let LinkRequest { seconds } = request;
-        if !(1..=MOST_SECONDS).contains(&seconds) {
-            return Err(Refusal::new(Code::OutOfRange, format!("seconds: must be from 1 to {MOST_SECONDS}")));
-        }
-        let link = lock(&self.doors).link(Instant::now(), Duration::from_secs(seconds));
+        let link = self.gate.link(request)?;
         self.follow(engine);
         Ok(LinkReply { admin: self.admin, link })
     }
@@ -186,7 +145,7 @@ impl Page {
             Err(_) => false,
             Ok(rows) if rows.is_empty() => {
                 let grown = tokio::time::timeout(REST, engine.grown(last)).await;
-                engine.problem().is_none() && (grown.is_ok() || self.is_used())
+                engine.problem().is_none() && (grown.is_ok() || self.gate.is_used())
             }
             Ok(rows) => {
                 let page = self.clone();
@@ -205,14 +164,9 @@ impl Page {
                         let _ = self.steps.send(Arc::new(step));
                     }
                 }
-                !is_stuck && self.is_used()
+                !is_stuck && self.gate.is_used()
             }
         }
-    }
-
-    /// Whether anybody may look at the page.
-    fn is_used(&self) -> bool {
-        lock(&self.doors).is_used(Instant::now())
     }
 
     /// The book, with all that is committed now if it does not take long.
@@ -268,91 +222,16 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
         .route("/page/postings", get(views::postings))
         .route("/page/postings.csv", get(views::csv))
         .route("/page/entries", get(views::entries))
-        .route("/page/events", get(events::stream))
-        .route("/page/logout", post(log_out));
+        .route("/page/events", get(events::stream));
     for route in Order::ROUTES {
         let filter = MethodFilter::try_from(route.form.method.clone()).expect("the table has common methods only");
         inside =
             inside.route(route.form.path, on(filter, move |state, path, request| ask(route, state, path, request)));
     }
-    inside = inside.layer(middleware::from_fn_with_state(service.clone(), only_logged_in));
-    let mut router = inside.route("/page/login", post(log_in));
-    for (path, kind, content) in FILES {
-        router = router.route(path, get(async move || ([(header::CONTENT_TYPE, kind)], content)));
-    }
-    router
-        .method_not_allowed_fallback(async |_: Request| Refusal::from(Code::MethodNotAllowed))
-        .layer(middleware::from_fn(only_own_page))
-        .layer(middleware::map_response(guarded))
-        .with_state(service.clone())
-}
-
-/// What a browser must know about every answer.
-async fn guarded(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    for (name, value) in [
-        ("content-security-policy", POLICY),
-        ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
-        ("cache-control", "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-/// The cookie of a login, if the request has one.
-fn cookie(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
-}
-
-async fn only_logged_in(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    match is_logged_in(&service, request.headers()) {
-        true => next.run(request).await,
-        false => Refusal::from(Code::NoLogin).into_response(),
-    }
-}
-
-fn is_logged_in(service: &Service, headers: &HeaderMap) -> bool {
-    let key = headers.get(KEY).and_then(|key| key.to_str().ok());
-    match (cookie(headers), key) {
-        (Some(cookie), Some(key)) => lock(&service.page.doors).is_open(cookie, key, Instant::now()),
-        _ => false,
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LoginRequest {
-    link: String,
-}
-
-async fn log_in(State(service): State<Arc<Service>>, body: Body) -> Result<Response, Refusal> {
-    let LoginRequest { link } = read_json(&read_body(body, BODY_BYTES, BODY_TIME).await?)?;
+    let standing = service.clone();
     // Whoever stands by would have nothing to show.
-    service.stage.borrow().engine()?;
-    let entered = lock(&service.page.doors).enter(&link, Instant::now());
-    let Some(Entered { cookie, key }) = entered else {
-        return Err(Refusal::new(
-            Code::NoLogin,
-            "the link was opened before, or is too old: run `truthfed page` again",
-        ));
-    };
-    tracing::info!("somebody logged in to the page");
-    let cookie = format!("{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}", STAY.as_secs());
-    let headers = [(header::CONTENT_TYPE, JSON.to_owned()), (header::SET_COOKIE, cookie)];
-    Ok((headers, json!({ "key": key }).to_string()).into_response())
-}
-
-async fn log_out(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    lock(&service.page.doors).leave(cookie(&headers).unwrap_or_default());
-    let gone = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
-    ([(header::CONTENT_TYPE, JSON.to_owned()), (header::SET_COOKIE, gone)], "{}").into_response()
+    let ready = move || standing.stage.borrow().engine().map(drop);
+    service.page.gate.around(inside.with_state(service.clone()), OPERATOR, ready)
 }
 
 /// An order of the operator, from the page.
@@ -388,14 +267,4 @@ async fn ask(
         tracing::info!(route, "the page changed something");
     }
     Ok(as_json(&reply))
-}
-
-fn as_json(value: &impl Serialize) -> Response {
-    let text = serde_json::to_string(value).expect("our own structs are JSON");
-    ([(header::CONTENT_TYPE, JSON)], text).into_response()
-}
-
-/// The query of a view. Fails when it has a field of another kind.
-fn query<T>(query: Result<Query<T>, axum::extract::rejection::QueryRejection>) -> Result<T, Refusal> {
-    query.map(|Query(query)| query).map_err(|rejection| Refusal::new(Code::WrongType, rejection.body_text()))
 }

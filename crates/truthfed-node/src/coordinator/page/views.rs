@@ -17,7 +17,7 @@ use truthfed::auction::{
 use truthfed::protocol::RoundId;
 
 use super::book::{Book, Figure, Tally};
-use super::{Page, as_json, lock, query};
+use super::{Page, lock};
 use crate::coordinator::operator::{self, DoubtLine, MemberLine, RoundReply, awarded_today, doubts};
 use crate::coordinator::service::Service;
 use crate::engine::Handle;
@@ -25,6 +25,7 @@ use crate::error::{Code, Refusal};
 use crate::federation::Expiry;
 use crate::journal::Entry;
 use crate::ledger::{Auctioned, Balance, Moved, MovementReader, csv as as_csv, decimal_units};
+use crate::page::{JSON, as_json, query};
 
 type Answer = Result<Response, Refusal>;
 type Asked<T> = Result<Query<T>, QueryRejection>;
@@ -369,7 +370,7 @@ pub(super) async fn document(State(service): State<Arc<Service>>, Path(round): P
     let auctioned = service.page.auction(&engine(&service)?, RoundId(round)).await?;
     let file = format!("attachment; filename=\"round-{round}.json\"");
     let text = format!("{:#}\n", RoundDocument::of(&auctioned.spec));
-    Ok(([(header::CONTENT_TYPE, super::JSON.to_owned()), (header::CONTENT_DISPOSITION, file)], text).into_response())
+    Ok(([(header::CONTENT_TYPE, JSON.to_owned()), (header::CONTENT_DISPOSITION, file)], text).into_response())
 }
 
 /// Which movements of money: those before a number, of a member, a round, an account.
