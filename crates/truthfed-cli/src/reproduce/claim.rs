@@ -92,6 +92,16 @@ impl Sample {
         Sample { kind: "seeds of rounds of 25 clients", from: 1, to }
     }
 
+    /// Rounds made for the purpose.
+    pub(super) fn constructed(count: u64) -> Sample {
+        Sample { kind: "constructed rounds", from: 1, to: count }
+    }
+
+    /// The same as [`Sample::federations`], and after them one made for the purpose.
+    pub(super) fn federations_and_one(to: u64) -> Sample {
+        Sample { kind: "seeds of rounds of 25 clients, and one constructed round", from: 1, to }
+    }
+
     /// Rounds of `generate::federation` of growing size, from seed 1.
     pub(super) fn growing(to: u64) -> Sample {
         Sample { kind: "seeds of rounds of each size", from: 1, to }

@@ -91,7 +91,7 @@ fn claim(rule: &Rule) -> Claim {
         "cheapest-no-constant" => "truthfed reproduce".to_owned(),
         _ => format!("truthfed auction counterexamples/no-constant-{}.json --compare", rule.file),
     };
-    let evidence = Evidence::new(measured, numbers, Sample::draws(PRICES.len() as u64), command);
+    let evidence = Evidence::new(measured, numbers, Sample::constructed(PRICES.len() as u64), command);
     Claim::new(rule.id, rule.source, rule.claim, rule.why, vec![evidence.under(all())])
 }
 

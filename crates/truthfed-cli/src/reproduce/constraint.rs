@@ -14,7 +14,7 @@ pub(super) fn theorem_9(rounds: &[Round]) -> Claim {
     let cell = |target| {
         let mechanism = truth_fedban(target, &[]);
         let command = format!("truthfed auction --generate 25,5 --seed 1 -m truth-fedban {}", flags(target));
-        relaxed(rounds, target, command, |round| mechanism.select(round).ok())
+        relaxed(rounds, target, (sample(rounds), command), |round| mechanism.select(round).ok())
     };
     let claim = "The winners meet the relaxed constraint, (1-1/e) log c in the reading's own form.";
     Claim::new("constraint", "Theorem 9, Equation 5", claim, STOPS_THERE, TARGETS.map(cell).to_vec())
@@ -23,13 +23,14 @@ pub(super) fn theorem_9(rounds: &[Round]) -> Claim {
 /// With a round of a single client, which Algorithms 4 and 5 cannot buy to the letter.
 pub(super) fn lemma_14(rounds: &[Round]) -> Claim {
     let alone = RoundDocument::read_round(ALONE).expect("a constructed round");
+    let sample = Sample::federations_and_one(rounds.len() as u64);
     let rounds = &[rounds, &[alone]].concat();
     let cell = |target| {
         let command = match is_strict(target) {
             true => "truthfed reproduce".to_owned(),
             false => format!("truthfed auction --generate 25,5 --seed 1 -m greedy-v2 --target {target}"),
         };
-        relaxed(rounds, target, command, |round| literal::greedy_v2(round, target))
+        relaxed(rounds, target, (sample, command), |round| literal::greedy_v2(round, target))
     };
     let claim = "The winners of Greedy V2 meet the relaxed constraint, (1-1/e) log c in the reading's own form.";
     let why = format!(
@@ -46,7 +47,7 @@ const STOPS_THERE: &str = "That is where the search stops. Normalised, the const
 fn relaxed(
     rounds: &[Round],
     target: &'static str,
-    command: String,
+    repeated: (Sample, String),
     winners: impl Fn(&Round) -> Option<Vec<Seat>> + Sync,
 ) -> Cell {
     let form = if target == TARGETS[0] { "(1-1/e) of what is missing" } else { "(1-1/e) log c" };
@@ -56,13 +57,13 @@ fn relaxed(
         let number = Number::share("rounds that miss the printed form", printed, rounds.len());
         (format!("; the printed (1-1/e) log c in {printed}"), number)
     });
-    met(form, (missed, rounds.len()), beside, command).under(with_target(target))
+    met(form, (missed, rounds.len()), beside, repeated).under(with_target(target))
 }
 
 pub(super) fn lemma_13(rounds: &[Round]) -> Claim {
     let missed = missing(rounds, |round| Greedy.select(round).ok(), |round| round.required(round.coverage()));
     let command = "truthfed auction --generate 25,5 --seed 1 -m greedy".to_owned();
-    let cell = met("log c", (missed, rounds.len()), None, command).under(all());
+    let cell = met("log c", (missed, rounds.len()), None, (sample(rounds), command)).under(all());
     let claim = "The winners of plain greedy meet the whole constraint, g(S) >= log c.";
     Claim::new("greedy-constraint", "Lemma 13", claim, "", vec![cell])
 }
@@ -77,10 +78,19 @@ fn missing(
     rounds.par_iter().filter(misses).count()
 }
 
+fn sample(rounds: &[Round]) -> Sample {
+    Sample::federations(rounds.len() as u64)
+}
+
 /// How many rounds miss a form of the constraint, and what else there is to say.
-fn met(form: &str, (missed, tried): (usize, usize), beside: Option<(String, Number)>, command: String) -> Evidence {
+fn met(
+    form: &str,
+    (missed, tried): (usize, usize),
+    beside: Option<(String, Number)>,
+    (sample, command): (Sample, String),
+) -> Evidence {
     let (more, number) = beside.unzip();
     let measured = format!("the winners miss {form} in {missed} of {tried} rounds{}", more.unwrap_or_default());
     let numbers = std::iter::once(Number::never("rounds that miss it", missed, tried)).chain(number).collect();
-    Evidence::new(measured, numbers, Sample::federations(tried as u64), command)
+    Evidence::new(measured, numbers, sample, command)
 }

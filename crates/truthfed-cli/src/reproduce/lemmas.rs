@@ -39,7 +39,7 @@ const BOUNDS: [Bound; 4] = [
         id: "regret-good",
         source: "Appendix E, proof of Theorem 10",
         claim: "The regret of good epochs is O(d / √(c^(1-1/e)) · √(T log(T/δ) log T)).",
-        why: "With the constant taken as 1. An epoch is good if det V_g at most doubles in it; since-round no regret falls in one.",
+        why: "With the constant taken as 1. An epoch is good if det V_g at most doubles in it; since-round almost no regret falls in one.",
         name: "regret of good epochs",
         of: |run| run.good,
     },

@@ -203,7 +203,7 @@ fn held_claim(seeds: u64, trials: &[[Trial; 2]]) -> Own {
     let later: u64 = lying.iter().map(|it| it.paid_later).sum();
     let paid: Vec<u64> = lying.iter().flat_map(|it| it.paid_false.iter().copied()).collect();
     let (often, most_paid) = (paid.iter().filter(|times| **times > 1).count(), paid.iter().max().unwrap_or(&0));
-    let claim = "False data is held, and who delivered it is paid for none of it from then on.";
+    let claim = "False data of an inverter, of random rewards and of a turncoat is held, and who delivered it is paid for none of it from then on.";
     let after = match held.as_slice() {
         [] => String::new(),
         held => format!(", after {:.1} deliveries on average", Spread::of(held.iter().copied()).mean),
@@ -218,7 +218,8 @@ fn held_claim(seeds: u64, trials: &[[Trial; 2]]) -> Own {
         held.len(),
         held.len() + unheld.len()
     );
-    let command = "truthfed simulate --set behaviour.kind=inverter --set behaviour.share=0.04 --set rounds.hold=10";
+    let command =
+        "truthfed simulate --set behaviour.kind=inverter --set behaviour.share=0.04 --set rounds.hold=10 --seeds 30";
     Evidence::new(measured, on_held(&unheld, later), Sample::runs(seeds), command).on("held", claim)
 }
 
@@ -243,7 +244,7 @@ fn honest_claim(trials: &[[Trial; 2]], truthful: &[Trial; 2], (tried, flagged): 
         "{flagged} of {tried} honest deliveries of 1 to 10^6 samples in 1 to 50 dimensions would be held, and {held} of {delivered} \
          in runs without a liar; beside a liar, where the two contradict each other, {beside}"
     );
-    let command = "truthfed simulate --set rounds.hold=10";
+    let command = "truthfed simulate --set rounds.hold=10 --seeds 30";
     let numbers = vec![
         Number::never("honest deliveries that would be held", flagged, tried as usize),
         Number::never("held in runs without a liar", held as usize, delivered as usize),

@@ -124,12 +124,17 @@ pub(super) const SWEEP: &str = include_str!("misreport.toml");
 /// What was measured, and the numbers that decide among others.
 type Judged = (String, Vec<Number>);
 
+/// One of the lies that a command repeats: kind, factor and share.
+const HALF: [&str; 3] = ["over", "2", "0.5"];
+const HALF_UNDER: [&str; 3] = ["under", "0.5", "0.5"];
+const ALL: [&str; 3] = ["over", "2", "1"];
+
 fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
-    let cells = |judge: &dyn Fn(&Outcome) -> Judged| -> Vec<Cell> {
+    let cells = |judge: &dyn Fn(&Outcome) -> Judged, [kind, factor, share]: [&str; 3]| -> Vec<Cell> {
         let cell = |(reading, outcome): (&Reading, &Outcome)| {
             let (measured, numbers) = judge(outcome);
-            let half = [("behaviour.kind", "over"), ("behaviour.factor", "2"), ("behaviour.share", "0.5")];
-            let command = simulate(&reading_changes(reading, &half), lab.seeds);
+            let lies = [("behaviour.kind", kind), ("behaviour.factor", factor), ("behaviour.share", share)];
+            let command = simulate(&reading_changes(reading, &lies), lab.seeds);
             Evidence::new(measured, numbers, Sample::runs(lab.seeds), command).under(vec![reading.name])
         };
         READINGS.iter().zip(outcomes).map(cell).collect()
@@ -140,7 +145,7 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
             "Figure 2a",
             "However many clients misreport, the regret stays virtually the same (within 5 %).",
             "",
-            cells(&flat_regret),
+            cells(&flat_regret, HALF),
         ),
         Claim::new(
             "communication-under",
@@ -148,42 +153,42 @@ fn claims(lab: &Lab, outcomes: &[Outcome]) -> Vec<Claim> {
             "Communication tends to rise when clients under-report (on average over shares of 20 to 100 %).",
             "Since-round, a round costs N matrices whoever wins; since-delivery, mixed asks make more clients lose and ask \
              again.",
-            cells(&|outcome| communication(outcome, 1, Side::Above(0.0))),
+            cells(&|outcome| communication(outcome, 1, Side::Above(0.0)), HALF_UNDER),
         ),
         Claim::new(
             "communication-over",
             "Figure 2b",
             "Communication tends to fall when clients over-report (on average over shares of 20 to 100 %).",
             "What matters is that asks are mixed, not whether they are high or low.",
-            cells(&|outcome| communication(outcome, 0, Side::Below(0.0))),
+            cells(&|outcome| communication(outcome, 0, Side::Below(0.0)), HALF),
         ),
         Claim::new(
             "collusion",
             "Figure 2c",
             "The more clients over-report, the more the coordinator pays (from none to half, and from half to all).",
             "If all do, all payments scale with them.",
-            cells(&collusion),
+            cells(&collusion, HALF),
         ),
         Claim::new(
             "division",
             "Figure 2d",
             "Social cost is higher when half of the clients misreport than when none or all do.",
             "Mixed asks hide who is cheap.",
-            cells(&division),
+            cells(&division, HALF),
         ),
         Claim::new(
             "division-peak",
             "Figure 2d",
             "Social cost is highest when about half of the clients misreport (40 to 60 %, against 20 and 80 %).",
             "",
-            cells(&division_peak),
+            cells(&division_peak, HALF),
         ),
         Claim::new(
             "reset",
             "Figure 2d",
             "If all clients misreport, social cost is back where it was (within 5 %).",
             "All asks scale alike.",
-            cells(&reset),
+            cells(&reset, ALL),
         ),
     ]
 }

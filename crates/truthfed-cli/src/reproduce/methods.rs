@@ -266,7 +266,10 @@ fn more_often(lab: &Lab, methods: &Methods) -> Claim {
             change.signed()
         );
         let numbers = vec![Number::deciding("regret since-delivery minus since-round", change, Side::Below(0.0))];
-        let command = simulate(&[("rounds.target", target), ("rounds.mechanism", "truth-fedban")], lab.seeds);
+        let is_often = |reading: &&Reading| reading.target == target && reading.trigger == TRIGGERS[1];
+        let often = READINGS.iter().find(is_often).expect("all pairs are readings");
+        let command =
+            format!("{}  # and with rounds.trigger={}", simulate(&reading_changes(often, &[]), lab.seeds), TRIGGERS[0]);
         Evidence::new(measured, numbers, Sample::runs(lab.seeds), command).under(with_target(target))
     };
     let claim = "More frequent communication leads to lower regret.";

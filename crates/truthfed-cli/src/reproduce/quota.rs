@@ -135,7 +135,7 @@ fn claim(settings: &[Setting]) -> Own {
     );
     let command = "truthfed audit -m clock --random 1 --runs 30 --set rounds.quota=1 --set rounds.coverage=0.8";
     let number = |(Setting { coverage, cost, .. }, finding): (&Setting, &Finding)| {
-        never_gains(format!("{}, coverage {coverage}, {cost}", finding.strategy), finding)
+        never_gains(&format!("{}, coverage {coverage}, {cost}", finding.strategy), finding)
     };
     let sample = Sample::runs(settings[0].found[1].seeds);
     Evidence::new(measured, found(1).map(number).collect(), sample, command).on("quota", claim)

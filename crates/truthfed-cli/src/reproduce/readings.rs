@@ -35,9 +35,9 @@ pub(super) const READINGS: [Reading; 4] = [
         trigger: TRIGGERS[0],
         strict_budget: false,
         bisection_from: "zero",
-        about: "normalised target, since-round: the most charitable. Winners must bring (1-1/e) of the information that is \
+        about: "normalised target, since-round: the most charitable on both. Winners must bring (1-1/e) of the information that is \
                 missing, as the proof of Theorem 9 needs; clients count what they learned since the last communication, as \
-                Section 3 defines it. Purchases may spend the budget whole, as in the proofs.",
+                Section 3 defines it. Purchases may spend the budget whole, as in the proofs. Bisections begin at 0, as Algorithm 7 prints it, in all readings.",
     },
     Reading {
         name: "B",

@@ -3,7 +3,7 @@
 //! `POST /choose` and `/learn`, or `/choose-each` and `/learn-each` for many at once; `GET /status`, `/receipts`, `/metrics`. JSON in
 //! and out, whatever the content type says; metrics are text. Refusals look like the coordinator's. Every request but `GET /healthz`
 //! shows the agent's [`Token`], unless there is none. A page in a browser may not ask at all (requests with an `Origin`, or to another
-//! host name, are refused), but for the member's own, which needs a login ([`super::page`]); `POST /page/link` makes a link to it.
+//! host name, are refused), but for the member's own, which needs a login (`page`); `POST /page/link` makes a link to it.
 //! Requests under way hold at most 64 MiB.
 
 use std::io;

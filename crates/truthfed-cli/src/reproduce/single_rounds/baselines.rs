@@ -154,7 +154,7 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
         ),
         claim(
             "dislinucb-truthful",
-            ("Table 1", "DisLinUCB gives no guarantee of incentive compatibility: some report pays."),
+            ("Table 1", "DisLinUCB gives no guarantee of incentive compatibility (read as: some report pays)."),
             "It asks for no reports, so none can pay, and by Definition 1 it is truthful; the table says that nobody promises it.",
             "",
             format!("in {changed} of {tried} rounds some client's utility changes with its report"),

@@ -9,13 +9,14 @@ use super::super::readings::truth_fedban;
 use super::{REPRODUCE, ROUNDING, Statement, budgets, wins};
 
 pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
-    vec![parting(rounds), half_budget(rounds), stopping_budget(rounds), essential(rounds)]
+    vec![parting(rounds), half_budget(rounds), stopping_budget(rounds), stays_selected(rounds), essential(rounds)]
 }
 
 fn parting(rounds: &[Round]) -> Claim {
     let claim = "Where two budgets part, the client that the larger buys adds at least as much as all that the smaller buys from there, each alone.";
-    let violation = "pairs of budgets part at a client that adds no more";
-    let statement = Statement::new("parting", "Equation 9", claim, violation);
+    let violation = "pairs of budgets part at a client that adds less";
+    let statement = Statement::new("parting", "Equation 9", claim, violation)
+        .because("The paper has more instead of at least as much, which ties break. Clients that add nothing are not bought here.");
     statement.search(rounds, REPRODUCE, |round| {
         let bought: Vec<Vec<Seat>> = budgets(round).map(|budget| literal::greedy(round, budget, None)).collect();
         let level = |seats: &[Seat]| literal::level(round, seats).to_nats();
@@ -36,7 +37,7 @@ fn half_budget(rounds: &[Round]) -> Claim {
     let violation = "searches stop at a budget of which half would do";
     let statement = Statement::new("half-budget", "Equation 4", claim, violation).because(
         "The first budget is twice the smallest ask, and the smallest ask itself is never tried: it may buy enough if it may be spent \
-         whole.",
+         whole. (If the set before the first budget is taken to be empty, the equation holds.)",
     );
     statement.search_by_target(
         rounds,
@@ -53,20 +54,41 @@ fn stopping_budget(rounds: &[Round]) -> Claim {
     let claim = "If a winner asks less, Algorithm 1 stops at no larger a budget.";
     let violation = "winners that ask less make it stop at a larger one";
     let statement = Statement::new("stopping-budget", "Appendix A, proof of Proposition 5", claim, violation).because(
-        "A lower ask changes what a budget buys, and the target can be missed. This is where the proof fails.",
+        "A lower ask changes what a budget buys, and the target can be missed. This is one of two places where the proof fails.",
+    );
+    statement.search_by_target(rounds, REPRODUCE, |round, target| {
+        let Some(stop) = literal::search(round, target, None) else { return (0, 0) };
+        let is_later = |seat: Seat| lower_asks(round, seat, target).any(|(_, budget)| budget > stop.budget);
+        let winners = truth_fedban(target, &[]).select(round).expect("it never refuses");
+        (winners.len(), winners.into_iter().filter(|seat| is_later(*seat)).count())
+    })
+}
+
+fn stays_selected(rounds: &[Round]) -> Claim {
+    let claim = "A winner that asks less, so that Algorithm 1 stops at no larger a budget, is still selected.";
+    let violation = "winners that ask less lose at no larger a budget";
+    let statement = Statement::new("stays-selected", "Appendix A, proof of Proposition 5", claim, violation).because(
+        "A lower ask moves the grid of budgets, and at a smaller budget others may be bought. This is the other place where the \
+         proof fails.",
     );
     statement.search_by_target(rounds, REPRODUCE, |round, target| {
         let mechanism = truth_fedban(target, &[]);
         let Some(stop) = literal::search(round, target, None) else { return (0, 0) };
-        let is_later = |seat: Seat| {
-            let lower = [0.5, 0.8, 0.95].map(|factor| (round.ask(seat).micros() as f64 * factor) as i64);
-            let lower = lower.into_iter().filter(|micros| *micros > 0).filter_map(Amount::from_micros);
-            let mut stops =
-                lower.filter_map(|ask| literal::search(&round.with_ask(round.client(seat), ask), target, None));
-            stops.any(|other| other.budget > stop.budget)
+        let loses = |seat: Seat| {
+            let mut lower = lower_asks(round, seat, target).filter(|(_, budget)| *budget <= stop.budget);
+            lower.any(|(ask, _)| !wins(mechanism.as_ref(), round, seat, ask))
         };
         let winners = mechanism.select(round).expect("it never refuses");
-        (winners.len(), winners.into_iter().filter(|seat| is_later(*seat)).count())
+        (winners.len(), winners.into_iter().filter(|seat| loses(*seat)).count())
+    })
+}
+
+/// Lower asks of a client, and the budget at which Algorithm 1 then stops.
+fn lower_asks(round: &Round, seat: Seat, target: &str) -> impl Iterator<Item = (Amount, i64)> {
+    let lower = [0.5, 0.8, 0.95].map(|factor| (round.ask(seat).micros() as f64 * factor) as i64);
+    let lower = lower.into_iter().filter(|micros| *micros > 0).filter_map(Amount::from_micros);
+    lower.filter_map(move |ask| {
+        Some((ask, literal::search(&round.with_ask(round.client(seat), ask), target, None)?.budget))
     })
 }
 

@@ -70,7 +70,10 @@ fn more_budget(rounds: &[Round]) -> Claim {
         claim,
         "pairs of budgets buy other clients with no more information for the larger one",
     )
-    .because("That does not make Algorithm 1 monotone: a lower ask changes what a given budget buys.");
+    .because(
+        "That does not make Algorithm 1 monotone: a lower ask changes what a given budget buys. Clients that add nothing are not \
+         bought here; Algorithm 2 as printed buys them, and then the same information with more clients.",
+    );
     statement.search(rounds, REPRODUCE, |round| {
         let bought: Vec<Vec<Seat>> = budgets(round).map(|budget| literal::greedy(round, budget, None)).collect();
         let is_broken = |pair: &&[Vec<Seat>]| {
@@ -157,7 +160,9 @@ fn budgets_tried(rounds: &[Round]) -> Claim {
 
 /// For each mechanism, log determinants to select by number of clients, in rounds under seeds from 1. Those of Truth-FedBan by
 /// target come first.
-pub(super) type Growth = Vec<(String, Vec<(f64, Vec<f64>)>)>;
+pub(super) type Growth = Vec<Counted>;
+/// A name, and counts by number of clients and seed.
+type Counted = (String, Vec<(f64, Vec<f64>)>);
 
 pub(super) fn selection_growth(lab: &Lab) -> Growth {
     let sizes: &[usize] = if lab.quick { &[25, 50, 100] } else { &[25, 50, 100, 200, 400] };
@@ -193,7 +198,7 @@ pub(super) fn figure(growth: &Growth) -> Figure {
 }
 
 fn work(lab: &Lab, growth: &Growth) -> Claim {
-    let cell = |(target, (_, points)): (&'static str, &(String, Vec<(f64, Vec<f64>)>))| {
+    let cell = |(target, (_, points)): (&'static str, &Counted)| {
         let of_seed = |seed: usize| {
             exponent(&points.iter().map(|(clients, counts)| (*clients, counts[seed])).collect::<Vec<_>>())
         };
