@@ -154,7 +154,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_stop, stopped) = watch::channel(false);
-        tokio::spawn(serve_plain(listener, router, Limits::default(), stopped));
+        tokio::spawn(serve_plain(listener, router, Limits::default().fixed(), stopped));
         Application::connect(address, None).await.unwrap().choose(&[[1.0]]).await
     }
 

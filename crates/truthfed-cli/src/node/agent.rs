@@ -4,11 +4,12 @@ use anyhow::Context;
 use tokio::sync::watch;
 use truthfed_node::agent::local::LocalApi;
 use truthfed_node::agent::{Agent, Handle, Https, Membership, Policy, Runner, Token};
+use truthfed_node::coordinator::logging::Level;
 use truthfed_node::federation::open_bundle;
 use truthfed_node::identity::watch_expiry;
 
 use super::args::AgentArgs;
-use super::{block_on, ignore_hangups, serve, told_to_stop};
+use super::{block_on, on_hangup, serve, told_to_stop};
 use crate::report::Report;
 use crate::source;
 
@@ -32,9 +33,9 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let token_file = args.token.clone().unwrap_or_else(|| args.bundle.join(TOKEN));
     let token = if args.no_token { None } else { Some(Token::at(&token_file)?) };
     let link = Https::new(&bundle)?;
-    serve::log(args.log);
+    serve::log(args.log, Level::default());
     block_on(async {
-        ignore_hangups()?;
+        on_hangup(|| tracing::info!("SIGHUP changes nothing: settings are read at the start only"))?;
         let agent = Handle::new(agent);
         let api = LocalApi::bind(args.listen, agent.clone(), token).await?;
         let api = api.with_certificate(bundle.identity.certificate().clone());

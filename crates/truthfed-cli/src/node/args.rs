@@ -162,9 +162,9 @@ pub(crate) struct LogArgs {
     #[arg(long = "log", value_enum, value_name = "FORMAT", default_value = "text", env = "TRUTHFED_LOG")]
     pub(crate) format: LogFormat,
 
-    /// What is logged: this and all that matters more
-    #[arg(long = "log-level", value_enum, value_name = "LEVEL", default_value = "info", env = "TRUTHFED_LOG_LEVEL")]
-    pub(crate) level: LogLevel,
+    /// What is logged: this and all that matters more [default: `log_level` of federation.toml, else info]
+    #[arg(long = "log-level", value_enum, value_name = "LEVEL", env = "TRUTHFED_LOG_LEVEL")]
+    pub(crate) level: Option<LogLevel>,
 }
 
 /// How much a line matters.

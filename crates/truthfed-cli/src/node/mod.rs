@@ -78,15 +78,15 @@ fn recorded(folder: &Path) -> anyhow::Result<Box<dyn Store>> {
     }
 }
 
-/// Lets SIGHUP pass from now on: a closed terminal, or a reload by habit, must not end a service.
-fn ignore_hangups() -> anyhow::Result<()> {
+/// Does this at every SIGHUP from now on, instead of ending: a closed terminal must not end a service.
+fn on_hangup(act: impl Fn() + Send + 'static) -> anyhow::Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let mut hangups = signal(SignalKind::hangup()).context("cannot watch for SIGHUP")?;
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
-                tracing::info!("SIGHUP changes nothing: settings are read at the start only");
+                act();
             }
         });
     }

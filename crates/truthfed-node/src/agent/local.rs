@@ -149,7 +149,7 @@ impl LocalApi {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let gate = page::gate(address);
-        let api = Api { agent, token, intake: Intake::new(MAX_BODIES, ARRIVAL), gate };
+        let api = Api { agent, token, intake: Intake::new(MAX_BODIES), gate };
         Ok(LocalApi { listener, address, api, certificate: None })
     }
 
@@ -166,7 +166,7 @@ impl LocalApi {
     pub async fn serve(self, stop: watch::Receiver<bool>) {
         let page = Page::new(self.api.agent.clone(), self.certificate);
         let router = router(self.api.clone()).merge(page::router(&self.api.gate, page));
-        serve_plain(self.listener, router, Limits::default(), stop).await;
+        serve_plain(self.listener, router, Limits::default().fixed(), stop).await;
     }
 }
 
@@ -270,7 +270,7 @@ async fn status(State(api): State<Api>) -> Result<Json<Status>, Refusal> {
 
 impl Api {
     async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
-        read_json(&self.intake.read((), request.into_body(), MAX_BODY).await?.bytes)
+        read_json(&self.intake.read((), request.into_body(), MAX_BODY, ARRIVAL).await?.bytes)
     }
 }
 

@@ -74,8 +74,6 @@ pub struct Plan {
     /// How long the lease lasts without renewal.
     pub lease_ms: u64,
     pub limits: Limits,
-    /// The longest that a request for a view waits for a change, at most 30 s.
-    pub poll: Duration,
     pub store: OpenStore,
     pub clock: Clock,
     pub place: Place,
@@ -100,7 +98,6 @@ impl Config {
             checkpoint: federation.folder.join(CHECKPOINT),
             lease_ms,
             limits: settings.limits,
-            poll: settings.poll,
             store: Arc::new(move || store.open()),
             clock: Clock::real(),
             place: Place::Thread,
@@ -157,7 +154,19 @@ pub struct Addresses {
 pub struct Running {
     addresses: Addresses,
     stop: watch::Sender<bool>,
+    limiter: Limiter,
     task: JoinHandle<Result<(), ServerError>>,
+}
+
+/// Changes what a coordinator allows while it runs. A request in progress keeps the limits it began under, and a connection
+/// those of idle time and unread responses. The size of bodies follows from the terms: it stays.
+#[derive(Debug, Clone)]
+pub struct Limiter(watch::Sender<Limits>);
+
+impl Limiter {
+    pub fn set(&self, limits: Limits) {
+        self.0.send_replace(limits);
+    }
 }
 
 /// Starts a coordinator, which stands by while another one is at work.
@@ -191,7 +200,8 @@ pub async fn start_on(
     let revocations = Revocations::default();
     let tls = ServerTls::new(&plan.server, &plan.authority, revocations.clone())?;
     let dimension = plan.agreement.dimension();
-    let limits = Limits { body_bytes: plan.limits.body_bytes.min(body_bytes(dimension)), ..plan.limits };
+    let large = plan.limits.body_bytes.min(body_bytes(dimension));
+    let (limiter, limits) = watch::channel(plan.limits);
     let mut ahead = Ahead::default();
     let engine = stage::attempt(&plan, &mut ahead).await?;
     let (stop, stopped) = watch::channel(false);
@@ -205,10 +215,10 @@ pub async fn start_on(
         metrics: metrics.clone(),
         stage: stage.clone(),
         stop: stopped.clone(),
-        intake: Intake::new(limits.body_bytes + message_bytes(dimension), limits.body),
-        large: limits.body_bytes,
+        intake: Intake::new(large + message_bytes(dimension)),
+        large,
         small: message_bytes(dimension),
-        poll: plan.poll.min(MAX_POLL),
+        limits: limits.clone(),
         started: Instant::now(),
         page: Arc::new(Page::new(&plan, addresses.admin)),
     });
@@ -220,7 +230,7 @@ pub async fn start_on(
     let task = tokio::spawn(async move {
         let router = service::router(&service);
         let on_open = move || metrics.open_connection();
-        let members = tokio::spawn(serve(members, tls, router, limits, stopped, on_open));
+        let members = tokio::spawn(serve(members, tls, router, limits.clone(), stopped, on_open));
         let admin = tokio::spawn(serve_plain(admin, admin_router, limits, admin_stopped));
         let ended = work.run(engine, members).await;
         expiry.abort();
@@ -229,7 +239,7 @@ pub async fn start_on(
         let _ = admin.await;
         ended
     });
-    Ok(Running { addresses, stop, task })
+    Ok(Running { addresses, stop, limiter: Limiter(limiter), task })
 }
 
 /// What runs beside the listeners.
@@ -291,6 +301,10 @@ impl Work {
 impl Running {
     pub fn addresses(&self) -> Addresses {
         self.addresses
+    }
+
+    pub fn limiter(&self) -> Limiter {
+        self.limiter.clone()
     }
 
     /// Ends it in order. The error says why it had ended before.

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -28,7 +28,7 @@ use crate::call::{Form, Parts, Who};
 use crate::digest::Digest;
 use crate::engine::{Answer, Handle, Published};
 use crate::error::{Code, Refusal};
-use crate::net::{Intake, Peer, Revocations};
+use crate::net::{Intake, Limits, Peer, Revocations};
 use crate::wire::Call;
 
 pub(super) struct Service {
@@ -43,7 +43,7 @@ pub(super) struct Service {
     /// Largest request with a matrix, and without: a delivery has one number for each dimension.
     pub(super) large: usize,
     pub(super) small: usize,
-    pub(super) poll: Duration,
+    pub(super) limits: watch::Receiver<Limits>,
     pub(super) started: Instant,
     pub(super) page: Arc<Page>,
 }
@@ -140,6 +140,11 @@ impl Service {
         response(answer)
     }
 
+    /// Those of this moment.
+    fn limits(&self) -> Limits {
+        *self.limits.borrow()
+    }
+
     async fn answer(&self, target: Target, request: Request, known: &mut Option<Caller>) -> Answer {
         let engine = self.stage.borrow().engine()?;
         let peer = request.extensions().get().copied().ok_or(Code::NotAMember)?;
@@ -152,7 +157,7 @@ impl Service {
         caller.check(route.form.who)?;
         let (head, body) = request.into_parts();
         let most = if route.form.is_large { self.large } else { self.small };
-        let taken = self.intake.read(peer.certificate, body, most).await?;
+        let taken = self.intake.read(peer.certificate, body, most, self.limits().body).await?;
         // It may have been revoked while its body came.
         self.identify(&peer, &engine.published())?;
         let body = taken.bytes.clone();
@@ -171,7 +176,7 @@ impl Service {
     /// Answers a member. Its call for a view waits no longer than this coordinator lets anybody wait, and not while it stops.
     async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Answer {
         let Call::View(seen) = &mut call else { return engine.call(member, call).await };
-        seen.wait_ms = seen.wait_ms.min(self.poll.as_millis() as u64);
+        seen.wait_ms = seen.wait_ms.min(self.limits().poll.min(super::MAX_POLL).as_millis() as u64);
         let mut stop = self.stop.clone();
         tokio::select! {
             answer = engine.call(member, call) => answer,

@@ -130,6 +130,11 @@ impl Federation {
     pub fn store(&self) -> Location {
         self.settings.store.within(&self.folder)
     }
+
+    /// What `federation.toml` says now.
+    pub fn read_settings_again(&self) -> Result<Settings, OpenError> {
+        read_settings(&self.folder)
+    }
 }
 
 impl Enrolment {

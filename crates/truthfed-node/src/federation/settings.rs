@@ -7,12 +7,13 @@ use rustls::pki_types::ServerName;
 use serde::{Deserialize, Serialize};
 
 use super::lines;
+use crate::coordinator::logging::Level;
 use crate::identity::check_name;
 use crate::net::{Limits, body_bytes};
 use crate::store::{Location, LocationError};
 use crate::terms::{Agreement, RawTerms, TermsError};
 
-/// What `federation.toml` says; all keys are needed. Their meaning stands in the commented file.
+/// What `federation.toml` says. Their meaning stands in the commented file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawFederation {
@@ -22,6 +23,9 @@ pub struct RawFederation {
     pub names: Vec<String>,
     pub admin: String,
     pub store: String,
+    /// Not in the files of earlier programs.
+    #[serde(default)]
+    pub log_level: Level,
     pub terms: RawTerms,
     pub limits: RawLimits,
 }
@@ -56,8 +60,8 @@ pub struct Settings {
     pub store: Location,
     pub agreement: Agreement,
     pub limits: Limits,
-    /// The longest that a request for news waits for some.
-    pub poll: Duration,
+    /// What `serve` logs, unless it is told otherwise.
+    pub log_level: Level,
 }
 
 /// Why settings are refused. All are the operator's to mend.
@@ -85,6 +89,20 @@ impl Settings {
             }
             other => other,
         })
+    }
+
+    /// The keys with other values in `later` that a running coordinator cannot take over: all but `log_level` and `limits`.
+    pub fn unlike(&self, later: &Settings) -> Vec<&'static str> {
+        let differs = [
+            ("name", self.name != later.name),
+            ("listen", self.listen != later.listen),
+            ("address", self.address != later.address),
+            ("names", self.names != later.names),
+            ("admin", self.admin != later.admin),
+            ("store", self.store != later.store),
+            ("terms", self.agreement.hash() != later.agreement.hash()),
+        ];
+        differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
 }
 
@@ -120,7 +138,7 @@ impl TryFrom<RawFederation> for Settings {
             listen: socket("listen", &raw.listen)?,
             store: raw.store.parse().map_err(|error: LocationError| wrong("store", error.to_string()))?,
             limits: limits(&raw.limits, agreement.dimension())?,
-            poll: milliseconds("limits.poll_ms", raw.limits.poll_ms)?,
+            log_level: raw.log_level,
             name: raw.name,
             address: raw.address,
             names: raw.names,
@@ -185,6 +203,7 @@ fn limits(raw: &RawLimits, dimension: usize) -> Result<Limits, SettingsError> {
         header: milliseconds("limits.header_ms", raw.header_ms)?,
         body: milliseconds("limits.body_ms", raw.body_ms)?,
         stall: milliseconds("limits.stall_ms", raw.stall_ms)?,
+        poll: milliseconds("limits.poll_ms", raw.poll_ms)?,
         grace: milliseconds("limits.grace_ms", raw.grace_ms)?,
         body_bytes: body_bytes(dimension),
     })

@@ -64,7 +64,7 @@ mod tests {
     async fn an_expiry_is_told_at_once_and_every_day() {
         let lines = Lines::default();
         let writer = lines.clone();
-        let _log = tracing::subscriber::set_default(subscriber(Format::Json, Level::INFO, move || writer.clone()));
+        let _log = tracing::subscriber::set_default(subscriber(Format::Json, Level::Info, move || writer.clone()).0);
         let certificate = expiring(SystemTime::UNIX_EPOCH + DAY);
         let watched = tokio::time::timeout(3 * DAY - Duration::from_secs(1), watch_expiry(certificate, "renew it"));
         assert!(watched.await.is_err(), "it goes on for ever");

@@ -33,7 +33,7 @@ pub async fn read_body(body: Body, most: usize, within: Duration) -> Result<Byte
 /// Reads the bodies of a server, those of one sender together never more than its share.
 #[derive(Debug, Clone)]
 pub struct Intake<K: Ord> {
-    within: Duration,
+    share: usize,
     shares: Arc<Shares<K>>,
 }
 
@@ -45,23 +45,23 @@ pub struct Taken<K: Ord + Clone> {
 }
 
 impl<K: Ord + Clone> Intake<K> {
-    pub fn new(share: usize, within: Duration) -> Intake<K> {
-        Intake { within, shares: Shares::new(share) }
+    pub fn new(share: usize) -> Intake<K> {
+        Intake { share, shares: Shares::new() }
     }
 
     /// Room in a sender's share for a body that announces so many bytes. Fails with `busy` when the sender's other bodies
     /// leave none.
     pub fn reserve(&self, sender: K, announced: usize) -> Result<Part<K>, Refusal> {
         let full = || Refusal::new(Code::Busy, "your other requests are still being read: wait for their answers");
-        self.shares.take(sender, announced).ok_or_else(full)
+        self.shares.take(sender, announced, self.share).ok_or_else(full)
     }
 
-    /// Reads a body of at most so many bytes. Fails as [`read_body`] and [`Intake::reserve`].
-    pub async fn read(&self, sender: K, body: Body, most: usize) -> Result<Taken<K>, Refusal> {
+    /// Reads a body of at most so many bytes, within this time. Fails as [`read_body`] and [`Intake::reserve`].
+    pub async fn read(&self, sender: K, body: Body, most: usize, within: Duration) -> Result<Taken<K>, Refusal> {
         // A body that announces no size may take up to the limit.
         let announced = body.size_hint().upper().unwrap_or(u64::MAX).min(most as u64);
         let part = self.reserve(sender, announced as usize)?;
-        Ok(Taken { bytes: read_body(body, most, self.within).await?, _part: part })
+        Ok(Taken { bytes: read_body(body, most, within).await?, _part: part })
     }
 }
 
@@ -99,9 +99,9 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_of_one_sender_stay_within_its_share_until_they_are_dropped_and_others_have_theirs() {
-        let intake = Intake::new(10, SOON);
+        let intake = Intake::new(10);
         let code = |read: Result<Taken<_>, Refusal>| read.map(drop).map_err(|refusal| refusal.code);
-        let read = |sender, body: Body| intake.read(sender, body, 6);
+        let read = |sender, body: Body| intake.read(sender, body, 6, SOON);
         let (stalled, too_much, others) =
             tokio::join!(read("a", endless()), read("a", "12345".into()), read("b", "123456".into()));
         assert_eq!((code(stalled), code(too_much)), (Err(Code::TooSlow), Err(Code::Busy)));

@@ -43,6 +43,13 @@ impl TokenBucket {
         self.level == self.size()
     }
 
+    /// Has this rate and size from now on; what is above a smaller size is lost.
+    pub fn adjust(&mut self, per_second: u32, burst: u32, now: Duration) {
+        self.fill(now);
+        (self.per_second, self.burst) = (per_second.max(1), burst.max(1));
+        self.level = self.level.min(self.size());
+    }
+
     fn size(&self) -> u128 {
         u128::from(self.burst) * SECOND
     }
@@ -54,24 +61,21 @@ impl TokenBucket {
     }
 }
 
-#[derive(Debug)]
+/// A bucket for each certificate. Rate and size come with each request, as they may change.
+#[derive(Debug, Default)]
 pub(super) struct Buckets {
-    per_second: u32,
-    burst: u32,
     buckets: Mutex<BTreeMap<Digest, TokenBucket>>,
 }
 
 impl Buckets {
-    pub(super) fn new(per_second: u32, burst: u32) -> Buckets {
-        Buckets { per_second, burst, buckets: Mutex::default() }
-    }
-
-    pub(super) fn take(&self, who: Digest, now: Duration) -> Result<(), Duration> {
+    pub(super) fn take(&self, who: Digest, per_second: u32, burst: u32, now: Duration) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MANY && !buckets.contains_key(&who) {
             buckets.retain(|_, bucket| !bucket.is_full(now));
         }
-        buckets.entry(who).or_insert_with(|| TokenBucket::new(self.per_second, self.burst, now)).take(now)
+        let bucket = buckets.entry(who).or_insert_with(|| TokenBucket::new(per_second, burst, now));
+        bucket.adjust(per_second, burst, now);
+        bucket.take(now)
     }
 }
 
@@ -111,13 +115,22 @@ mod tests {
 
     #[test]
     fn buckets_of_different_certificates_do_not_share_and_full_ones_are_dropped() {
-        let buckets = Buckets::new(1, 1);
+        let buckets = Buckets::default();
         let who = |number: usize| Digest::of(&number.to_be_bytes());
         for number in 0..MANY {
-            assert!(buckets.take(who(number), at(0)).is_ok());
-            assert!(buckets.take(who(number), at(0)).is_err());
+            assert!(buckets.take(who(number), 1, 1, at(0)).is_ok());
+            assert!(buckets.take(who(number), 1, 1, at(0)).is_err());
         }
-        assert!(buckets.take(who(MANY), at(2000)).is_ok());
+        assert!(buckets.take(who(MANY), 1, 1, at(2000)).is_ok());
         assert_eq!(buckets.buckets.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_rate_that_was_changed_counts_from_then_on() {
+        let (buckets, who) = (Buckets::default(), Digest::of(b"a"));
+        let taken = |burst, ms| (0..10).filter(|_| buckets.take(who, 1, burst, at(ms)).is_ok()).count();
+        assert_eq!(taken(5, 0), 5);
+        assert_eq!(taken(2, 60_000), 2, "what was saved above the new size is lost");
+        assert_eq!(taken(5, 62_000), 2, "and a larger size fills at the rate");
     }
 }

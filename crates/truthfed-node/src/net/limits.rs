@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections in all; default 1024. Those that no member has a seat for, or that are not authenticated yet, fill half
@@ -27,6 +29,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Time that the other side may leave a write waiting; default 30 s.
     pub stall: Duration,
+    /// The longest that a request for news waits for some, 30 s at most; default 25 s.
+    pub poll: Duration,
     /// Time for requests under way when the server stops; default 10 s.
     pub grace: Duration,
 }
@@ -44,8 +48,16 @@ impl Default for Limits {
             body: Duration::from_secs(30),
             body_bytes: body_bytes(truthfed::statistics::MAX_DIMENSION),
             stall: Duration::from_secs(30),
+            poll: Duration::from_secs(25),
             grace: Duration::from_secs(10),
         }
+    }
+}
+
+impl Limits {
+    /// As a server takes them, never to change.
+    pub fn fixed(self) -> watch::Receiver<Limits> {
+        watch::channel(self).1
     }
 }
 

@@ -70,30 +70,32 @@ impl Listen for TcpListener {
 }
 
 /// Serves a router over TLS until `stop` becomes true or its sender is gone. Every request has a [`Peer`]. What `on_open`
-/// returns is kept until the connection ends: a count, for instance.
+/// returns is kept until the connection ends: a count, for instance. Limits may change meanwhile: those of time count for
+/// connections that come, all others at once.
 pub async fn serve<G: Send + 'static>(
     listener: impl Listen,
     tls: ServerTls,
     router: Router,
-    limits: Limits,
+    limits: watch::Receiver<Limits>,
     stop: watch::Receiver<bool>,
     on_open: impl Fn() -> G,
 ) {
     let server = Arc::new(Server {
         router: TowerToHyperService::new(router),
-        door: Door::new(limits.connections),
-        addresses: Shares::new(limits.connections_per_address),
-        members: Shares::new(limits.connections_per_member),
-        buckets: Buckets::new(limits.requests_per_second, limits.burst),
+        door: Door::new(),
+        addresses: Shares::new(),
+        members: Shares::new(),
+        buckets: Buckets::default(),
         started: Instant::now(),
         acceptor: TlsAcceptor::from(tls.config.clone()),
         tls,
-        limits,
+        limits: limits.clone(),
     });
     let stopped = stop.clone();
     accept(listener, limits, stop, move |stream, address| {
-        let near = server.addresses.take(network(address.ip()), 1)?;
-        let outside = Outside { waiting: server.door.enter()?, near };
+        let limits = server.limits();
+        let near = server.addresses.take(network(address.ip()), 1, limits.connections_per_address)?;
+        let outside = Outside { waiting: server.door.enter(limits.connections)?, near };
         let (open, connection) = (on_open(), server.clone().connection(stream, address, outside, stopped.clone()));
         Some(async move {
             connection.await;
@@ -104,12 +106,18 @@ pub async fn serve<G: Send + 'static>(
 }
 
 /// Serves a router without TLS until `stop` becomes true or its sender is gone: for the local machine only.
-pub async fn serve_plain(listener: impl Listen, router: Router, limits: Limits, stop: watch::Receiver<bool>) {
+pub async fn serve_plain(
+    listener: impl Listen,
+    router: Router,
+    limits: watch::Receiver<Limits>,
+    stop: watch::Receiver<bool>,
+) {
     let router = TowerToHyperService::new(router);
     let stopped = stop.clone();
-    let seats = Shares::new(limits.connections);
-    accept(listener, limits, stop, move |stream, address| {
-        let (router, stopped, seat) = (router.clone(), stopped.clone(), seats.take((), 1)?);
+    let seats = Shares::new();
+    accept(listener, limits.clone(), stop, move |stream, address| {
+        let limits = *limits.borrow();
+        let (router, stopped, seat) = (router.clone(), stopped.clone(), seats.take((), 1, limits.connections)?);
         Some(async move {
             speak(Stalling::new(stream, limits.stall), address, router, limits, stopped).await;
             drop(seat);
@@ -121,7 +129,7 @@ pub async fn serve_plain(listener: impl Listen, router: Router, limits: Limits, 
 /// Takes connections until told to stop, then waits for those that are open.
 async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
     mut listener: L,
-    limits: Limits,
+    limits: watch::Receiver<Limits>,
     mut stop: watch::Receiver<bool>,
     connection: impl Fn(L::Stream, SocketAddr) -> Option<F>,
 ) {
@@ -147,7 +155,8 @@ async fn accept<L: Listen, F: Future<Output = ()> + Send + 'static>(
     }
     drop(listener);
     let all_closed = async { while open.join_next().await.is_some() {} };
-    if tokio::time::timeout(limits.grace, all_closed).await.is_err() {
+    let grace = limits.borrow().grace;
+    if tokio::time::timeout(grace, all_closed).await.is_err() {
         open.shutdown().await;
     }
 }
@@ -161,7 +170,7 @@ struct Server {
     router: TowerToHyperService<Router>,
     acceptor: TlsAcceptor,
     tls: ServerTls,
-    limits: Limits,
+    limits: watch::Receiver<Limits>,
     door: Arc<Door>,
     addresses: Arc<Shares<IpAddr>>,
     members: Arc<Shares<Digest>>,
@@ -181,6 +190,11 @@ struct Outside {
 struct Expired;
 
 impl Server {
+    /// Those of this moment.
+    fn limits(&self) -> Limits {
+        *self.limits.borrow()
+    }
+
     async fn connection<S>(
         self: Arc<Self>,
         stream: S,
@@ -195,10 +209,11 @@ impl Server {
             () = outside.waiting.sent_away() => return debug!(%address, "connection closed: it made way"),
         };
         let Some((stream, certificate, end)) = shaken else { return };
-        let Some(seat) = self.members.take(certificate, 1) else {
+        let limits = self.limits();
+        let Some(seat) = self.members.take(certificate, 1, limits.connections_per_member) else {
             // It keeps its place at the door only: a member must not fill the seats of others by coming too often.
             return tokio::select! {
-                () = speak(stream, address, service_fn(refuse_seat), self.limits, stop) => {}
+                () = speak(stream, address, service_fn(refuse_seat), limits, stop) => {}
                 () = outside.waiting.sent_away() => debug!(%address, "connection closed: it made way"),
             };
         };
@@ -207,7 +222,7 @@ impl Server {
         let (server, peer) = (self.clone(), Peer { certificate, address });
         let service = service_fn(move |request| server.clone().answer(peer, end, request));
         tokio::select! {
-            () = speak(stream, address, service, self.limits, stop) => {}
+            () = speak(stream, address, service, limits, stop) => {}
             () = self.tls.revocations.wait_for(&certificate) => debug!(%address, "connection closed: revoked"),
         }
         drop((seat, inside));
@@ -218,9 +233,10 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let stream = Stalling::new(stream, self.limits.stall);
+        let limits = self.limits();
+        let stream = Stalling::new(stream, limits.stall);
         let accepted = self.acceptor.accept(stream).into_fallible();
-        match tokio::time::timeout(self.limits.handshake, accepted).await {
+        match tokio::time::timeout(limits.handshake, accepted).await {
             Ok(Ok(stream)) => {
                 let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
                 let certificate = certificate.expect("a handshake without certificate fails");
@@ -245,7 +261,8 @@ impl Server {
         if self.tls.is_past(end) {
             return Err(Expired);
         }
-        if let Err(wait) = self.buckets.take(peer.certificate, self.started.elapsed()) {
+        let Limits { requests_per_second, burst, .. } = self.limits();
+        if let Err(wait) = self.buckets.take(peer.certificate, requests_per_second, burst, self.started.elapsed()) {
             // Delay the refusal until a token would have been free: a flood comes no faster than that on each connection.
             tokio::time::sleep(wait).await;
             let mut response = Refusal::from(Code::RateLimited).into_response();
@@ -334,7 +351,7 @@ mod tests {
         let writer = Mutex::new(log.try_clone().unwrap());
         let _here = tracing::subscriber::set_default(tracing_subscriber::fmt().with_writer(writer).finish());
         let (_stop, stopped) = watch::channel(false);
-        let serving = serve_plain(Exhausted, Router::new(), Limits::default(), stopped);
+        let serving = serve_plain(Exhausted, Router::new(), Limits::default().fixed(), stopped);
         tokio::time::timeout(Duration::from_secs(90), serving).await.unwrap_err();
         log.rewind().unwrap();
         log.read_to_string(&mut lines).unwrap();

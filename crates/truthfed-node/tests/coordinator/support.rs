@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio_rustls::client::TlsStream;
+use tracing_subscriber::filter::LevelFilter;
 use truthfed::Amount;
 use truthfed::auction::ClientId;
 use truthfed::protocol::RoundId;
@@ -364,7 +365,7 @@ pub(crate) fn log() -> Arc<Mutex<Vec<u8>>> {
     let log = LOG.get_or_init(|| {
         let log: Arc<Mutex<Vec<u8>>> = Arc::default();
         let writer = Shared(log.clone());
-        let subscriber = logging::subscriber(logging::Format::Json, logging::Level::TRACE, move || writer.clone());
+        let (subscriber, _) = logging::subscriber(logging::Format::Json, LevelFilter::TRACE, move || writer.clone());
         tracing::subscriber::set_global_default(subscriber).unwrap();
         log
     });

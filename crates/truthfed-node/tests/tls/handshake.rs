@@ -42,7 +42,7 @@ async fn the_files_of_a_folder_connect_members_and_operator_to_the_coordinator()
     let address = listener.local_addr().unwrap().to_string();
     let (_stop, stopped) = watch::channel(false);
     let limits = opened.settings.limits;
-    tokio::spawn(serve(listener, tls, router(&limits, Arc::default(), Arc::default()), limits, stopped, || ()));
+    tokio::spawn(serve(listener, tls, router(&limits, Arc::default(), Arc::default()), limits.fixed(), stopped, || ()));
     for enrolment in &opened.roster {
         let bundle =
             federation::open_bundle(&outer.path().join("fed/members").join(enrolment.member.as_str())).unwrap();

@@ -8,7 +8,7 @@ use axum::routing::post;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use truthfed_node::error::Code;
-use truthfed_node::net::{Limits, NetError, read_body, serve_plain};
+use truthfed_node::net::{Client, Limits, NetError, read_body, serve_plain};
 
 use crate::world::{PATIENCE, SHORT, World, ask, check_ends, client_hello_of_tls_1_2, soon, tell};
 
@@ -79,6 +79,30 @@ async fn a_member_has_so_many_connections() {
     // The seats come back when the server has seen the ends.
     let seated = async { while !world.client(&member).send(ask("/who"), None).await.unwrap().status.is_success() {} };
     soon(seated).await;
+}
+
+#[tokio::test]
+async fn limits_that_change_count_at_once_also_on_connections_that_are_open() {
+    let world = World::start(Limits { connections_per_member: 1, ..Limits::default() }).await;
+    let member = world.member();
+    let (first, second) = (world.client(&member), world.client(&member));
+    let refusal = async |client: &Client| {
+        let reply = soon(client.send(ask("/who"), None)).await.unwrap();
+        reply.refusal().map(|refusal| refusal.code)
+    };
+    assert_eq!(refusal(&first).await, None);
+    assert_eq!(refusal(&second).await, Some(Code::TooManyConnections));
+    world.limits.send_modify(|limits| limits.connections_per_member = 2);
+    assert_eq!(refusal(&second).await, None);
+    world.limits.send_modify(|limits| (limits.requests_per_second, limits.burst) = (1, 1));
+    let mut refused = 0;
+    soon(async {
+        // A token comes every second: of two requests in a row one is refused soon.
+        while refused == 0 {
+            refused += usize::from(refusal(&first).await == Some(Code::RateLimited));
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -181,7 +205,7 @@ async fn plain_text_is_served_on_this_machine_within_the_same_limits() {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
     let limits = Limits { header: SHORT, ..Limits::default() };
-    let server = tokio::spawn(serve_plain(listener, router, limits, stopped));
+    let server = tokio::spawn(serve_plain(listener, router, limits.fixed(), stopped));
     let connect = || async { TcpStream::connect(address).await.unwrap() };
     check_ends(connect().await, b"POST /echo", SHORT).await;
     let request = b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 11\r\n\r\n";

@@ -40,6 +40,7 @@ pub(crate) struct World {
     pub(crate) revocations: Revocations,
     pub(crate) address: SocketAddr,
     pub(crate) stop: watch::Sender<bool>,
+    pub(crate) limits: watch::Sender<Limits>,
     pub(crate) server: JoinHandle<()>,
     /// `/wait` says that it has begun, and ends when it is released.
     pub(crate) begun: Arc<Notify>,
@@ -72,8 +73,9 @@ impl World {
         let (stop, stopped) = watch::channel(false);
         let (begun, released) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let router = router(&limits, begun.clone(), released.clone());
-        let server = tokio::spawn(serve(listener, tls, router, limits, stopped, || ()));
-        World { authority, revocations, address, stop, server, begun, released }
+        let (limits, seen) = watch::channel(limits);
+        let server = tokio::spawn(serve(listener, tls, router, seen, stopped, || ()));
+        World { authority, revocations, address, stop, limits, server, begun, released }
     }
 
     pub(crate) fn member(&self) -> Identity {
@@ -96,7 +98,8 @@ impl World {
 }
 
 pub(crate) fn router(limits: &Limits, begun: Arc<Notify>, released: Arc<Notify>) -> Router {
-    let (intake, most) = (Intake::new(limits.body_bytes, limits.body), limits.body_bytes);
+    let (intake, most) = (Intake::new(limits.body_bytes), limits.body_bytes);
+    let within = limits.body;
     let wait = move || {
         let (begun, released) = (begun.clone(), released.clone());
         async move {
@@ -107,7 +110,7 @@ pub(crate) fn router(limits: &Limits, begun: Arc<Notify>, released: Arc<Notify>)
     };
     let echo = move |body: Body| {
         let intake = intake.clone();
-        async move { intake.read((), body, most).await.map(|taken| taken.bytes) }
+        async move { intake.read((), body, most, within).await.map(|taken| taken.bytes) }
     };
     Router::new()
         .route("/who", get(|Extension(peer): Extension<Peer>| async move { peer.certificate.to_string() }))

@@ -95,7 +95,7 @@ impl Page {
             certificates: plan.certificates.clone(),
             trust,
             // Agents ask again as soon as they have an answer, which takes so long at most.
-            online: plan.poll.min(super::MAX_POLL) + Duration::from_secs(15),
+            online: super::MAX_POLL + Duration::from_secs(15),
             gate: Arc::new(Gate::new(admin.port(), "truthfed page")),
             seen: Mutex::default(),
             book: tokio::sync::Mutex::new(Book::new(trust)),

@@ -1,7 +1,6 @@
 //! A coordinator starts: from what is on its disk, and with all that was acknowledged.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use truthfed::protocol::Time;
 use truthfed_node::engine::{Command, Core, EngineError, Setup};
@@ -68,7 +67,7 @@ impl World<'_> {
             start_ms,
             published,
             store,
-            intake: Intake::new(self.plan.share(), Duration::ZERO),
+            intake: Intake::new(self.plan.share()),
             stalled: Vec::new(),
             inbox: Vec::new(),
             waiting: Vec::new(),
