@@ -5,7 +5,7 @@
 //! ([`disk`](crate::disk)), over a network that loses, repeats, delays and reorders bytes. One seed draws everything: who
 //! takes part, the terms, the data, and which faults strike when. The same seed gives the same [`Trace`].
 //!
-//! An observer with its own books follows the journal and checks after every step what must always hold (I1 to I23, see
+//! An observer with its own books follows the journal and checks after every step what must always hold (I1 to I24, see
 //! `invariants`). When the faults stop, everything must be well again within a stated time.
 //!
 //! Not here: TLS, HTTP and limits on traffic, which have tests of their own.
