@@ -245,23 +245,15 @@ async fn ask(
     let query = request.uri().query().map(str::to_owned);
     let body = read_body(request.into_body(), BODY_BYTES, BODY_TIME).await?;
     let order = (route.read)(&mut Parts { parameter: parameter.map(|Path(value)| value), query, body })?;
-    // What a stolen login must not do: make others, let anybody in, say that money was paid, or hold rounds up.
-    if matches!(
-        order,
-        Order::Link(_)
-            | Order::Enrol(_)
-            | Order::Renew(..)
-            | Order::PayOut(..)
-            | Order::Pause(_)
-            | Order::Resume
-            | Order::Abort(..)
-    ) {
+    // All that a login may change, so that a stolen one can neither make others, let anybody in, say that money was paid, nor
+    // hold rounds up.
+    let changes = (route.form.method != axum::http::Method::GET).then(|| route.form.name());
+    if changes.is_some() && !matches!(order, Order::Revoke(_) | Order::Rule(..)) {
         return Err(Refusal::new(
             Code::NotOperator,
             "only the operator's certificate may do this, not a login to the page",
         ));
     }
-    let changes = (route.form.method != axum::http::Method::GET).then(|| route.form.name());
     let reply = operator::answer(&service, &engine, order).await?;
     if let Some(route) = changes {
         tracing::info!(route, "the page changed something");
