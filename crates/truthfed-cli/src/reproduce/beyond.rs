@@ -116,7 +116,7 @@ fn collusion_claim(groups: &[Groups], rounds: usize) -> Own {
             .claimed(Side::AtMost(0.0), VerdictKind::Refuted),
         Number::exact("the same under greedy", shares("greedy")),
     ];
-    let command = "truthfed audit -m clock --check collusion";
+    let command = "truthfed audit -m clock --rounds rounds/clock-seed-1.jsonl --check collusion";
     Evidence::new(measured, numbers, Sample::recorded(rounds as u64), command).on("clock-groups", claim)
 }
 

@@ -53,7 +53,8 @@ fn page(reproduction: &Reproduction) -> Page {
          it. Refuted (x): a counterexample, it is false as stated. Undecided (?): the seeds do not tell. {RULE}"
     );
     let rounds = "Random rounds are small and odd on purpose where a statement is about any round: a few clients in a few dimensions, \
-                  with equal clients, equal asks, asks of 0, empty data and low reserves among them.";
+                  with equal clients, equal asks, asks of 0, empty data and low reserves among them. An audit of the same rounds tries \
+                  more asks, and so counts more cases.";
     let paper = Section::new(
         "claims",
         "The paper, statement by statement",

@@ -117,6 +117,6 @@ fn claim(seeds: u64, audited: &[Audited]) -> Own {
     let claim = "Within a purse, clock never exceeds it, payments are critical, and nobody gains by a lie.";
     let measured = format!("{cases} cases with purses of 1 to 100 % of the cost: {broken} broken");
     let numbers = vec![Number::never("broken cases", broken as usize, cases as usize)];
-    let command = "truthfed audit -m clock --random 200 --runs 0 --purse 50%";
+    let command = format!("truthfed audit -m clock --seed 0 --random {seeds} --runs 0 --purse 50%");
     Evidence::new(measured, numbers, Sample::odd_rounds(seeds), command).on("purse", claim)
 }

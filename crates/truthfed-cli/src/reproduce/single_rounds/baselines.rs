@@ -9,7 +9,7 @@ use super::super::claim::{Claim, Evidence, Number, Sample};
 use super::super::decision::Side;
 use super::super::literal;
 use super::super::readings::{TARGETS, all, greedy_v2, is_strict, with_target};
-use super::{REPRODUCE, Statement, best_gain, breaks_monotonicity, is_searched, sample};
+use super::{REPRODUCE, Statement, audit, best_gain, breaks_monotonicity, is_searched, sample};
 
 pub(super) fn claims(rounds: &[Round]) -> Vec<Claim> {
     let greedy = vec![greedy_truthful(rounds), greedy_payment(rounds), v2(rounds)];
@@ -20,7 +20,7 @@ fn greedy_truthful(rounds: &[Round]) -> Claim {
     let claim = "Plain greedy (Algorithm 3) is monotone and truthful.";
     let statement = Statement::new("greedy-truthful", "Appendix B", claim, "random rounds break it")
         .because("Proved in docs/mechanisms.md.");
-    statement.search(rounds, "truthfed audit -m greedy --random 400 --runs 0", |round| {
+    statement.search(rounds, &audit("greedy", rounds.len(), "monotone,truthful"), |round| {
         let honest = Greedy.run(round).expect("it never refuses");
         let is_broken = breaks_monotonicity(&Greedy, round) || best_gain(&Greedy, round, &honest) > 1e-6;
         (1, usize::from(is_broken))
@@ -35,7 +35,7 @@ fn greedy_payment(rounds: &[Round]) -> Claim {
         claim,
         "winners lose at their payment or win a micro-unit above it",
     );
-    statement.search(rounds, "truthfed auction --generate 25,5 -m greedy --certify", |round| {
+    statement.search(rounds, &audit("greedy", rounds.len(), "certified"), |round| {
         let outcome = Greedy.run(round).expect("it never refuses");
         (outcome.winners().len(), usize::from(certify(round, &Greedy, &outcome).is_err()))
     })
@@ -110,11 +110,7 @@ fn depends_on_reports(round: &Round) -> bool {
 /// Table 1 on incentives, and what Section 3 says of payments.
 fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
     let tried = rounds.len();
-    let claim = |id, (source, claim): (&'static str, &str), why, mechanism: &str, measured: String, numbers| {
-        let command = match mechanism {
-            "" => REPRODUCE.to_owned(),
-            name => format!("truthfed audit -m {name} --random 400 --runs 0"),
-        };
+    let claim = |id, (source, claim): (&'static str, &str), why, command: String, measured: String, numbers| {
         let evidence = Evidence::new(measured, numbers, sample(rounds), command);
         Claim::new(id, source, claim, why, vec![evidence.under(all())])
     };
@@ -129,7 +125,7 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
             "inc-feducb",
             ("Table 1", "Inc-FedUCB (reconstructed) is individually rational and not truthful."),
             "",
-            "inc-feducb",
+            audit("inc-feducb", tried, "ir,truthful"),
             format!(
                 "{below} of {members} winners are paid less than they ask; in {gains} of {tried} rounds some client gains more \
                  than 5 % by a lie (pay-as-ask)"
@@ -140,7 +136,7 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
             "inc-feducb-payment",
             ("Section 3", "If all are truthful, Inc-FedUCB (reconstructed) pays nobody more than its true cost."),
             "",
-            "inc-feducb",
+            "truthfed auction --generate 25,5 --seed 1 -m inc-feducb".to_owned(),
             format!("{above} of {members} winners are paid more than they ask"),
             vec![none("winners paid more", above, members)],
         ),
@@ -148,7 +144,7 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
             "dislinucb-rational",
             ("Table 1", "DisLinUCB is not individually rational."),
             "It pays nobody.",
-            "everyone",
+            audit("everyone", tried, "ir"),
             format!("{} of {} clients take part at a loss", unpaid.below, unpaid.members),
             vec![some("clients at a loss", unpaid.below, unpaid.members)],
         ),
@@ -156,7 +152,7 @@ fn of_table_1(rounds: &[Round]) -> Vec<Claim> {
             "dislinucb-truthful",
             ("Table 1", "DisLinUCB gives no guarantee of incentive compatibility (read as: some report pays)."),
             "It asks for no reports, so none can pay, and by Definition 1 it is truthful; the table says that nobody promises it.",
-            "",
+            REPRODUCE.to_owned(),
             format!("in {changed} of {tried} rounds some client's utility changes with its report"),
             vec![some("rounds with a change", changed, tried)],
         ),

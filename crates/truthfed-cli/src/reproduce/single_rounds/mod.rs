@@ -57,8 +57,21 @@ fn with_flags(command: &str, target: &str) -> String {
 /// Differences of information below this are rounding.
 const ROUNDING: f64 = 1e-9;
 
+/// Clients and dimensions of the random rounds.
+const CLIENTS: (usize, usize) = (3, 11);
+const DIMENSIONS: (usize, usize) = (1, 4);
+
 fn odd_round(seed: u64) -> Round {
-    varied_within(seed, (3, 11), (1, 4))
+    varied_within(seed, CLIENTS, DIMENSIONS)
+}
+
+/// The command that audits so many of these rounds. It tries more asks than the searches here, and may count clients instead of
+/// rounds.
+fn audit(mechanism: &str, rounds: usize, check: &str) -> String {
+    let ((least, most), (low, high)) = (CLIENTS, DIMENSIONS);
+    format!(
+        "truthfed audit -m {mechanism} --seed 0 --random {rounds} --clients {least}..{most} --dim {low}..{high} --check {check}"
+    )
 }
 
 fn sample(rounds: &[Round]) -> Sample {

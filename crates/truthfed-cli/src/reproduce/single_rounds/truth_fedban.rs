@@ -8,7 +8,7 @@ use truthfed_report::page::{Table, VerdictKind};
 use super::super::claim::{Claim, Number, Sample};
 use super::super::decision::Side;
 use super::super::readings::{FINEST, TARGETS, truth_fedban, with_target};
-use super::{Found, REPRODUCE, Statement, best_gain, breaks_monotonicity, with_flags};
+use super::{Found, REPRODUCE, Statement, audit, best_gain, breaks_monotonicity, with_flags};
 
 /// A round in which Algorithm 1 as printed is not monotone and rewards a lie.
 pub(in crate::reproduce) const PRINTED_GRID: &str = include_str!("../counterexamples/printed-grid.json");
@@ -185,7 +185,7 @@ fn monotone(searched: &[Searched]) -> Claim {
             "A client that lowers its ask can move the grid of budgets, or change the purchases after it so that the target \
              is missed at that budget. The audit has the smallest round.",
         )
-        .found(searched, "truthfed audit -m truth-fedban --random 600 --check monotone", |found| (found.rounds, found.broken).into())
+        .found(searched, &audit("truth-fedban", searched[0].rounds, "monotone"), |found| (found.rounds, found.broken).into())
 }
 
 fn truthful(searched: &[Searched]) -> Claim {
@@ -193,7 +193,7 @@ fn truthful(searched: &[Searched]) -> Claim {
     let violation = "random rounds have a client that gains more than 5 % of its cost by a lie";
     let statement =
         Statement::new("truthful", "Theorem 8 (a), Table 1", claim, violation).because("It rests on Proposition 5.");
-    statement.found(searched, "truthfed audit -m truth-fedban --random 600 --check truthful", |found| {
+    statement.found(searched, &audit("truth-fedban", searched[0].rounds, "truthful"), |found| {
         let most = found.gains.iter().copied().fold(0.0, f64::max);
         Found {
             more: format!(", at most {most:.2} times its cost"),
