@@ -1,6 +1,7 @@
 //! Whole runs step by step, in epochs from one round to the next, as the proof of Theorem 10 counts them.
 //!
-//! An epoch is good if det V_g at most doubles in it (Wang et al. 2020), bad otherwise.
+//! An epoch is good if det V_g at most doubles in it (Wang et al. 2020), bad otherwise. The last one ends with the run: as if
+//! a round closed it, whose winners bring what the target asks for and no more.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,7 @@ use truthfed_sim::world::{Played, Source, World, WorldError};
 
 use super::determinants::ridge;
 use super::lab::{Lab, reading_changes};
-use super::readings::Reading;
+use super::readings::{Reading, TARGETS};
 
 /// What was played at each step: the arm, and the regret.
 type Steps = Arc<Mutex<Vec<(Vec<f64>, f64)>>>;
@@ -63,12 +64,12 @@ pub(super) fn measure(lab: &Lab, reading: &Reading) -> Result<Vec<Measured>, Wor
         let world = Recorder { world: source.world(&config, seed), steps: steps.clone() };
         let run = Simulation::from_source(&config, &source, seed).with_world(world).run();
         let steps = steps.lock().expect("nobody panics while writing").clone();
-        measured(&run, &steps, &config)
+        measured(&run, &steps, &config, reading.target)
     };
     Ok((1..=lab.judged()).into_par_iter().map(run).collect())
 }
 
-fn measured(run: &Run, steps: &[(Vec<f64>, f64)], config: &Config) -> Measured {
+fn measured(run: &Run, steps: &[(Vec<f64>, f64)], config: &Config, target: &str) -> Measured {
     const COVERAGE: f64 = 0.5;
     let (learning, world) = (&config.raw().learning, &config.raw().world);
     let log_coverage = libm::log(COVERAGE);
@@ -80,7 +81,10 @@ fn measured(run: &Run, steps: &[(Vec<f64>, f64)], config: &Config) -> Measured {
     let good_bound = d / libm::exp(strict / 2.0) * (t * log_t_delta * log_t).sqrt();
     let bad_bound = n * libm::pow(d, 1.5) * (threshold * log_t_delta).sqrt() * log_t;
     let mut found = Measured::default();
-    for (regret, length, growth) in by_epoch(run, steps, learning.lambda) {
+    // Of what is missing, nobody's level is the share 1/e that a normalised target does not ask for.
+    let unasked = if target == TARGETS[0] { 1.0 / std::f64::consts::E } else { 0.0 };
+    let closing = |start: f64, all: f64| (all + strict + unasked * (start - all)).max(start);
+    for (regret, length, growth) in by_epoch(run, steps, learning.lambda, closing) {
         found.step = found.step.max(regret / (d * log_t_delta * length * libm::exp(growth - strict)).sqrt());
         let is_good = growth <= std::f64::consts::LN_2;
         *(if is_good { &mut found.good } else { &mut found.bad }) += regret;
@@ -92,8 +96,13 @@ fn measured(run: &Run, steps: &[(Vec<f64>, f64)], config: &Config) -> Measured {
 }
 
 /// For each step its regret, the squared length of the arm in the inverse of all data that exist, and by how much log det V_g
-/// grows in its epoch.
-fn by_epoch(run: &Run, steps: &[(Vec<f64>, f64)], lambda: f64) -> Vec<(f64, f64, f64)> {
+/// grows in its epoch. `closing` says where the last epoch ends, which began at one level, if all data reach another.
+fn by_epoch(
+    run: &Run,
+    steps: &[(Vec<f64>, f64)],
+    lambda: f64,
+    closing: impl Fn(f64, f64) -> f64,
+) -> Vec<(f64, f64, f64)> {
     let settled = run.rounds.iter().filter_map(|(step, record)| match &record.ending {
         Ending::Settled { spec, outcome, .. } => Some((*step as usize, spec.as_ref(), outcome.as_ref())),
         _ => None,
@@ -105,6 +114,7 @@ fn by_epoch(run: &Run, steps: &[(Vec<f64>, f64)], lambda: f64) -> Vec<(f64, f64,
     let after_last = settled.last().map(|(_, spec, outcome)| after(spec, outcome));
     let levels: Vec<f64> = before_round.chain(after_last).collect();
     let mut everything = Statistics::new(steps[0].0.len()).expect("a small dimension");
+    let nothing = ridge(everything.gram(), lambda).log_det();
     let mut before: Vec<(f64, f64)> = Vec::with_capacity(steps.len());
     for (x, regret) in steps {
         before.push((*regret, ridge(everything.gram(), lambda).quadratic_form(x)));
@@ -116,9 +126,9 @@ fn by_epoch(run: &Run, steps: &[(Vec<f64>, f64)], lambda: f64) -> Vec<(f64, f64,
         while epoch < ends.len() && ends[epoch] < step + 1 {
             epoch += 1;
         }
-        // Between two rounds V_g grows by what the second settles; after the last, by all that is left.
-        let start = levels.get(epoch).copied().unwrap_or(last);
-        let end = levels.get(epoch + 1).copied().unwrap_or(last);
+        // Between two rounds V_g grows by what the second settles.
+        let start = levels.get(epoch).copied().unwrap_or(nothing);
+        let end = levels.get(epoch + 1).copied().unwrap_or_else(|| closing(start, last));
         (regret, length, end - start)
     };
     before.into_iter().enumerate().map(in_epoch).collect()
