@@ -102,11 +102,6 @@ impl Sample {
         Sample { kind: "seeds of rounds of 25 clients, and one constructed round", from: 1, to }
     }
 
-    /// Rounds of `generate::federation` of growing size, from seed 1.
-    pub(super) fn growing(to: u64) -> Sample {
-        Sample { kind: "seeds of rounds of each size", from: 1, to }
-    }
-
     /// Rounds that were recorded in runs, in their order.
     pub(super) fn recorded(count: u64) -> Sample {
         Sample { kind: "recorded rounds", from: 1, to: count }
@@ -223,6 +218,12 @@ impl Claim {
         self.source.split(", ").filter_map(name).collect()
     }
 
+    /// Whether it is about something that the paper numbers, such as Figure 1a.
+    pub(super) fn is_about(&self, name: &str) -> bool {
+        let of_part = |part: &str| part.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        self.source.split(", ").any(of_part)
+    }
+
     /// Which readings give which verdict, in words.
     fn outcome(&self) -> String {
         let kinds = [
@@ -287,6 +288,16 @@ pub(super) fn matrix(claims: &[Claim]) -> Matrix {
         details: claim.cells.iter().map(detail).collect(),
     };
     Matrix { columns: READINGS.iter().map(column).collect(), rows: claims.iter().map(row).collect() }
+}
+
+/// The mark of a verdict where there is no colour.
+pub(super) fn mark(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Reproduced => "+",
+        VerdictKind::NotReproduced => "-",
+        VerdictKind::Refuted => "x",
+        VerdictKind::Undecided => "?",
+    }
 }
 
 /// How many claims have each verdict under a reading.

@@ -96,7 +96,7 @@ fn claim(rule: &Rule) -> Claim {
 }
 
 /// A round in one dimension, of clients with a name, an ask and a Gram matrix.
-fn document(coverage: f64, offers: &[(String, f64, f64)]) -> String {
+pub(super) fn document(coverage: f64, offers: &[(String, f64, f64)]) -> String {
     let offer = |(client, ask, gram): &(String, f64, f64)| {
         format!(r#"    {{ "client": "{client}", "ask": {ask}, "gram": [[{gram}]] }}"#)
     };

@@ -45,6 +45,17 @@ pub(super) fn greedy(round: &Round, budget: i64, without: Option<Seat>) -> Vec<S
     }
 }
 
+/// How many clients Algorithm 2 evaluates within a budget: at every purchase all that are affordable.
+pub(super) fn evaluations(round: &Round, budget: i64) -> usize {
+    let bought = greedy(round, budget, None);
+    let at = |count: usize| {
+        let spent: i64 = bought[..count].iter().map(|seat| round.ask(*seat).micros()).sum();
+        let is_open = |seat: &Seat| !bought[..count].contains(seat) && round.ask(*seat).micros() <= budget - spent;
+        round.seats().filter(is_open).count()
+    };
+    (0..=bought.len()).map(at).sum()
+}
+
 /// log det V of a set in any order.
 pub(super) fn level(round: &Round, seats: &[Seat]) -> Information {
     let mut sorted = seats.to_vec();

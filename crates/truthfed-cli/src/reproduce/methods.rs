@@ -15,7 +15,7 @@ use super::lab::{
     Brief, INCENTIVE, Lab, REGRET, ROUNDS, SCALARS, SOCIAL_COST, bar, difference, differences, each, gap_over_time,
     label, mean, over_time, palette, percent_more, reading_changes, series, signed, simulate,
 };
-use super::readings::{READINGS, Reading, TRIGGERS, with_target};
+use super::readings::{READINGS, Reading, TRIGGERS, all, with_target};
 
 /// The mechanisms that are compared with Truth-FedBan: those of the paper first.
 const OTHERS: [&str; 5] = ["everyone", "greedy", "inc-feducb", "ratchet", "clock"];
@@ -24,6 +24,11 @@ const COMPETITIVE: Side = Side::AtMost(10.0);
 
 /// A threshold that every step exceeds.
 const EVERY_STEP: [(&str, &str); 2] = [("rounds.mechanism", "everyone"), ("rounds.threshold", "0")];
+
+/// No client takes part in a round.
+const ALONE: [(&str, &str); 1] = [("rounds.mechanism", "alone")];
+/// Regret that is higher by more percent counts as terrible.
+const TERRIBLE: Side = Side::Above(100.0);
 
 /// Everything that was run in the paper's setting while all clients tell the truth.
 pub(super) struct Methods {
@@ -34,6 +39,7 @@ pub(super) struct Methods {
     pub(super) greedy: [Vec<Brief>; 2],
     /// All clients deliver at every step.
     every_step: Vec<Brief>,
+    alone: Vec<Brief>,
     /// Rounds of a few runs of each mechanism, with the first trigger.
     pub(super) recorded: Vec<(&'static str, Vec<Run>)>,
 }
@@ -93,6 +99,7 @@ fn measure(lab: &Lab) -> Result<Methods, WorldError> {
         readings: READINGS.iter().map(reading).collect::<Result<_, _>>()?,
         greedy: [greedy, lab.briefs(&since_delivery, lab.seeds)?],
         every_step: lab.briefs(&EVERY_STEP, lab.seeds)?,
+        alone: lab.briefs(&ALONE, lab.seeds)?,
         others,
         recorded,
     })
@@ -199,6 +206,7 @@ fn claims(lab: &Lab, methods: &Methods) -> Vec<Claim> {
         competitive_communication(lab, methods),
         more_often(lab, methods),
         every_step(lab, methods),
+        alone(lab, methods),
         cheaper(lab, methods, "cheaper-incentive", "pays less", INCENTIVE),
         cheaper(lab, methods, "cheaper-social-cost", "has a lower social cost", SOCIAL_COST),
         overpays(lab, methods),
@@ -303,6 +311,21 @@ fn every_step(lab: &Lab, methods: &Methods) -> Claim {
     let cells = cells.into_iter().map(|cell| cell.with_command(&command)).collect();
     let claim = "Communicating at every step leads to the lowest regret, at a high communication cost.";
     Claim::new("every-step", "Section 3", claim, "", cells)
+}
+
+fn alone(lab: &Lab, methods: &Methods) -> Claim {
+    let (alone, everyone) = (&methods.alone, methods.of("everyone"));
+    let more = percent_more(alone, everyone, REGRET);
+    let measured = format!(
+        "regret {} if each client learns alone, {} of everyone; seed by seed {} %",
+        mean(alone, REGRET).words(),
+        mean(everyone, REGRET).words(),
+        more.signed()
+    );
+    let numbers = vec![Number::deciding("regret over that of everyone, %", more, TERRIBLE)];
+    let evidence = Evidence::new(measured, numbers, Sample::runs(lab.seeds), simulate(&ALONE, lab.seeds));
+    let claim = "If no client takes part, regret is terrible (more than twice that of DisLinUCB).";
+    Claim::new("alone", "Section 3", claim, "", vec![evidence.under(all())])
 }
 
 fn overpays(lab: &Lab, methods: &Methods) -> Claim {

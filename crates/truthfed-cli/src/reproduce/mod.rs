@@ -15,6 +15,7 @@ mod determinants;
 mod epochs;
 mod growth;
 mod interval;
+mod knapsack;
 mod lab;
 mod lemmas;
 mod liars;
@@ -22,6 +23,7 @@ mod literal;
 mod macro_level;
 mod methods;
 mod micro_level;
+mod numbering;
 mod optimum;
 mod orders;
 mod output;
@@ -37,7 +39,7 @@ use truthfed_report::page::{Item, Section, VerdictKind};
 use truthfed_sim::output::OutputFolder;
 use truthfed_sim::world::WorldError;
 
-use self::claim::{Claim, Own};
+use self::claim::{Claim, Own, mark};
 use self::decision::RULE;
 use self::lab::Lab;
 use self::readings::{READINGS, Reading};
@@ -127,12 +129,6 @@ fn with_intervals(section: Section) -> Section {
 
 /// A row of marks for each statement of the paper.
 fn matrix(claims: &[Claim]) -> String {
-    let mark = |kind| match kind {
-        VerdictKind::Reproduced => "+",
-        VerdictKind::NotReproduced => "-",
-        VerdictKind::Refuted => "x",
-        VerdictKind::Undecided => "?",
-    };
     let row = |claim: &Claim| {
         let marks = READINGS.iter().map(|reading| mark(claim.verdict(reading.name)).to_owned());
         marks.chain([claim.source.to_owned(), claim.claim.clone()]).collect()

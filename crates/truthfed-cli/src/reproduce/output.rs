@@ -18,7 +18,9 @@ use super::claim::{Claim, Own, matrix};
 use super::constants;
 use super::decision::RULE;
 use super::growth::MONOPOLY;
+use super::knapsack;
 use super::macro_level::SWEEP;
+use super::numbering;
 use super::optimum::{BLOCKED, OVERSHOOT};
 use super::readings::{READINGS, Reading};
 use super::single_rounds::{ALONE, FIXED_GRID, PAID_LESS, PRINTED_GRID};
@@ -59,7 +61,7 @@ fn page(reproduction: &Reproduction) -> Page {
         "claims",
         "The paper, statement by statement",
         [text.as_str(), rounds],
-        [Item::Matrix(matrix(claims))],
+        [Item::Matrix(matrix(claims)), Item::Table(numbering::table(claims))],
     );
     let text = "Claims about the mechanisms and rules of this program, which the paper does not make.";
     let beyond =
@@ -103,7 +105,9 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
     text("counterexamples/monopoly.json", MONOPOLY)?;
     text("counterexamples/alone.json", ALONE)?;
     text("counterexamples/paid-less.json", PAID_LESS)?;
-    for (name, document) in constants::files().chain(reproduction.counterexamples.iter().cloned()) {
+    for (name, document) in
+        constants::files().chain([knapsack::file()]).chain(reproduction.counterexamples.iter().cloned())
+    {
         text(&format!("counterexamples/{name}"), &document)?;
     }
     for (mechanism, runs) in &reproduction.methods.recorded {

@@ -1,9 +1,11 @@
 //! Claims about a single auction: monotonicity, truthfulness, payments, and the steps of the algorithms.
 //!
 //! A file for each group of statements: Truth-FedBan as a mechanism ([`truth_fedban`]), the steps of its algorithms ([`steps`])
-//! and of the proofs ([`proofs`]), and the baselines ([`baselines`]). All are searched on the same random rounds.
+//! and of the proofs ([`proofs`]), the baselines ([`baselines`]), and truthful mechanisms in general ([`general`]). All are searched
+//! on the same random rounds.
 
 mod baselines;
+mod general;
 mod proofs;
 mod steps;
 mod truth_fedban;
@@ -30,9 +32,10 @@ pub(super) fn run(lab: &Lab) -> Part {
     let growth = steps::selection_growth(lab);
     let claims = [
         truth_fedban::claims(&searched),
-        steps::claims(lab, &rounds, &growth),
+        steps::claims(&rounds, &growth),
         proofs::claims(&rounds),
         baselines::claims(&rounds),
+        general::claims(&rounds),
     ]
     .concat();
     let text = "A mechanism can be truthful only if it is monotone: a client that wins with an ask also wins with any \

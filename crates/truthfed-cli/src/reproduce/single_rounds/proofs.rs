@@ -33,11 +33,11 @@ fn parting(rounds: &[Round]) -> Claim {
 }
 
 fn half_budget(rounds: &[Round]) -> Claim {
-    let claim = "With the budget before the one at which Algorithm 1 stops, Algorithm 2 misses the target.";
+    let claim = "With the budget before the one at which Algorithm 1 stops, Algorithm 2 misses the target, as Equation 6 needs.";
     let violation = "searches stop at a budget of which half would do";
     let statement = Statement::new("half-budget", "Equation 4", claim, violation).because(
         "The first budget is twice the smallest ask, and the smallest ask itself is never tried: it may buy enough if it may be spent \
-         whole. (If the set before the first budget is taken to be empty, the equation holds.)",
+         whole. If the set before the first budget is taken to be empty, Equation 4 holds, and Equation 6 fails there.",
     );
     statement.search_by_target(
         rounds,
