@@ -7,7 +7,8 @@
 //! - [`wire`]: messages; [`terms`]: what a federation agreed on; [`digest`]: hashes and signatures as text.
 //! - [`identity`]: certificates and keys; [`federation`]: the folder they lie in; [`net`]: TLS; [`error`]: refusals.
 //! - [`engine`]: the coordinator's one writer.
-//! - [`journal`]: every durable step, hash-chained; [`store`]: where it is kept; [`ledger`]: what it comes to.
+//! - [`journal`]: every durable step, hash-chained; [`store`]: where it is kept; [`ledger`]: what it comes to; [`log`]: its signed heads,
+//!   and proofs about it.
 
 /// A point at which a process can be killed. Nothing at all without the feature `kill-points`.
 macro_rules! kill_point {
@@ -32,6 +33,7 @@ pub mod journal;
 #[cfg(feature = "kill-points")]
 pub mod kill;
 pub mod ledger;
+pub mod log;
 mod loopback;
 pub mod net;
 mod page;
