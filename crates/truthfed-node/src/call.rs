@@ -325,8 +325,8 @@ pub(crate) use calls;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coordinator::operator::{After, Order};
-    use crate::wire::{Call, Envelope, Seen, SyncRequest};
+    use crate::coordinator::operator::{After as AfterRound, Asked, Order};
+    use crate::wire::{After, Call, Envelope, Seen, SyncRequest};
 
     /// What the router makes of a message: the route, and the values.
     fn parts(path: &str, message: &Message) -> Parts {
@@ -357,13 +357,17 @@ mod tests {
             (Call::Deliver(round, envelope), "POST /v1/rounds/7/delivery"),
             (Call::Sync(SyncRequest { have: round, waiting: None }), "POST /v1/sync"),
             (Call::Statement, "GET /v1/statement"),
+            (Call::Head(After { from: Some(4) }), "GET /v1/head?from=4"),
+            (Call::Head(After::default()), "GET /v1/head"),
+            (Call::Said(round), "GET /v1/rounds/7/proof"),
         ] {
             let message = call.message();
             check(Call::ROUTES, call.name(), &message, expected, Call::message);
             assert_eq!(call.with_body(&message.body).unwrap().message(), message);
         }
         for (order, expected) in [
-            (Order::Rounds(After { after: 2 }), "GET /v1/operator/rounds?after=2"),
+            (Order::Rounds(AfterRound { after: 2 }), "GET /v1/operator/rounds?after=2"),
+            (Order::Prove(Asked { entry: Some(5), from: None }), "GET /v1/operator/proof?entry=5"),
             (Order::Status, "GET /v1/operator/status"),
         ] {
             check(Order::ROUTES, order.name(), &order.message(), expected, Order::message);

@@ -17,6 +17,7 @@ use truthfed::statistics::Gram;
 
 use crate::call::calls;
 use crate::digest::{Digest, Nonce, Signature};
+use crate::log::Proof;
 use crate::schema::{self, Signed};
 use crate::terms::RawTerms;
 
@@ -287,13 +288,17 @@ calls! {
         Sync(body request: SyncRequest) = POST "/v1/sync" => SyncReply,
         /// All receipts of the member about decisions and payments.
         Statement = GET "/v1/statement" => StatementReply,
+        /// The signed head of the journal, and that it is how a smaller one went on.
+        Head(query after: After) = GET "/v1/head" => Proof,
+        /// That the journal has what the member said in a round.
+        Said(path round: RoundId) = GET "/v1/rounds/{round}/proof" => Proof,
     }
 }
 
 impl Call {
     pub fn round(&self) -> Option<RoundId> {
         match self {
-            Call::Offer(round, _) | Call::Decline(round) | Call::Deliver(round, _) => Some(*round),
+            Call::Offer(round, _) | Call::Decline(round) | Call::Deliver(round, _) | Call::Said(round) => Some(*round),
             _ => None,
         }
     }
@@ -315,6 +320,14 @@ impl Seen {
     pub fn is_latest(&self, version: u64) -> bool {
         self.after == Some(version)
     }
+}
+
+/// Which head somebody has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct After {
+    /// How many entries it has: how the journal grew from there is proved. Without it, nothing is.
+    pub from: Option<u64>,
 }
 
 /// A member says which snapshot it holds.

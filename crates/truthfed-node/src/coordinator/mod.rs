@@ -11,6 +11,7 @@
 //! Not here: what requests do ([`engine`]), connections and their limits ([`crate::net`]).
 
 mod admin;
+mod heads;
 pub mod logging;
 mod metrics;
 mod openapi;
@@ -30,6 +31,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use truthfed::auction::ClientId;
 
+use self::heads::Heads;
 use self::metrics::{Doors, Metrics};
 use self::page::Page;
 use self::service::Service;
@@ -221,10 +223,12 @@ pub async fn start_on(
         limits: limits.clone(),
         started: Instant::now(),
         page: Arc::new(Page::new(&plan, addresses.admin)),
+        heads: Arc::new(Heads::new(&plan)),
     });
     let (admin_stop, admin_stopped) = watch::channel(false);
     let admin_router = admin::router(&service);
-    let work = Work { plan, ahead, stage: stage_sender, revocations, stop: stop.clone() };
+    let heads = service.heads.clone();
+    let work = Work { plan, ahead, stage: stage_sender, revocations, heads, stop: stop.clone() };
     tracing::info!(members = %addresses.members, admin = %addresses.admin, "listening");
     let expiry = tokio::spawn(watch_expiry(certificate, RENEW));
     let task = tokio::spawn(async move {
@@ -248,6 +252,7 @@ struct Work {
     ahead: Ahead,
     stage: watch::Sender<Stage>,
     revocations: Revocations,
+    heads: Arc<Heads>,
     stop: watch::Sender<bool>,
 }
 
@@ -294,6 +299,7 @@ impl Work {
         let members = published.members().len() - revoked.count();
         let (epoch, entries) = (handle.epoch(), published.entries());
         tracing::info!(epoch, entries, members, "active");
+        self.heads.follow(handle.clone());
         self.stage.send_replace(Stage::Active(handle));
     }
 }

@@ -16,9 +16,11 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use hyper::body::{Frame, SizeHint};
+use serde::Serialize;
 use tokio::sync::watch;
 use truthfed::auction::ClientId;
 
+use super::heads::Heads;
 use super::metrics::Metrics;
 use super::openapi;
 use super::operator::{self, Order};
@@ -29,7 +31,7 @@ use crate::digest::Digest;
 use crate::engine::{Answer, Handle, Published};
 use crate::error::{Code, Refusal};
 use crate::net::{Intake, Limits, Peer, Revocations};
-use crate::wire::Call;
+use crate::wire::{After, Call};
 
 pub(super) struct Service {
     pub(super) document: String,
@@ -46,6 +48,7 @@ pub(super) struct Service {
     pub(super) limits: watch::Receiver<Limits>,
     pub(super) started: Instant,
     pub(super) page: Arc<Page>,
+    pub(super) heads: Arc<Heads>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,10 +167,7 @@ impl Service {
         let query = head.uri.query().map(str::to_owned);
         match ((route.read)(&mut Parts { parameter, query, body })?, caller) {
             (Asked::ByMember(call), Caller::Member(member)) => self.serve(&engine, &member, call).await,
-            (Asked::ByOperator(order), _) => {
-                let reply = operator::answer(self, &engine, order).await?;
-                Ok(serde_json::to_string(&reply).expect("our own structs are JSON").into())
-            }
+            (Asked::ByOperator(order), _) => given(&operator::answer(self, &engine, order).await?),
             (Asked::Document, _) => Ok(self.document.clone().into()),
             (Asked::ByMember(_), Caller::Operator) => Err(Caller::no_member()),
         }
@@ -175,7 +175,12 @@ impl Service {
 
     /// Answers a member. Its call for a view waits no longer than this coordinator lets anybody wait, and not while it stops.
     async fn serve(&self, engine: &Handle, member: &ClientId, mut call: Call) -> Answer {
-        let Call::View(seen) = &mut call else { return engine.call(member, call).await };
+        let seen = match &mut call {
+            Call::Head(After { from }) => return given(&self.heads.head(engine, *from).await?),
+            Call::Said(round) => return given(&self.heads.said(engine, member, *round).await?),
+            Call::View(seen) => seen,
+            _ => return engine.call(member, call).await,
+        };
         seen.wait_ms = seen.wait_ms.min(self.limits().poll.min(super::MAX_POLL).as_millis() as u64);
         let mut stop = self.stop.clone();
         tokio::select! {
@@ -196,6 +201,10 @@ impl Service {
         }
         Ok(Caller::Member(member.clone()))
     }
+}
+
+fn given(reply: &impl Serialize) -> Answer {
+    Ok(serde_json::to_string(reply).expect("our own structs are JSON").into())
 }
 
 /// The body of a reply, sent piece by piece: a copy of it all would be one for each member.

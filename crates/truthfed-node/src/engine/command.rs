@@ -7,7 +7,7 @@ use truthfed::protocol::{RoundId, Ruling};
 use super::intake::{self, Checked, Offered};
 use super::published::{MemberInfo, Published};
 use crate::digest::{Digest, PublicKey, Signature};
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::ledger::{Reason, Reference};
 use crate::store::Store;
 use crate::wire::{Call, DeliveryContent};
@@ -52,6 +52,10 @@ impl Command {
             Call::Offer(round, envelope) => Kind::Offer(Box::new(intake::offer(published, member, round, envelope)?)),
             Call::Deliver(round, envelope) => {
                 Kind::Deliver(Box::new(intake::delivery(published, member, round, envelope)?))
+            }
+            Call::Head(_) | Call::Said(_) => {
+                published.check_member(member)?;
+                return Err(Refusal::new(Code::NotFound, "the engine keeps no tree over its journal"));
             }
             // Also for those who were revoked: what they were paid stays theirs to show.
             Call::Statement => Kind::Call(member.clone(), call),

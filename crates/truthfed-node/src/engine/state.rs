@@ -183,6 +183,7 @@ impl State {
                 unreachable!("signed messages are checked, and of a kind of their own")
             }
             Call::Sync(_) => unreachable!("its reply is of a kind of its own"),
+            Call::Head(_) | Call::Said(_) => unreachable!("the engine refuses them: it keeps no tree"),
             Call::Terms | Call::View(_) => unreachable!("what is published is known before it comes here"),
         }
     }

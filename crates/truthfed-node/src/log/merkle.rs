@@ -341,7 +341,7 @@ mod tests {
         let mut numbers = Numbers(17);
         let leaves: Vec<Vec<u8>> = (0..600_u32).map(|leaf| leaf.to_be_bytes().to_vec()).collect();
         let nodes = kept(&leaves);
-        let mut below = |most: usize| (numbers.unit().abs() * most as f64) as usize % most;
+        let mut below = |most| numbers.below(most);
         for _ in 0..2000 {
             let size = 2 + below(598);
             let (old, index, mut tree) = (1 + below(size - 1), below(size), tree(&nodes, size));

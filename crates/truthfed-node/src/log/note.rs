@@ -23,7 +23,7 @@ use crate::digest::{Digest, Hex, PublicKey, Signature};
 use crate::signature::{Signer, Verifier};
 
 /// More than a head with the signatures of all witnesses that anybody names.
-pub(super) const MAX_NOTE: usize = 16 << 10;
+const MAX_NOTE: usize = 16 << 10;
 /// Before the signature of a witness, and its time.
 const COSIGNATURE: &str = "cosignature/v1";
 

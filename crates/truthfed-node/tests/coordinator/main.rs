@@ -4,6 +4,7 @@
 mod admin;
 mod bad_input;
 mod browser;
+mod heads;
 mod lifecycle;
 mod limits;
 mod page;

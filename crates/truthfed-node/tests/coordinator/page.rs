@@ -1,11 +1,13 @@
 //! `docs/protocol.md`: every example is a message of its kind, and the worked example computes.
 
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use truthfed::Amount;
 use truthfed::protocol::RoundId;
 use truthfed_node::coordinator::operator::EnrolRequest;
 use truthfed_node::digest::{Digest, Hex};
 use truthfed_node::error::{Code, Refusal, Whose};
+use truthfed_node::log::{Grown, NoteKey, Proof, Proven, SignedHead, leaf, merkle, salt};
 use truthfed_node::signature::Signer;
 use truthfed_node::terms::{Agreement, RawTerms};
 use truthfed_node::testing::Data;
@@ -51,6 +53,7 @@ fn every_example_is_a_message_of_its_kind() {
             "StatementReply" => reads::<StatementReply>(&body),
             "EnrolRequest" => reads::<EnrolRequest>(&body),
             "Refusal" => reads::<Refusal>(&body),
+            "Proof" => reads::<Proof>(&body),
             other => panic!("an example of an unknown kind: {other}"),
         };
         read.unwrap_or_else(|error| panic!("{kind}: {error}: {body}"));
@@ -60,6 +63,18 @@ fn every_example_is_a_message_of_its_kind() {
 /// A key of RFC 8032, section 7.1.
 fn rfc_key(secret: &str) -> Signer {
     Signer::from_seed(secret.parse::<Hex<32>>().unwrap().0)
+}
+
+/// The salt of the second entry of a journal, and the proof of it, as the page makes them.
+fn proof(coordinator: &Signer, federation: Digest) -> (Digest, Proof) {
+    let (first, salt) = (merkle::leaf_hash(b"the first entry"), salt(Digest::of(b"the entry before")));
+    let entry = RawValue::from_string(r#"{"declined":{"round":1,"member":"m1"}}"#.to_owned()).unwrap();
+    let second = leaf(salt, 2, entry.get());
+    let Ok(complete) = merkle::append(1, second, |_| Ok::<_, std::convert::Infallible>(first));
+    let head = SignedHead::sign(coordinator, federation, (2, complete[1]));
+    let entries = vec![Proven { number: 2, salt, entry, path: vec![first] }];
+    let grown = Some(Grown { from: 1, root: first, path: vec![second] });
+    (salt, Proof { entries, grown, ..Proof::of(&head) })
 }
 
 #[test]
@@ -102,6 +117,9 @@ fn the_worked_example_computes() {
         coordinator.seal(RECEIPT_SCHEMA, &content)
     };
     let paid = receipt(ReceiptKind::Paid);
+    let (salted, proof) = proof(&coordinator, context.federation);
+    let log = NoteKey::of_log(context.federation, coordinator.public());
+    let head = proof.check(&log).unwrap();
     let expected = [
         ("terms", agreement.text().to_owned()),
         ("hash of the terms", agreement.hash().to_string()),
@@ -121,6 +139,10 @@ fn the_worked_example_computes() {
         ("decision", text(&receipt(ReceiptKind::Won))),
         ("content of the payment", paid.content.get().to_owned()),
         ("payment", text(&paid)),
+        ("salt of an entry", salted.to_string()),
+        ("key of the log", log.to_string()),
+        ("proof", serde_json::to_string(&proof).unwrap()),
+        ("head", serde_json::to_string(&Proof::of(&head)).unwrap()),
     ];
     let missing: Vec<String> = expected
         .iter()

@@ -1,6 +1,7 @@
 //! Nobody sees what another member asks, is paid or delivers: not in any reply, not in logs, not in metrics.
 
 use axum::http::Method;
+use truthfed_node::digest::Hex;
 use truthfed_node::wire::{ReceiptReply, StatementReply};
 
 use truthfed_node::testing::Data;
@@ -14,11 +15,15 @@ const ASKS: [i64; 3] = [11_313_717, 17_939_153, 23_571_131];
 async fn no_ask_reaches_another_member_a_log_or_a_metric() {
     let (world, running, parties) = World::running(["m1", "m2", "m3"]).await;
     // Data of different worth, so that no payment is somebody else's ask; each with a moment of its own.
-    let data = [
+    let mut data = [
         Data::of(&[([0.6, 0.8], 0.811), ([0.1, 0.2], 0.7)]),
         Data::of(&[([0.9, 0.1], 0.317), ([0.3, 0.3], 0.4), ([0.2, 0.9], 0.1)]),
         Data::of(&[([0.5, 0.5], 0.929), ([0.7, 0.1], 0.3)]),
     ];
+    // And a salt of its own, which its proofs show to itself.
+    for (data, byte) in data.iter_mut().zip(0xa1..) {
+        data.salt = Hex([byte; 16]);
+    }
     let open = parties[0].round().await;
     let mut offers = Vec::new();
     for ((party, data), ask) in parties.iter().zip(&data).zip(ASKS) {
@@ -93,6 +98,9 @@ async fn ask_everything(party: &Party) {
         "/v1/terms",
         "/v1/view",
         "/v1/statement",
+        "/v1/head?from=1",
+        "/v1/rounds/1/proof",
+        "/v1/operator/proof?entry=5",
         "/openapi.json",
         "/v1/operator/members",
         "/v1/operator/rounds",

@@ -167,6 +167,9 @@ async fn every_reply_and_request_is_what_the_document_says() {
     checked.reply("/v1/operator/members", &operator.post("/v1/operator/members", newcomer).await);
     checked.reply("/v1/operator/members/{member}", &operator.delete("/v1/operator/members/m3").await);
     checked.reply("/v1/operator/rounds/{round}", &operator.get("/v1/operator/rounds/1").await);
+    checked.reply("/v1/rounds/{round}/proof", &m1.client.get("/v1/rounds/1/proof").await);
+    checked.reply("/v1/head", &m1.client.get("/v1/head?from=2").await);
+    checked.reply("/v1/operator/proof", &operator.get("/v1/operator/proof?entry=3&from=2").await);
     for (path, operations) in document["paths"].as_object().unwrap() {
         // Whatever is only asked for is asked for, by whom it is for.
         if let Some(tag) = operations["get"]["tags"][0].as_str()

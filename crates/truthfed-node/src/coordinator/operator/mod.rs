@@ -18,6 +18,7 @@ pub use self::data::{DoubtLine, DoubtsReply, RuledReply, RulingName, RulingReque
 pub use self::pauses::{PauseReply, PauseRequest, read_pause};
 pub use self::payouts::{PayoutReply, PayoutRequest};
 use self::rounds::CHUNK;
+pub(super) use self::rounds::last_before;
 pub use self::rounds::{
     AbortRequest, AwardLine, DeliveryLine, OfferLine, RoundReply, RoundState, RoundSummary, RoundsReply, awarded_today,
     read_rounds,
@@ -32,6 +33,7 @@ use crate::error::{Code, Refusal};
 use crate::identity::check_name;
 use crate::journal::Entry;
 use crate::ledger::Pause;
+use crate::log::Proof;
 pub use crate::page::LinkRequest;
 use crate::schema;
 use crate::store::{Store, StoreError};
@@ -68,9 +70,21 @@ calls! {
         Abort(path round: RoundId, body request: AbortRequest) = POST "/v1/operator/rounds/{round}/abort" => RoundReply,
         /// How the coordinator is doing.
         Status = GET "/v1/operator/status" => StatusReply,
+        /// The signed head of the journal, that it has an entry, and that it is how a smaller one went on.
+        Prove(query of: Asked) = GET "/v1/operator/proof" => Proof,
         /// Makes a link that opens the page once.
         Link(body request: LinkRequest) = POST "/v1/operator/page" => LinkReply,
     }
+}
+
+/// What is to be proved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Asked {
+    /// That the journal has this entry.
+    pub entry: Option<u64>,
+    /// How it grew from so many entries.
+    pub from: Option<u64>,
 }
 
 /// Which rounds.
@@ -96,6 +110,10 @@ pub(super) async fn answer(service: &Service, engine: &Handle, order: Order) -> 
         Order::Round(round) => OrderReply::Round(rounds::round(engine, round).await?),
         Order::Abort(round, request) => OrderReply::Abort(rounds::abort(engine, round, request).await?),
         Order::Status => OrderReply::Status(status(service, engine)),
+        Order::Prove(Asked { entry: Some(entry), from }) => {
+            OrderReply::Prove(service.heads.entry(engine, entry, from).await?)
+        }
+        Order::Prove(Asked { entry: None, from }) => OrderReply::Prove(service.heads.head(engine, from).await?),
         Order::Link(request) => OrderReply::Link(service.page.link(request, engine)?),
     })
 }

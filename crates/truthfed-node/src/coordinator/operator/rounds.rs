@@ -322,7 +322,7 @@ fn hide_asks(rounds: &mut [RoundReply]) {
 }
 
 /// An entry before this round, and hardly more than a chunk before its first. Rounds follow each other in the journal.
-async fn last_before(engine: &Handle, from: RoundId) -> Result<u64, Refusal> {
+pub(in crate::coordinator) async fn last_before(engine: &Handle, from: RoundId) -> Result<u64, Refusal> {
     let (mut low, mut high) = (0, engine.published().entries());
     while high > low + CHUNK as u64 {
         let middle = low + (high - low) / 2;
