@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::agent::local::{
-    Choice, Choices, ChooseEachRequest, LearnEachRequest, LearnRequest, Learned, LinkReply, LinkRequest,
+    Choice, Choices, ChooseEachRequest, HeadsReply, LearnEachRequest, LearnRequest, Learned, LinkReply, LinkRequest,
 };
 use crate::agent::{DecisionId, Status, Token};
 use crate::call::Message;
@@ -95,6 +95,11 @@ impl Application {
     /// What the agent knows, has shared and has earned. Fails when the agent cannot be reached.
     pub async fn status(&self) -> Result<Status, ApplicationError> {
         self.request(Method::GET, "/status", Bytes::new()).await
+    }
+
+    /// The heads of the coordinator's journal that the agent has seen. Fails when the agent cannot be reached.
+    pub async fn heads(&self) -> Result<HeadsReply, ApplicationError> {
+        self.request(Method::GET, "/head", Bytes::new()).await
     }
 
     /// A link to the member's page, which opens it once, within so many seconds. The secret is in the fragment, which browsers send

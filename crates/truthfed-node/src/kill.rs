@@ -40,8 +40,9 @@ pub const COORDINATOR: [&str; 14] = [
     "checkpoint",
 ];
 /// An agent's steps, each a transaction in its own file: that is made, or found to be its own (`begun`); an arm is chosen; a
-/// reward is learned; what is said and heard in a round; a snapshot is taken over; the whole state is written (`kept`).
-pub const AGENT: [&str; 9] = [
+/// reward is learned; what is said and heard in a round; a snapshot is taken over; a head of the journal is kept; the whole state is
+/// written (`kept`).
+pub const AGENT: [&str; 10] = [
     "begun",
     "decided",
     "learned",
@@ -50,6 +51,7 @@ pub const AGENT: [&str; 9] = [
     "decision-receipt",
     "delivery-receipt",
     "synced",
+    "head",
     "kept",
 ];
 

@@ -1,6 +1,6 @@
 //! The agent's API for the member's application: plain HTTP on loopback.
 //!
-//! `POST /choose` and `/learn`, or `/choose-each` and `/learn-each` for many at once; `GET /status`, `/receipts`, `/metrics`. JSON in
+//! `POST /choose` and `/learn`, or `/choose-each` and `/learn-each` for many at once; `GET /status`, `/receipts`, `/head`, `/metrics`. JSON in
 //! and out, whatever the content type says; metrics are text. Refusals look like the coordinator's. Every request but `GET /healthz`
 //! shows the agent's [`Token`], unless there is none. A page in a browser may not ask at all (requests with an `Origin`, or to another
 //! host name, are refused), but for the member's own, which needs a login (`page`); `POST /page/link` makes a link to it.
@@ -26,12 +26,14 @@ use truthfed::bandit;
 use super::core::{ChooseError, InBatch, LearnError, Status};
 use super::decision::DecisionId;
 use super::handle::Handle;
+use super::heads::Heads;
 use super::metrics;
 use super::page::{self, Page};
 use super::store::FileError;
 use super::token::Token;
 use crate::error::{Code, Refusal};
 use crate::identity::Certificate;
+use crate::log::SignedHead;
 use crate::loopback::only_from_here;
 use crate::net::{Intake, Limits, serve_plain};
 use crate::page::Gate;
@@ -102,6 +104,17 @@ pub struct LearnEachRequest {
 pub struct ReceiptsReply {
     /// By round, as the coordinator signed them.
     pub receipts: Vec<Envelope>,
+}
+
+/// Heads of the coordinator's journal, as signed notes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeadsReply {
+    /// The newest that it has seen.
+    pub newest: Option<String>,
+    /// One of another history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<String>,
 }
 
 /// The secret of a link, which opens the member's page once.
@@ -180,7 +193,7 @@ struct Api {
 }
 
 /// What there is, for whoever asks for something else.
-const ROUTES: &str = "there are POST /choose, /learn, /choose-each, /learn-each, /page/link and GET /status, /receipts, /metrics, /healthz";
+const ROUTES: &str = "there are POST /choose, /learn, /choose-each, /learn-each, /page/link and GET /status, /receipts, /head, /metrics, /healthz";
 
 fn router(api: Api) -> Router {
     Router::new()
@@ -190,6 +203,7 @@ fn router(api: Api) -> Router {
         .route("/learn-each", post(learn_each))
         .route("/status", get(status))
         .route("/receipts", get(receipts))
+        .route("/head", get(head))
         .route("/metrics", get(metrics_text))
         .route("/page/link", post(page_link))
         .fallback(|| async { Refusal::new(Code::NotFound, ROUTES) })
@@ -240,6 +254,12 @@ async fn learn_each(State(api): State<Api>, request: Request) -> Result<Json<Lea
 
 async fn receipts(State(api): State<Api>) -> Result<Json<ReceiptsReply>, Refusal> {
     Ok(Json(ReceiptsReply { receipts: api.agent.receipts().await? }))
+}
+
+async fn head(State(api): State<Api>) -> Result<Json<HeadsReply>, Refusal> {
+    let Heads { newest, other } = api.agent.with(|agent| agent.heads()).await?;
+    let text = |head: Option<SignedHead>| head.map(|head| head.to_string());
+    Ok(Json(HeadsReply { newest: text(newest), other: text(other) }))
 }
 
 async fn page_link(State(api): State<Api>, request: Request) -> Result<Json<LinkReply>, Refusal> {

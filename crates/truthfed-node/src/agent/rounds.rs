@@ -53,6 +53,20 @@ pub enum StepError {
          an old backup was restored, or a coordinator that was replaced still answers. {}", proof(.receipt)
     )]
     RolledBack { shown: RoundId, seen: RoundId, receipt: Option<(RoundId, ReceiptKind)> },
+    /// Coordinator: its journal went another way than it did when this agent looked last. Members see different ones, or an old
+    /// backup was restored and went on.
+    #[error(
+        "the coordinator signed two histories: the journal of {shown} entries does not go on from that of {kept} entries, which this \
+         agent has seen. Keep the agent's file: it has both heads, signed by the coordinator; `truthfed member head` prints them. \
+         Show them to the other members"
+    )]
+    TwoHistories { kept: u64, shown: u64 },
+    /// Coordinator: an old backup was restored, or a coordinator that was replaced still answers.
+    #[error("the coordinator shows a journal of {shown} entries, but this agent has seen {kept}")]
+    HeadBehind { kept: u64, shown: u64 },
+    /// Coordinator: what it gives for a head is none.
+    #[error("the head of the coordinator's journal: {0}")]
+    Head(String),
     /// Member: the file is an old copy. What it counts as new was delivered already and must not be sold twice: put the
     /// latest file back, or remove it to begin anew with what is settled.
     #[error("round {0} settled a delivery that this agent's file knows nothing of: the file is an old copy")]
@@ -87,6 +101,7 @@ impl Speaker for Agent {
     /// The agent cannot tell them apart, and reports both at once: the second ends by itself, with the next view.
     fn heard(&mut self, view: &View) -> Result<(), StepError> {
         self.take_up()?;
+        self.heads()?.check()?;
         let (shown, closed) = (view.closed, self.state.machine.closed());
         let receipt = self.store.last_receipt(shown)?;
         match receipt {

@@ -6,6 +6,7 @@
 use std::pin::pin;
 
 use tokio::sync::{OwnedMutexGuard, watch};
+use truthfed::protocol::RoundId;
 
 use super::conversation::{Conversation, ExchangeError, Output};
 use super::core::Agent;
@@ -13,8 +14,10 @@ use super::handle::Handle;
 use super::link::{Link, LinkError};
 use super::policy::Policy;
 use super::rounds::StepError;
+use crate::error::{Code, Refusal};
+use crate::log::SignedHead;
 use crate::seldom::Seldom;
-use crate::wire::Call;
+use crate::wire::{After, Call, Reply};
 
 pub struct Runner<L> {
     agent: Handle,
@@ -74,6 +77,9 @@ impl<L: Link> Runner<L> {
                             biased;
                             view = polling => {
                                 talk.hear(view);
+                                if let Err(error) = talk.look_at_head().await {
+                                    report(&error, &mut seldom);
+                                }
                                 break;
                             }
                             () = self.agent.wished() => {
@@ -103,7 +109,7 @@ impl<L: Link> Runner<L> {
     }
 
     fn talk(&self) -> Talk<'_, L> {
-        Talk { runner: self, conversation: Conversation::new(self.agent.member()), held: None }
+        Talk { runner: self, conversation: Conversation::new(self.agent.member()), held: None, looked: None }
     }
 }
 
@@ -112,6 +118,8 @@ struct Talk<'a, L> {
     conversation: Conversation,
     /// The agent, while its application has to wait for a price.
     held: Option<OwnedMutexGuard<Agent>>,
+    /// The last round after whose end it had the head of the journal.
+    looked: Option<RoundId>,
 }
 
 impl<L: Link> Talk<'_, L> {
@@ -150,6 +158,37 @@ impl<L: Link> Talk<'_, L> {
         self.runner.agent.show(self.conversation.view());
     }
 
+    /// Has the agent take in the head of the journal before anything else that a view gives rise to, once after each round. Fails when
+    /// the coordinator gives none, or one of another history; then it is asked again after the next view.
+    async fn look_at_head(&mut self) -> Result<(), ExchangeError> {
+        let Some(closed) =
+            self.conversation.view().map(|view| view.closed).filter(|closed| self.looked != Some(*closed))
+        else {
+            return Ok(());
+        };
+        let agent = &self.runner.agent;
+        let kept = agent.with(|agent| agent.heads()).await.map_err(StepError::from)?.newest;
+        let call = Call::Head(After { from: kept.as_ref().map(SignedHead::size) });
+        let reply = match self.runner.link.call(call.clone()).await {
+            // A coordinator of an earlier version has no heads.
+            Err(LinkError::Refused(refusal)) if refusal.code == Code::NotFound && kept.is_none() => {
+                self.looked = Some(closed);
+                return Ok(());
+            }
+            reply => reply?,
+        };
+        let garbled = |refusal: Refusal| LinkError::Garbled(refusal.message);
+        let Reply::Head(proof) = call.read_reply(&reply).map_err(garbled)? else {
+            unreachable!("a head is answered with a proof")
+        };
+        let heard = agent.with(move |agent| agent.hear_head(&proof)).await;
+        match &heard {
+            Ok(()) => self.looked = Some(closed),
+            Err(error) => agent.set_problem(Some(error.to_string())),
+        }
+        Ok(heard?)
+    }
+
     async fn take(&mut self, output: Output) {
         match output {
             Output::Send(call) => {
@@ -179,6 +218,9 @@ fn report(error: &ExchangeError, seldom: &mut Seldom) {
         }
         ExchangeError::Step(error @ StepError::RolledBack { .. }) => {
             seldom.tell("rolled-back", |times| tracing::error!(%error, times, "the coordinator has lost rounds"));
+        }
+        ExchangeError::Step(error @ StepError::TwoHistories { .. }) => {
+            seldom.tell("two-histories", |times| tracing::error!(%error, times, "there are two journals"));
         }
         ExchangeError::Step(error) => {
             seldom.tell("step", |times| tracing::error!(%error, times, "no part in rounds for now"));

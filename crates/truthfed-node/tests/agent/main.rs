@@ -8,4 +8,5 @@ mod https;
 mod lockstep;
 mod page;
 mod rollback;
+mod split;
 mod support;

@@ -19,6 +19,6 @@ impl Durable for (Option<&Event>, &Beside) {
             // Written with the snapshot.
             ReceiptKind::Paid | ReceiptKind::Voided | ReceiptKind::Waiting | ReceiptKind::Forfeited => None,
         });
-        event.into_iter().chain(receipts).collect()
+        event.into_iter().chain(receipts).chain(beside.head.as_ref().map(|_| "head")).collect()
     }
 }

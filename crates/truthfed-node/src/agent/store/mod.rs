@@ -1,7 +1,7 @@
 //! The agent's own file: an SQLite database that one agent holds at a time.
 //!
 //! The last checkpoint of the state and the events since give the state again, bit for bit. Beside them: decisions that
-//! wait for their reward, offers as they were signed (a retry sends the very same bytes), and the coordinator's receipts.
+//! wait for their reward, offers as they were signed (a retry sends the very same bytes), the coordinator's receipts, and its heads.
 //! What a write said yes to is there after any crash (write-ahead log, full sync).
 //!
 //! Not here: what events mean ([`super::state`]).
@@ -22,8 +22,10 @@ use truthfed::{Amount, Total};
 pub use self::error::FileError;
 pub(super) use self::schema::Owner;
 use super::decision::DecisionId;
+use super::heads::Heads;
 use super::state::{Event, State};
 use crate::digest::{Digest, Hex, Nonce};
+use crate::log::SignedHead;
 use crate::wire::{Envelope, ReceiptKind};
 
 /// About how many bytes decisions may take; the oldest are forgotten first. At dimension 512 that is 64,000 decisions.
@@ -70,7 +72,21 @@ pub(super) struct Beside {
     pub(super) learned: Vec<(DecisionId, f64)>,
     pub(super) offer: Option<(RoundId, SignedOffer)>,
     pub(super) receipts: Vec<Receipt>,
+    pub(super) head: Option<Heard>,
 }
+
+/// A head of the journal.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// It takes the place of the newest.
+    Newer(SignedHead),
+    /// It did not grow from the newest; the first such one is kept beside it.
+    Other(SignedHead),
+}
+
+/// The rows of heads.
+const NEWEST: i64 = 1;
+const OTHER: i64 = 2;
 
 pub(super) struct AgentStore {
     connection: Connection,
@@ -261,6 +277,18 @@ impl AgentStore {
         rows.map(|row| row.map_err(FileError::from).and_then(kept)).collect()
     }
 
+    pub(super) fn heads(&self) -> Result<Heads, FileError> {
+        let mut statement = self.connection.prepare_cached("SELECT id, note FROM heads")?;
+        let mut heads = Heads::default();
+        for row in statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))? {
+            let (id, note) = row?;
+            let damaged = |error| FileError::Damaged(format!("a head cannot be read: {error}"));
+            let head = Some(SignedHead::read(&note).map_err(damaged)?);
+            if id == NEWEST { heads.newest = head } else { heads.other = head }
+        }
+        Ok(heads)
+    }
+
     pub(super) fn earned(&self) -> Result<Total, FileError> {
         let mut statement = self.connection.prepare_cached("SELECT payment FROM receipts WHERE kind = ?1")?;
         let rows = statement.query_map([ReceiptKind::Paid.name()], |row| row.get::<_, i64>(0))?;
@@ -270,7 +298,7 @@ impl AgentStore {
 }
 
 fn insert(transaction: &Transaction<'_>, beside: &Beside) -> Result<(), FileError> {
-    let Beside { learned, offer, receipts } = beside;
+    let Beside { learned, offer, receipts, head } = beside;
     for (id, reward) in learned {
         let sql = "UPDATE decisions SET arm = NULL, reward = ?2 WHERE number = ?1 AND tag = ?3 AND reward IS NULL";
         let changed = transaction.prepare_cached(sql)?.execute(params![id.number as i64, reward, id.tag.0])?;
@@ -289,6 +317,15 @@ fn insert(transaction: &Transaction<'_>, beside: &Beside) -> Result<(), FileErro
         let payment = payment.map(Amount::micros);
         transaction.execute(sql, params![round.0 as i64, kind.name(), json(envelope), payment])?;
     }
+    let (id, note, otherwise) = match head {
+        None => return Ok(()),
+        Some(Heard::Newer(head)) => (NEWEST, head, "UPDATE SET note = excluded.note, heard_ms = excluded.heard_ms"),
+        Some(Heard::Other(head)) => (OTHER, head, "NOTHING"),
+    };
+    let sql = format!(
+        "INSERT INTO heads VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT (id) DO {otherwise}"
+    );
+    transaction.prepare_cached(&sql)?.execute(params![id, note.to_string()])?;
     Ok(())
 }
 

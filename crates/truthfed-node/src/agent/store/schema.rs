@@ -12,7 +12,7 @@ use crate::sqlite_file::{self, Mark};
 
 /// Marks a file as an agent's: `tfag`.
 const APPLICATION: i64 = 0x7466_6167;
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 const TABLES: &str = "
     CREATE TABLE owner (id INTEGER PRIMARY KEY CHECK (id = 1), federation TEXT NOT NULL, member TEXT NOT NULL,
         terms TEXT NOT NULL) STRICT;
@@ -24,9 +24,13 @@ const TABLES: &str = "
     CREATE TABLE offers (round INTEGER PRIMARY KEY, envelope TEXT NOT NULL, salt BLOB NOT NULL) STRICT;
     CREATE TABLE receipts (round INTEGER NOT NULL, kind TEXT NOT NULL, envelope TEXT NOT NULL, payment INTEGER,
         heard_ms INTEGER, PRIMARY KEY (round, kind)) STRICT, WITHOUT ROWID;
+    CREATE TABLE heads (id INTEGER PRIMARY KEY CHECK (id IN (1, 2)), note TEXT NOT NULL, heard_ms INTEGER NOT NULL) STRICT;
 ";
 /// From version 1, which did not keep when a receipt came.
 const SINCE_1: &str = "ALTER TABLE receipts ADD COLUMN heard_ms INTEGER";
+/// From version 2, which kept no heads.
+const SINCE_2: &str = "CREATE TABLE heads (id INTEGER PRIMARY KEY CHECK (id IN (1, 2)), note TEXT NOT NULL,
+    heard_ms INTEGER NOT NULL) STRICT";
 /// How long another agent is waited for that may just be ending.
 const BUSY: Duration = Duration::from_secs(1);
 
@@ -66,8 +70,8 @@ fn prepare(connection: &mut Connection, owner: &Owner) -> Result<(), FileError> 
         }
         Mark::Ours(version @ 1..=VERSION) => {
             check_whole(&transaction, owner)?;
-            if version == 1 {
-                transaction.execute_batch(SINCE_1)?;
+            for since in [SINCE_1, SINCE_2].iter().skip(version as usize - 1) {
+                transaction.execute_batch(since)?;
                 sqlite_file::set_mark(&transaction, APPLICATION, VERSION)?;
             }
             // A killed process may have left in the log what it had not synced yet. Before anything is built on it, this

@@ -23,18 +23,24 @@ fn a_file_that_was_changed_is_not_believed() {
     check_refused("UPDATE checkpoint SET event = 2", damaged);
     check_refused("DELETE FROM checkpoint", damaged);
     check_refused("DROP TABLE events", damaged);
-    check_refused("PRAGMA user_version = 3", |error| matches!(error, FileError::Version { found: 3, expected: 2 }));
+    check_refused("PRAGMA user_version = 4", |error| matches!(error, FileError::Version { found: 4, expected: 3 }));
     check_refused("PRAGMA application_id = 7", |error| matches!(error, FileError::Unusable(_)));
 }
 
 #[test]
-fn a_file_of_the_first_version_is_read_on() {
-    let coordinator = Coordinator::new();
-    drop(coordinator.taught(&mut Numbers(1), 2));
-    let old = "ALTER TABLE receipts DROP COLUMN heard_ms; PRAGMA user_version = 1";
-    Connection::open(coordinator.path()).unwrap().execute_batch(old).unwrap();
-    for _ in 0..2 {
-        assert_eq!(coordinator.agent().status(false).unwrap().unshared, 2);
+fn a_file_of_an_earlier_version_is_read_on() {
+    for old in [
+        "DROP TABLE heads; PRAGMA user_version = 2",
+        "DROP TABLE heads; ALTER TABLE receipts DROP COLUMN heard_ms; PRAGMA user_version = 1",
+    ] {
+        let coordinator = Coordinator::new();
+        drop(coordinator.taught(&mut Numbers(1), 2));
+        Connection::open(coordinator.path()).unwrap().execute_batch(old).unwrap();
+        for _ in 0..2 {
+            let mut agent = coordinator.agent();
+            assert_eq!(agent.status(false).unwrap().unshared, 2);
+            assert_eq!(agent.heads().unwrap(), Heads::default());
+        }
     }
 }
 
