@@ -218,6 +218,18 @@ def test_a_gap_between_rounds_is_waited_for(tmp_path: Path) -> None:
     assert {refusal.code for refusal in strategy.refusals} == {"too-soon"}
 
 
+def test_a_round_that_waited_for_its_deadline_holds_nobody_up(tmp_path: Path) -> None:
+    # Others would open the next round while this one still waits for the liar's offer.
+    strategy, grid = federation(tmp_path, terms={"offers_ms": 100_000})
+    grid.spoil = spoiled(wire.OFFER, OPENED, lambda body: None)
+    strategy.start(grid, num_rounds=4)
+    assert {(refusal.node, refusal.code) for refusal in strategy.refusals} == {(LIAR, "no-reply")}
+    assert len(strategy.records) == 4
+    opened, closed = ([record[at] for record in strategy.records] for at in ("opened", "closed"))
+    assert all(before <= after for before, after in zip(closed, opened[1:], strict=False))
+    assert max(after - before for before, after in zip(opened, closed, strict=True)) >= 100_000
+
+
 def test_terms_with_a_quota_are_refused(tmp_path: Path) -> None:
     with pytest.raises(tf.InputError) as caught:
         federation(tmp_path, terms={"quota": {"samples": 10}})

@@ -210,7 +210,9 @@ class Strategy(flower.Strategy):
 
     def _open(self, grid: Grid) -> bool:
         """Opens the next round by the earliest offer that is reason enough for one; whether there was any."""
-        asked = [self._message(node, wire.OFFER, earliest=self._earliest) for node in self._members]
+        # A phase that waited for its deadline has taken time: no round opens in the past.
+        earliest = max(self._earliest, self._now)
+        asked = [self._message(node, wire.OFFER, earliest=earliest) for node in self._members]
         claims: dict[int, tuple[int, str, str]] = {}
         said_anything = False
         for node, said in self._read(self._exchange(grid, asked), set(self._members)):
