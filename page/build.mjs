@@ -11,7 +11,7 @@ const assets = join(here, "../crates/truthfed-node/src/page/assets");
 const MOST_BYTES = 300_000;
 
 const built = await build({
-  entryPoints: ["page.tsx", "member.tsx", "page.css"].map((name) => join(here, "src", name)),
+  entryPoints: ["page.tsx", "member.tsx", "view.tsx", "page.css"].map((name) => join(here, "src", name)),
   bundle: true,
   minify: true,
   write: false,
@@ -24,7 +24,7 @@ const built = await build({
   outdir: assets,
 });
 const files = new Map(built.outputFiles.map((file) => [file.path.slice(assets.length + 1), Buffer.from(file.contents)]));
-for (const name of ["index.html", "member.html", "icon.svg"]) files.set(name, await readFile(join(here, "src", name)));
+for (const name of ["index.html", "member.html", "view.html", "icon.svg"]) files.set(name, await readFile(join(here, "src", name)));
 
 const packed = gzipSync(Buffer.concat([...files.values()])).length;
 if (packed > MOST_BYTES) throw new Error(`the page has ${packed} bytes packed: at most ${MOST_BYTES}`);

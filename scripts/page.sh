@@ -41,7 +41,7 @@ test | pictures)
     TRUTHFED=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/truthfed
     CHROMIUM=$(command -v chromium)
     [ "$1" = pictures ] && export SHOTS=$PWD/out/page
-    node --test page/test/page.test.mjs
+    node --test page/test/*.test.mjs
     if [ "$1" = pictures ]; then
         mkdir -p docs/page
         cp out/page/overview-1280-light.png docs/page/overview.png

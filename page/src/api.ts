@@ -51,9 +51,14 @@ export async function logOut(): Promise<void> {
   forgetLogin();
 }
 
-/** Hands a file to the browser's downloads. */
+/** Fetches a file, and hands it to the browser's downloads. */
 export async function download(path: string, name: string): Promise<void> {
-  const address = URL.createObjectURL(await (await send("GET", path)).blob());
+  save(await (await send("GET", path)).blob(), name);
+}
+
+/** Hands a file to the browser's downloads. */
+export function save(content: Blob, name: string): void {
+  const address = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { money, percent, significant } from "./format";
 import type { Auction, Figure } from "./types";
 
-function useWidth(): [{ current: HTMLDivElement | null }, number] {
+export function useWidth(): [{ current: HTMLDivElement | null }, number] {
   const place = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -16,16 +16,19 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
   return [place, width];
 }
 
-/** Steps of 1, 2 or 5 times a power of ten that cover a range. */
-export function ticks(most: number, about: number): number[] {
-  if (!(most > 0)) return [0];
-  const rough = most / about;
+/** Multiples of 1, 2 or 5 times a power of ten that lie in a range. */
+export function ticksIn(least: number, most: number, about: number): number[] {
+  if (!(most > least)) return [least];
+  const rough = (most - least) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough)!;
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
+  const [first, last] = [Math.ceil(least / step - 1e-9), Math.floor(most / step + 1e-9)];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => (first + index) * step);
 }
 
-const short = (value: number): string =>
+const ticks = (most: number, about: number): number[] => ticksIn(0, Math.max(0, most), about);
+
+export const short = (value: number): string =>
   new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(value);
 
 const LEFT = 52;

@@ -33,16 +33,19 @@ interface FrameProps {
   brand: string;
   views: readonly (readonly [path: string, title: string])[];
   address: Address;
-  isLive: boolean;
+  /** The title of the document, if not that of the view. */
+  title?: string;
+  /** Nothing for a page whose data does not change. */
+  isLive?: boolean;
   end: End;
   children: ComponentChildren;
 }
 
-export function Frame({ brand, views, address: { name, rest }, isLive, end, children }: FrameProps) {
-  const title = views.find(([path]) => path === name)?.[1] ?? "Overview";
+export function Frame({ brand, views, address: { name, rest }, title, isLive, end, children }: FrameProps) {
+  const shown = title ?? (rest ? `Round ${rest}` : (views.find(([path]) => path === name)?.[1] ?? "Overview"));
   useEffect(() => {
-    document.title = `${rest ? `Round ${rest}` : title} · ${brand}`;
-  }, [title, rest, brand]);
+    document.title = `${shown} · ${brand}`;
+  }, [shown, brand]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
@@ -53,7 +56,7 @@ export function Frame({ brand, views, address: { name, rest }, isLive, end, chil
             <a key={path} href={`#/${path}`} aria-current={path === name ? "page" : undefined}>{title}</a>
           ))}
         </nav>
-        <span class="live-state" role="status"><Badge kind={isLive ? "good" : "warn"}>{isLive ? "live" : "not connected"}</Badge></span>
+        {isLive !== undefined && <span class="live-state" role="status"><Badge kind={isLive ? "good" : "warn"}>{isLive ? "live" : "not connected"}</Badge></span>}
         <button type="button" onClick={() => void logOut().then(() => end(null))}>Log out</button>
       </header>
       <main id="main" tabIndex={-1}>{children}</main>

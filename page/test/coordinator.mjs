@@ -1,43 +1,48 @@
-// Starts a demo federation, and talks to its command line.
+// Starts a demo federation, and talks to its command line: with the program in TRUTHFED.
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-const run = promisify(execFile);
-const LINK = /http:\/\/[^\s]+#login=[0-9a-f]{64}/;
+export const run = promisify(execFile);
+export const LINK = /http:\/\/[^\s]+#login=[0-9a-f]{64}/;
 const AGENTS = /^Agents: (.*)\. For/m;
 
+/** What a command prints in a folder, and its exit code. */
+export async function truthfed(cwd, ...args) {
+  try {
+    const { stdout, stderr } = await run(process.env.TRUTHFED, args, { cwd, maxBuffer: 1 << 28 });
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    return { code: error.code, stdout: error.stdout, stderr: error.stderr };
+  }
+}
+
 export class Demo {
-  constructor(program, place, process) {
-    Object.assign(this, { program, place, process, folder: join(place, "fed") });
+  constructor(place, process) {
+    Object.assign(this, { place, process, folder: join(place, "fed") });
   }
 
-  static async start(program, members) {
+  static async start(members) {
     const place = await mkdtemp(join(tmpdir(), "truthfed-page-"));
-    const process = spawn(program, ["demo", "--page", "--members", String(members), "--out", join(place, "fed")], { stdio: ["ignore", "ignore", "pipe"] });
-    const demo = new Demo(program, place, process);
+    const started = spawn(process.env.TRUTHFED, ["demo", "--page", "--members", String(members), "--out", join(place, "fed")], { stdio: ["ignore", "ignore", "pipe"] });
+    const demo = new Demo(place, started);
     [demo.link, demo.agents] = await new Promise((found, failed) => {
       let said = "";
-      process.stderr.on("data", (text) => {
+      started.stderr.on("data", (text) => {
         said += text;
         const [link, agents] = [LINK.exec(said), AGENTS.exec(said)];
         if (link && agents) found([link[0], Object.fromEntries(agents[1].split(", ").map((agent) => agent.split(" ")))]);
       });
-      process.on("exit", (code) => failed(new Error(`the demo ended with ${code}: ${said}`)));
+      started.on("exit", (code) => failed(new Error(`the demo ended with ${code}: ${said}`)));
     });
     return demo;
   }
 
   /** What a command prints, and its exit code. */
-  async truthfed(...args) {
-    try {
-      const { stdout, stderr } = await run(this.program, args, { maxBuffer: 1 << 28 });
-      return { code: 0, stdout, stderr };
-    } catch (error) {
-      return { code: error.code, stdout: error.stdout, stderr: error.stderr };
-    }
+  truthfed(...args) {
+    return truthfed(this.place, ...args);
   }
 
   async newLink(...args) {

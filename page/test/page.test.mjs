@@ -1,20 +1,16 @@
 // The pages in a browser, against a demo that runs: with the program in TRUTHFED and Chromium in CHROMIUM.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { after, before, test as run } from "node:test";
-import { chromium } from "playwright-core";
+import { Browser } from "./browser.mjs";
 import { Demo, text } from "./coordinator.mjs";
 
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const shots = process.env.SHOTS;
 let browser, demo, page, context, origin;
-const wrong = [];
 let failed = false;
+const open = (home = origin, known = undefined) => browser.open(home, known);
+const looks = (name, address, shown = page) => browser.looks(name, address, shown);
 
 /** A test that the next ones build on: after one that failed, none is tried. */
 function test(name, body) {
@@ -27,9 +23,9 @@ function test(name, body) {
 }
 
 before(async () => {
-  demo = await Demo.start(process.env.TRUTHFED, 6);
+  demo = await Demo.start(6);
   origin = new URL(demo.link).origin;
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+  browser = await Browser.launch();
   ({ context, page } = await open());
 });
 
@@ -38,51 +34,6 @@ after(async () => {
   const code = await demo?.stop();
   assert.equal(code, 0, "the ledger of the demo verifies");
 });
-
-/** A browser of its own, whose every error and foreign request is noted. */
-async function open(home = origin, known = undefined) {
-  const context = known ?? (await browser.newContext({ acceptDownloads: true }));
-  const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
-  page.on("console", (message) => message.type() === "error" && wrong.push(`${message.text()} ${message.location().url}`));
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  page.on("request", (request) => {
-    const address = request.url();
-    if (!address.startsWith(`${home}/`) && !address.startsWith(`blob:${home}/`)) wrong.push(`asked ${address}`);
-  });
-  return { context, page };
-}
-
-async function look(name, page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  const told = serious.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html} ${failureSummary}`).join("\n")}`);
-  assert.deepEqual(told, [], name);
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
-}
-
-/** Each view at three widths, light and dark. */
-async function looks(name, address, shown = page) {
-  for (const colorScheme of ["light", "dark"]) {
-    for (const width of [360, 1280, 2560]) {
-      await shown.emulateMedia({ colorScheme });
-      await shown.setViewportSize({ width, height: width === 360 ? 800 : 1000 });
-      await shown.goto(new URL(`/${address}`, shown.url()).href);
-      await shown.locator("main h1").waitFor();
-      await shown.locator("main .card").first().waitFor();
-      await look(`${name} at ${width} px, ${colorScheme}`, shown);
-      if (shots) {
-        await mkdir(shots, { recursive: true });
-        await shown.waitForFunction(() => !/Asks the (coordinator|agent)/.test(document.querySelector("main")?.textContent) && !document.querySelector("[role=status].muted"));
-        await shown.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
-      }
-    }
-  }
-  await shown.emulateMedia({ colorScheme: "light" });
-  await shown.setViewportSize({ width: 1280, height: 1000 });
-}
 
 test("a link logs in once, and leaves nothing in the address", async () => {
   await page.goto(demo.link);
@@ -168,7 +119,7 @@ test("a member's page shows its own rounds and receipts, and nothing of other me
   const used = await open(home);
   await used.page.goto(link);
   await used.page.getByRole("alert").filter({ hasText: "opened before" }).waitFor();
-  await look("the login of a member", used.page);
+  await browser.look("the login of a member", used.page);
   await used.context.close();
   // Its part in a round, as it happens.
   await mine.page.locator('.phases[data-phase="offers"], .phases[data-phase="deliveries"]').waitFor();
@@ -368,7 +319,7 @@ test("all views are reached by keyboard, and are whole at 200 %", async () => {
     reached.push(await page.evaluate(() => document.activeElement?.textContent));
   }
   for (const name of ["Skip to the content", "Overview", "Rounds", "Members", "Ledger", "Log out"]) assert.ok(reached.includes(name), `${name} of ${reached.join(", ")}`);
-  await look("the overview at 200 %", page);
+  await browser.look("the overview at 200 %", page);
   await page.setViewportSize({ width: 1280, height: 1000 });
 });
 
@@ -394,15 +345,13 @@ test("whoever logs out is out", async () => {
   const key = await page.evaluate(() => localStorage.getItem("truthfed-key"));
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByText("truthfed page DIR").waitFor();
-  await look("the login", page);
+  await browser.look("the login", page);
   const again = await raw(["GET /page/overview HTTP/1.1", `Host: ${new URL(origin).host}`, `Cookie: ${cookie.name}=${cookie.value}`, `X-Truthfed-Key: ${key}`]);
   assert.equal(again.status, 401);
 });
 
 test("nothing was asked of another origin, and no error was logged", () => {
   // Browsers log answers that refuse: 401 to the used link, and 429 to a ruling while a round is open, which is tried again.
-  const errors = wrong.filter((line) => !/status of 401|status of 429 .*\/members\/m6\/ruling$/.test(line));
+  const errors = browser.wrong.filter((line) => !/status of 401|status of 429 .*\/members\/m6\/ruling$/.test(line));
   assert.deepEqual(errors, []);
 });
-
-if (shots) after(() => writeFile(join(shots, "done"), ""));

@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Draw what simulate and sweep wrote: any column over any other, as SVG, PDF, PNG and CSV
     Plot(PlotArgs),
+    /// Show in a browser what reproduce, simulate or sweep wrote: figures to turn, claims with their measurements
+    View(ViewArgs),
     /// List the mechanisms and what each promises
     Mechanisms {
         /// Print one JSON object
@@ -401,6 +403,28 @@ pub(crate) struct PlotArgs {
     /// What the names of the files begin with, in any folder
     #[arg(long, value_name = "NAME", default_value = "plot")]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed view out/reproduce                figures and claims of a reproduction
+  truthfed view out/reproduce/claims.json    the claims alone
+  truthfed view clock                        a run of simulate: any column over any other
+  truthfed view clock greedy                 two runs in one figure
+  truthfed view grid --port 7600             a sweep; from elsewhere: ssh -L 7600:127.0.0.1:7600 HOST
+
+Open the link that it prints, on this machine. It opens the page once, and Ctrl-C ends the page. Nothing is changed.
+
+Exit codes: 0 done, 2 the input is wrong.")]
+pub(crate) struct ViewArgs {
+    /// A folder that reproduce, simulate or sweep wrote, or a claims.json; of runs and sweeps also several
+    #[arg(value_name = "DIR|claims.json", required = true)]
+    pub(crate) places: Vec<PathBuf>,
+
+    /// The port on 127.0.0.1 [default: any that is free]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
 }
 
 /// The width of a figure in pixels, of which an inch has 96.

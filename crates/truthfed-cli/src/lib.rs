@@ -22,6 +22,7 @@ mod reproduce;
 mod simulate;
 mod source;
 mod sweep;
+mod view;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -76,6 +77,7 @@ fn run(cli: Cli) -> anyhow::Result<Report> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Mechanisms { json } => Ok(mechanisms::run(json)),
         Command::Node(command) => node::run(&command),
         Command::Completions { shell } => Ok(completions(shell)),

@@ -46,4 +46,5 @@ pub mod store;
 pub mod terms;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod viewer;
 pub mod wire;

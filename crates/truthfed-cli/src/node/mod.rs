@@ -52,7 +52,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
     }
 }
 
-fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.context("cannot start the network's threads")?.block_on(work)
 }
@@ -94,7 +94,7 @@ fn on_hangup(act: impl Fn() + Send + 'static) -> anyhow::Result<()> {
 }
 
 /// Waits for Ctrl-C or SIGTERM.
-async fn told_to_stop() {
+pub(crate) async fn told_to_stop() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {

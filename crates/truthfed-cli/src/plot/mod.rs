@@ -19,19 +19,15 @@ use crate::args::PlotArgs;
 use crate::report::{Report, counted};
 use crate::source;
 use groups::{Groups, Place};
-use tables::Chosen;
+pub(crate) use tables::{Chosen, Folder, Table, choose, kind_of};
 
 pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Report> {
-    let chosen = tables::choose(&args.folders, &args.x, &args.y, &args.by)?;
-    let groups = args.y.iter().map(|y| Groups::of(&chosen, &args.x, y)).collect::<anyhow::Result<Vec<_>>>()?;
+    let wanted = Wanted { x: &args.x, ys: &args.y, by: &args.by, is_log: [args.log_x, args.log_y] };
+    let folders = args.folders.iter().map(|path| Folder::open(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let chosen = choose(&folders, &wanted, None)?;
     let (folder, id) = destination(&args.out)?;
-    let seeds = groups.iter().map(Groups::seeds).max().unwrap_or(0);
-    let of_seeds = format!("mean and standard deviation of {}", counted(seeds, "seed"));
-    let ys: Vec<&str> = args.y.iter().map(|y| title(y)).collect();
-    let what = format!("{} by {}", ys.join(", "), title(&args.x));
-    let charts = args.y.iter().zip(&groups).map(|(y, groups)| chart(args, y, groups));
-    let figure =
-        Figure::new(&id, &what, &format!("{what}: {of_seeds}."), charts).with_width(args.width.0).in_columns(2);
+    let Drawn { figure, groups } = draw(&chosen, &wanted, &id)?;
+    let figure = figure.with_width(args.width.0).in_columns(2);
     let mut files = figure_files(&figure)?;
     files.push((format!("{id}-seeds.csv"), per_seed(args, &groups).into_bytes()));
     for (name, bytes) in &files {
@@ -40,7 +36,39 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Report> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let names: Vec<String> = files.iter().map(|(name, _)| folder.join(name).display().to_string()).collect();
+    let (what, of_seeds) = (&figure.title, of_seeds(&groups));
     Ok(Report::done(format!("{what}, from {}: {of_seeds}.\nWrote {}.\n", chosen.name(), names.join(", "))))
+}
+
+/// Which columns a figure shows.
+pub(crate) struct Wanted<'a> {
+    pub(crate) x: &'a str,
+    /// A chart for each.
+    pub(crate) ys: &'a [String],
+    /// A line for each of their values.
+    pub(crate) by: &'a [String],
+    /// Whether the horizontal axis, and the vertical ones, are logarithmic.
+    pub(crate) is_log: [bool; 2],
+}
+
+/// A figure, and the values behind each of its charts.
+pub(crate) struct Drawn {
+    pub(crate) figure: Figure,
+    groups: Vec<Groups>,
+}
+
+pub(crate) fn draw(chosen: &Chosen, wanted: &Wanted, id: &str) -> anyhow::Result<Drawn> {
+    let groups = wanted.ys.iter().map(|y| Groups::of(chosen, wanted.x, y)).collect::<anyhow::Result<Vec<_>>>()?;
+    let ys: Vec<&str> = wanted.ys.iter().map(|y| title(y)).collect();
+    let what = format!("{} by {}", ys.join(", "), title(wanted.x));
+    let caption = format!("{what}: {}.", of_seeds(&groups));
+    let charts = wanted.ys.iter().zip(&groups).map(|(y, groups)| chart(wanted, y, groups));
+    Ok(Drawn { figure: Figure::new(id, &what, &caption, charts), groups })
+}
+
+fn of_seeds(groups: &[Groups]) -> String {
+    let seeds = groups.iter().map(Groups::seeds).max().unwrap_or(0);
+    format!("mean and standard deviation of {}", counted(seeds, "seed"))
 }
 
 /// Where the files go, and what their names begin with.
@@ -56,7 +84,7 @@ fn destination(out: &Path) -> anyhow::Result<(PathBuf, String)> {
 }
 
 /// What people call a column: the title of a figure, or the column's own name.
-fn title(column: &str) -> &str {
+pub(crate) fn title(column: &str) -> &str {
     FIGURES.iter().find(|figure| figure.name == column).map_or(column, |figure| figure.title)
 }
 
@@ -65,8 +93,9 @@ fn axis(column: &str, is_log: bool) -> Axis {
 }
 
 /// Lines over numbers, bars over names.
-fn chart(args: &PlotArgs, y: &str, groups: &Groups) -> Chart {
-    let heading = if args.y.len() > 1 { title(y) } else { "" };
+fn chart(wanted: &Wanted, y: &str, groups: &Groups) -> Chart {
+    let heading = if wanted.ys.len() > 1 { title(y) } else { "" };
+    let [log_x, log_y] = wanted.is_log;
     let series = || groups.series().iter().enumerate();
     let places = || groups.places().iter().enumerate();
     if groups.is_numeric() {
@@ -75,7 +104,7 @@ fn chart(args: &PlotArgs, y: &str, groups: &Groups) -> Chart {
             Some(Point::new(x, spread.mean, spread.sd))
         };
         let line = |(line, name): (usize, &String)| Series::new(name, places().filter_map(|place| point(line, place)));
-        return Chart::lines(heading, axis(&args.x, args.log_x), axis(y, args.log_y), series().map(line));
+        return Chart::lines(heading, axis(wanted.x, log_x), axis(y, log_y), series().map(line));
     }
     let bar = |at, (line, name): (usize, &String)| {
         let spread = groups.spread(line, at)?;
@@ -83,7 +112,7 @@ fn chart(args: &PlotArgs, y: &str, groups: &Groups) -> Chart {
     };
     let group =
         |(at, place): (usize, &Place)| BarGroup::new(&place.name, series().filter_map(|series| bar(at, series)));
-    Chart::bars(heading, axis(y, args.log_y), places().map(group))
+    Chart::bars(heading, axis(y, log_y), places().map(group))
 }
 
 /// The values behind the figure: a row for each series, place and seed.

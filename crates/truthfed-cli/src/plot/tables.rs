@@ -1,11 +1,13 @@
 //! The tables of folders that `simulate` and `sweep` wrote, and the one among them that has the wanted columns.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, ensure};
 use serde::Deserialize;
-use truthfed_sim::output::{SIMULATION, SWEEP};
+use truthfed_sim::output::{Kind, SIMULATION, SWEEP};
 
+use super::Wanted;
 use crate::source;
 
 /// Largest table, in bytes, unpacked.
@@ -13,22 +15,29 @@ const MAX_TABLE: u64 = 4 << 30;
 
 /// A table of a folder, as text.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub(super) path: PathBuf,
-    pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) path: PathBuf,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// A folder that `simulate` or `sweep` wrote, with its tables in the order in which they are searched.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    pub(crate) tables: Vec<Arc<Table>>,
 }
 
 /// The tables to draw, one of each folder, and the columns that tell series apart.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     /// What to call each folder, empty if there is one; its table.
-    pub(super) tables: Vec<(String, Table)>,
+    pub(super) tables: Vec<(String, Arc<Table>)>,
     pub(super) by: Vec<String>,
 }
 
 impl Table {
-    pub(super) fn column(&self, name: &str) -> Option<usize> {
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
@@ -36,8 +45,14 @@ impl Table {
         names.all(|name| self.columns.contains(name))
     }
 
-    fn file(&self) -> &str {
+    pub(crate) fn file(&self) -> &str {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The keys of a grid, which stand before the seed; tables of a run begin with it.
+    pub(crate) fn keys(&self) -> &[String] {
+        let seed = self.columns.iter().position(|column| column == "seed");
+        &self.columns[..seed.unwrap_or(self.columns.len())]
     }
 }
 
@@ -47,57 +62,64 @@ struct Manifest {
     complete: bool,
 }
 
-/// The first table of each folder that has all columns. Series differ by folder and by `by`; those of a sweep also by every key
-/// of its grid that is not on the axis.
-pub(super) fn choose(folders: &[PathBuf], x: &str, ys: &[String], by: &[String]) -> anyhow::Result<Chosen> {
-    let x = x.to_owned();
-    let wanted = || ys.iter().chain([&x]).chain(by);
-    let mut chosen = Chosen { tables: Vec::new(), by: by.to_vec() };
+/// The first table of each folder that has all columns, or only the one of this name. Series differ by folder and by `by`; those
+/// of a sweep also by every key of its grid that is not on the axis.
+pub(crate) fn choose(folders: &[Folder], wanted: &Wanted, file: Option<&str>) -> anyhow::Result<Chosen> {
+    let x = wanted.x.to_owned();
+    let columns: Vec<&String> = wanted.ys.iter().chain([&x]).chain(wanted.by).collect();
+    let mut chosen = Chosen { tables: Vec::new(), by: wanted.by.to_vec() };
     for folder in folders {
-        let name = if folders.len() > 1 { folder.display().to_string() } else { String::new() };
-        let table = table(folder, &wanted().collect::<Vec<_>>())?;
-        // What stands before the seed are the keys of a grid; tables of a run begin with it.
-        for key in table.columns.iter().take_while(|column| *column != "seed").filter(|key| **key != x) {
+        let name = if folders.len() > 1 { folder.path.display().to_string() } else { String::new() };
+        let table = folder.table(&columns, file)?;
+        for key in table.keys().iter().filter(|key| **key != x) {
             if !chosen.by.contains(key) {
                 chosen.by.push(key.clone());
             }
         }
-        chosen.tables.push((name, table));
+        chosen.tables.push((name, table.clone()));
     }
     Ok(chosen)
 }
 
-fn table(folder: &Path, wanted: &[&String]) -> anyhow::Result<Table> {
-    let tables = names(folder)?.iter().map(|name| read(folder.join(name))).collect::<anyhow::Result<Vec<_>>>()?;
-    let lists = || {
-        let list = |table: &Table| format!("{} has {}", table.file(), table.columns.join(", "));
-        tables.iter().map(list).collect::<Vec<_>>().join("; ")
-    };
-    let unknown = wanted.iter().find(|name| !tables.iter().any(|table| table.columns.contains(name)));
-    let folder = folder.display();
-    if let Some(unknown) = unknown {
-        return Err(anyhow!("{folder} has no column `{unknown}`: {}", lists()));
+impl Folder {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Folder> {
+        let kind = kind_of(path, &[&SIMULATION, &SWEEP])?;
+        // The summary of a sweep holds means, which would be averaged again.
+        let is_table = |name: &&&str| name.trim_end_matches(".gz").ends_with(".csv") && **name != "summary.csv";
+        let tables = kind.files.iter().filter(is_table).map(|name| Ok(Arc::new(read(path.join(name))?)));
+        Ok(Folder { path: path.to_owned(), tables: tables.collect::<anyhow::Result<_>>()? })
     }
-    let place = tables.iter().position(|table| table.has_all(wanted.iter().copied()));
-    let Some(place) = place else {
-        let names: Vec<String> = wanted.iter().map(|name| format!("`{name}`")).collect();
-        return Err(anyhow!("no table of {folder} has all of {}: {}", names.join(", "), lists()));
-    };
-    Ok(tables.into_iter().nth(place).expect("it was found there"))
+
+    fn table(&self, wanted: &[&String], file: Option<&str>) -> anyhow::Result<&Arc<Table>> {
+        let tables = || self.tables.iter().filter(|table| file.is_none_or(|file| table.file() == file));
+        let lists = || {
+            let list = |table: &Arc<Table>| format!("{} has {}", table.file(), table.columns.join(", "));
+            tables().map(list).collect::<Vec<_>>().join("; ")
+        };
+        let unknown = wanted.iter().find(|name| !tables().any(|table| table.columns.contains(name)));
+        let folder = self.path.display();
+        if let Some(unknown) = unknown {
+            return Err(anyhow!("{folder} has no column `{unknown}`: {}", lists()));
+        }
+        tables().find(|table| table.has_all(wanted.iter().copied())).ok_or_else(|| {
+            let names: Vec<String> = wanted.iter().map(|name| format!("`{name}`")).collect();
+            anyhow!("no table of {folder} has all of {}: {}", names.join(", "), lists())
+        })
+    }
 }
 
-/// The tables that a folder has, in the order in which they are searched.
-fn names(folder: &Path) -> anyhow::Result<Vec<&'static str>> {
+/// The kind of a folder, one of these. Fails when it is another or not complete.
+pub(crate) fn kind_of(folder: &Path, among: &[&'static Kind]) -> anyhow::Result<&'static Kind> {
     let shown = folder.display();
-    let expected = format!("{shown} is not a folder of `{}` or `{}`", SIMULATION.command, SWEEP.command);
+    let commands: Vec<String> = among.iter().map(|kind| format!("`{}`", kind.command)).collect();
+    let (last, first) = commands.split_last().expect("there is a kind");
+    let expected = format!("{shown} is not a folder of {} or {last}", first.join(", "));
     let text = source::read(&folder.join("manifest.json"), source::MAX_CONFIG).with_context(|| expected.clone())?;
     let manifest: Manifest = serde_json::from_str(&text).with_context(|| expected.clone())?;
-    let kind = [&SIMULATION, &SWEEP].into_iter().find(|kind| kind.schema == manifest.schema);
+    let kind = among.iter().find(|kind| kind.schema == manifest.schema);
     let kind = kind.ok_or_else(|| anyhow!("{expected}: its manifest is of schema {}", manifest.schema))?;
     ensure!(manifest.complete, "{shown} is not complete: run `{}` again", kind.command);
-    // The summary of a sweep holds means, which would be averaged again.
-    let is_table = |name: &str| name.trim_end_matches(".gz").ends_with(".csv") && name != "summary.csv";
-    Ok(kind.files.iter().copied().filter(|name| is_table(name)).collect())
+    Ok(kind)
 }
 
 fn read(path: PathBuf) -> anyhow::Result<Table> {

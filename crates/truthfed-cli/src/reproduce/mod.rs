@@ -42,6 +42,7 @@ use truthfed_sim::world::WorldError;
 use self::claim::{Claim, Own, mark};
 use self::decision::RULE;
 use self::lab::Lab;
+pub(crate) use self::output::{CLAIMS, FIGURES, REPRODUCTION};
 use self::readings::{READINGS, Reading};
 use crate::args::ReproduceArgs;
 use crate::progress::Progress;

@@ -27,11 +27,16 @@ use super::single_rounds::{ALONE, FIXED_GRID, PAID_LESS, PRINTED_GRID};
 use super::summary;
 use crate::report::json;
 
+/// Every claim with the numbers behind its verdict.
+pub(crate) const CLAIMS: &str = "claims.json";
+/// Every figure as data, in the order of the page.
+pub(crate) const FIGURES: &str = "figures.json";
+
 /// What [`write`] leaves in its folder.
-pub(super) const REPRODUCTION: Kind = Kind {
+pub(crate) const REPRODUCTION: Kind = Kind {
     schema: "truthfed.reproduction/1",
     command: "truthfed reproduce",
-    files: &["index.html", "claims.json", "config.toml", "misreport.toml", "across-rounds.toml"],
+    files: &["index.html", CLAIMS, FIGURES, "config.toml", "misreport.toml", "across-rounds.toml"],
     inner: &[
         ("figures", |name| [".svg", ".pdf", ".png", ".csv"].iter().any(|ending| name.ends_with(ending))),
         ("rounds", |name| name.contains("-seed-") && name.ends_with(".jsonl")),
@@ -93,7 +98,8 @@ pub(super) fn write(reproduction: &Reproduction, folder: OutputFolder) -> anyhow
     let text = |name: &str, text: &str| folder.write(name, |out| out.write_all(text.as_bytes()));
     folder.begin()?;
     text("index.html", &page.to_html())?;
-    text("claims.json", &claims_json(reproduction))?;
+    text(CLAIMS, &claims_json(reproduction))?;
+    text(FIGURES, &json(&figures(&page).collect::<Vec<_>>()))?;
     text("config.toml", &default_toml())?;
     text("misreport.toml", SWEEP)?;
     text("across-rounds.toml", SETTING)?;

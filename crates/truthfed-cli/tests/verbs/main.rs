@@ -20,4 +20,5 @@ mod simulate;
 mod status;
 mod sweep;
 mod upgrade;
+mod view;
 mod wrong_inputs;

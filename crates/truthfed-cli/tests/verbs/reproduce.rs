@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::auction::support::{Outcome, auction};
 use crate::folders::{Run, tree, truthfed};
+use crate::view;
 
 fn reproduce(folder: &Path, more: &[&str]) -> Run {
     truthfed(folder, &[&["reproduce", "--quick", "--seeds", "2"], more].concat(), "")
@@ -36,12 +37,12 @@ const FIGURES: [&str; 18] = [
 #[test]
 fn the_report_is_whole_and_the_same_at_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("report");
-    let printed = reproduce(folder.path(), &["--out", "report", "--threads", "1"]).done();
+    let out = folder.path().join("out/reproduce");
+    let printed = reproduce(folder.path(), &["--threads", "1"]).done();
     assert!(printed.contains("index.html") && printed.contains("truth-fedban"), "{printed}");
     let one = tree(&out);
     // Over the first report: every file in the folder is known as ours.
-    reproduce(folder.path(), &["--out", "report", "--threads", "4"]).done();
+    reproduce(folder.path(), &["--threads", "4"]).done();
     let four = tree(&out);
     assert!(one.keys().eq(four.keys()), "{:?}\n{:?}", one.keys(), four.keys());
     for (name, bytes) in &one {
@@ -61,6 +62,49 @@ fn the_report_is_whole_and_the_same_at_any_number_of_threads() {
     check_rounds(&one);
     check_counterexamples(&out, &one);
     assert!(one.keys().filter(|name| name.ends_with(".png")).count() == FIGURES.len(), "a figure is not listed here");
+    check_view(folder.path(), &one);
+}
+
+/// The page of `truthfed view` shows every figure and claim as they stand in the files.
+fn check_view(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
+    let claims: Value = serde_json::from_slice(&files["claims.json"]).unwrap();
+    for example in view::examples("out/reproduce") {
+        let page = view::Page::open(folder, &[&example]);
+        let contents = page.view("contents");
+        for (statement, shown) in ["paper", "ours"].iter().flat_map(|kind| {
+            let (all, shown) = (claims[kind].as_array().unwrap(), contents["claims"][kind].as_array().unwrap());
+            assert_eq!(all.len(), shown.len());
+            all.iter().zip(shown)
+        }) {
+            let keys = ["id", "claim", "verdict", "measured", "command", "sample"];
+            assert!(keys.iter().all(|key| statement[key] == shown[key]), "{statement}\n{shown}");
+            let verdicts = |of: &Value| -> Vec<Value> {
+                of["cells"].as_array().into_iter().flatten().map(|cell| cell["verdict"].clone()).collect()
+            };
+            assert_eq!(verdicts(statement), verdicts(shown));
+        }
+        let ids: BTreeSet<&str> =
+            contents["figures"].as_array().unwrap().iter().map(|figure| figure["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, if example.ends_with(".json") { BTreeSet::new() } else { BTreeSet::from(FIGURES) });
+        for id in ids {
+            let drawn = page.view(&format!("figure?id={id}"));
+            let charts = drawn["figure"]["charts"].as_array().unwrap().iter();
+            let values = charts.map(|chart| {
+                let lines = chart["data"]["lines"]["series"].as_array().into_iter().flatten();
+                let groups = chart["data"]["bars"].as_array().into_iter().flatten();
+                let points: usize = lines.map(|line| line["points"].as_array().unwrap().len()).sum();
+                points + groups.map(|group| group["bars"].as_array().unwrap().len()).sum::<usize>()
+            });
+            let csv = std::str::from_utf8(&files[&format!("figures/{id}.csv")]).unwrap();
+            assert_eq!(values.sum::<usize>(), csv.lines().count() - 1, "{id}");
+        }
+        page.end();
+    }
+    // What an earlier program wrote has no figures as data.
+    std::fs::remove_file(folder.join("out/reproduce/figures.json")).unwrap();
+    let page = view::Page::open(folder, &["out/reproduce"]);
+    assert!(page.view("contents")["missing"].as_str().unwrap().contains("an earlier program wrote this folder"));
+    page.end();
 }
 
 /// Every mean of a figure is the mean of its values by seed.

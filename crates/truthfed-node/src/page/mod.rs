@@ -1,11 +1,11 @@
 //! What the pages in a browser share: their files, the login, and what keeps other pages out.
 //!
-//! The coordinator's page is for its operator, the agent's for its member. Both are built from `page/` of the repository into `assets`
-//! and served on loopback behind a [`Gate`].
+//! The coordinator's page is for its operator, the agent's for its member, a third for whoever runs experiments. All are built from
+//! `page/` of the repository into `assets` and served on loopback behind a [`Gate`].
 //!
 //! Promises: without a login nothing but the page's own empty files is served, and a page of another origin gets nothing at all.
 //!
-//! Not here: what a page shows (`coordinator::page`, `agent::page`), and who may ask for a link.
+//! Not here: what a page shows (`coordinator::page`, `agent::page`, [`crate::viewer`]), and who may ask for a link.
 
 mod login;
 
@@ -60,6 +60,14 @@ pub(crate) const OPERATOR: [File; 4] = [
 pub(crate) const MEMBER: [File; 4] = [
     ("/", "text/html; charset=utf-8", include_bytes!("assets/member.html")),
     ("/member.js", "text/javascript; charset=utf-8", include_bytes!("assets/member.js")),
+    CSS,
+    ICON,
+];
+
+/// The page of `truthfed view`.
+pub(crate) const VIEWER: [File; 4] = [
+    ("/", "text/html; charset=utf-8", include_bytes!("assets/view.html")),
+    ("/view.js", "text/javascript; charset=utf-8", include_bytes!("assets/view.js")),
     CSS,
     ICON,
 ];

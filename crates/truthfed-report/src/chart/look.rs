@@ -72,6 +72,11 @@ impl Look {
         Role::Series(self.colour)
     }
 
+    /// Which of the series colours it has.
+    pub(super) fn colour(self) -> usize {
+        self.colour % SERIES_COLOURS
+    }
+
     /// Where this series starts with its markers, so that those of several series do not cover each other.
     pub(super) fn stagger(self) -> usize {
         self.colour

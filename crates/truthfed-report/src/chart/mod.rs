@@ -13,6 +13,7 @@ mod bar;
 mod canvas;
 mod csv;
 mod figure;
+mod finite;
 mod frame;
 mod legend;
 mod line;
@@ -22,17 +23,23 @@ mod panel;
 mod ruler;
 mod thin;
 
+use serde::{Deserialize, Serialize};
+
+use self::look::Looks;
 use super::Theme;
 
 /// One repetition behind a mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Value {
     pub seed: u64,
+    #[serde(with = "finite")]
     pub value: f64,
 }
 
 /// What errors are, in all charts of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Errors {
     /// Standard deviations of the repetitions.
     #[default]
@@ -52,18 +59,23 @@ impl Errors {
 }
 
 /// One value of a series: a mean over repetitions and its error, which is drawn if it is a positive number.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Point {
+    #[serde(with = "finite")]
     pub x: f64,
+    #[serde(with = "finite")]
     pub mean: f64,
     /// As the figure's [`Errors`] say.
+    #[serde(with = "finite")]
     pub error: f64,
     /// What the mean is of, if it is known; see [`Figure::to_seeds_csv`].
     pub values: Vec<Value>,
 }
 
 /// One line of a chart. A long one shows errors as a band, a short one as error bars.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Series {
     /// What the legend says.
     pub name: String,
@@ -72,13 +84,15 @@ pub struct Series {
 }
 
 /// How values become positions: equal differences, or equal ratios, are equally long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scale {
     Linear,
     Log,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Axis {
     /// What it measures, with the unit.
     pub label: String,
@@ -87,13 +101,16 @@ pub struct Axis {
     pub covers: Option<(f64, f64)>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bar {
     /// What the legend says; bars of one name look alike. Empty: no legend entry.
     pub name: String,
     /// The value; may be negative.
+    #[serde(with = "finite")]
     pub height: f64,
     /// As the figure's [`Errors`] say; 0 for none.
+    #[serde(with = "finite")]
     pub error: f64,
     /// Text at the end of the bar, such as the value itself when heights are normalised.
     pub label: Option<String>,
@@ -102,7 +119,8 @@ pub struct Bar {
 }
 
 /// Bars that stand side by side over one name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BarGroup {
     /// What stands below the axis.
     pub name: String,
@@ -110,7 +128,8 @@ pub struct BarGroup {
 }
 
 /// Lines over a numeric axis, or groups of bars.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Chart {
     /// What the chart shows; may be empty.
     pub title: String,
@@ -118,14 +137,26 @@ pub struct Chart {
     pub data: Data,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Data {
     Lines { x: Axis, series: Vec<Series> },
     Bars(Vec<BarGroup>),
 }
 
+/// How a name looks in all charts of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NameLook {
+    pub name: String,
+    /// Of the report's series colours, from 0.
+    pub colour: usize,
+    /// As `stroke-dasharray` of SVG has it; empty for a line without gaps.
+    pub dash: &'static str,
+}
+
 /// One or more charts that are read together; several get letters: (a), (b), ...
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Name of its files and its anchor: letters, digits, `-` and `_`.
     pub id: String,
@@ -274,6 +305,16 @@ impl Figure {
     #[must_use]
     pub fn for_column(&self) -> Figure {
         Figure { columns: 1, width: COLUMN_WIDTH, ..self.clone() }
+    }
+
+    /// The names of its series and bars in the order in which they appear, with the looks that its drawing gives them.
+    pub fn looks(&self) -> Vec<NameLook> {
+        let looks = Looks::of(self);
+        let look = |name: &&str| {
+            let look = looks.look(name);
+            NameLook { name: (*name).to_owned(), colour: look.colour(), dash: look.dash() }
+        };
+        looks.names().iter().map(look).collect()
     }
 
     /// The figure as an SVG document of its own, on white.

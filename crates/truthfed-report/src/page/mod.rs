@@ -11,7 +11,7 @@ mod html;
 mod inline;
 mod style;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::chart::Figure;
 
@@ -111,7 +111,7 @@ pub struct Verdict {
 }
 
 /// What a measurement says about a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictKind {
     /// The claim holds in the measurement.
