@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { money, percent, significant } from "./format";
-import type { Auction, Figure } from "./types";
+import type { Auction, Figure, RoundView } from "./types";
 
 export function useWidth(): [{ current: HTMLDivElement | null }, number] {
   const place = useRef<HTMLDivElement>(null);
@@ -175,6 +175,52 @@ export function PaidChart({ rounds }: { rounds: Pick<Figure, "round" | "paid">[]
                   <title>{`Round ${round.round}: ${money(round.paid)} units`}</title>
                 </rect>
               </g>
+            ))}
+          </svg>
+        )}
+      </div>
+    </Frame>
+  );
+}
+
+const PHASE_ROW = 36;
+
+/** The phases of a round that ended on a time axis, each with the time that it was allowed. */
+export function PhasesChart({ round }: { round: Pick<RoundView, "opened_ms" | "sealed_ms" | "ended_ms" | "limits"> }) {
+  const [place, width] = useWidth();
+  const { opened_ms: opened, sealed_ms: sealed, ended_ms: ended, limits } = round;
+  if (ended === null) return null;
+  const phases = [
+    { name: "Offers", from: opened, to: sealed ?? ended, most: limits.offers_ms },
+    ...(sealed === null ? [] : [{ name: "Auction and deliveries", from: sealed, to: ended, most: limits.deliveries_ms }]),
+  ];
+  const height = TOP + phases.length * PHASE_ROW + BOTTOM;
+  const whole = Math.max(1, ended - opened);
+  const x = (ms: number) => 12 + ((ms - opened) / (1.02 * whole)) * (width - 12 - RIGHT);
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(3)} s`;
+  const about = phases.map(({ name, from, to, most }) => `${name}: ${seconds(to - from)} of ${seconds(most)}.`).join(" ");
+  return (
+    <Frame title="Phases" unit="seconds since it was opened" about={about}>
+      <div ref={place} class="drawing">
+        {width > 0 && (
+          <svg width={width} height={height} role="img" aria-label={`Phases of the round. ${about}`}>
+            {phases.map(({ name, from, to, most }, row) => {
+              const top = TOP + row * PHASE_ROW;
+              const label = `${name}, ${seconds(to - from)}`;
+              // One that would leave the drawing ends where its bar does. As wide as letters of this size are in a wide font.
+              const isLate = x(from) + 7.5 * label.length > width;
+              return (
+                <g key={name}>
+                  <text class="note" x={isLate ? x(to) : x(from)} y={top + 9} text-anchor={isLate ? "end" : "start"}>{label}</text>
+                  <rect class={row === 0 ? "phase" : "phase later"} x={x(from)} width={Math.max(2, x(to) - x(from))} y={top + 15} height="12" rx="2">
+                    <title>{`${name}: ${seconds(to - from)}, at most ${seconds(most)}`}</title>
+                  </rect>
+                </g>
+              );
+            })}
+            <line class="axis" x1="12" x2={width - RIGHT} y1={height - BOTTOM} y2={height - BOTTOM} />
+            {ticks(whole / 1000, width > 600 ? 8 : 4).map((tick) => (
+              <text key={tick} x={x(opened + 1000 * tick)} y={height - BOTTOM + 15} text-anchor="middle">{significantTick(tick)}</text>
             ))}
           </svg>
         )}

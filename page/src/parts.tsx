@@ -159,7 +159,7 @@ export function Confirm({ plan, close }: { plan: Plan; close: () => void }) {
         }
       }
       const { entries } = await get<{ entries: Entry[] }>(`/page/entries?after=${before}`);
-      setEntries(entries.filter((entry) => ["revoked", "ruled"].includes(entry.kind)));
+      setEntries(entries.filter((entry) => ["enrolled", "revoked", "ruled"].includes(entry.kind)));
       setState("done");
     } catch (problem) {
       setProblem(problem as Error);

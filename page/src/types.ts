@@ -141,6 +141,8 @@ export interface RoundView {
   deliveries: number;
   defaulted: string[];
   sealed: string | null;
+  sealed_ms: number | null;
+  limits: { offers_ms: number; deliveries_ms: number };
   aggregate: string | null;
   paid: string;
   released: string;

@@ -1,8 +1,10 @@
 // The pages in a browser, against a demo that runs: with the program in TRUTHFED and Chromium in CHROMIUM.
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { cp, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { after, before, test as run } from "node:test";
 import { Browser } from "./browser.mjs";
 import { Demo, text } from "./coordinator.mjs";
@@ -65,6 +67,10 @@ test("a round that is downloaded has the same outcome in the auction verb", asyn
   await page.getByRole("heading", { name: /^Round \d+$/ }).waitFor();
   const row = page.locator("table tbody tr").filter({ hasText: /won/ }).first();
   await row.waitFor();
+  const { opened_ms, sealed_ms, ended_ms } = await page.evaluate(async (round) => (await fetch(`/page/rounds/${round}`, { headers: { "x-truthfed-key": localStorage.getItem("truthfed-key") } })).json(), page.url().split("/").pop());
+  const phases = page.getByRole("img", { name: /^Phases of the round/ });
+  await phases.getByText(`Offers, ${((sealed_ms - opened_ms) / 1000).toFixed(3)} s`, { exact: true }).waitFor();
+  await phases.getByText(`Auction and deliveries, ${((ended_ms - sealed_ms) / 1000).toFixed(3)} s`, { exact: true }).waitFor();
   await page.locator("td").getByText(/would still have won at [\d.]+, not at [\d.]+|essential: |any ask up to the reserve/).first().waitFor();
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download for truthfed auction" }).click()]);
   const path = await file.path();
@@ -194,6 +200,40 @@ test("a member that is revoked is refused from then on", async () => {
   await page.locator(`.feed li[data-round="${newest + 2}"][data-kind="settled"]`).waitFor();
   const told = await page.locator(`.feed li[data-round="${newest + 2}"]`).allTextContents();
   assert.ok(told.length > 3 && !told.some((line) => line.includes("m2")), told.join("\n"));
+});
+
+test("a member whom the authority has certified is added, and only with its certificate", async () => {
+  await demo.truthfed("member", "init", join(demo.place, "zoe"));
+  const added = await demo.truthfed("init", join(demo.place, "elsewhere"), "--member", "zoe");
+  assert.equal(added.code, 0, added.stderr);
+  await page.goto(`${origin}/#/members`);
+  await page.getByRole("button", { name: "Add a member" }).click();
+  const entrance = page.getByRole("dialog");
+  await browser.look("the dialog that adds a member", page);
+  await entrance.getByLabel("Certificate").setInputFiles(join(demo.place, "elsewhere", "roster", "zoe.pem"));
+  await entrance.getByRole("button", { name: "Look whose it is" }).click();
+  await entrance.getByRole("alert").filter({ hasText: "this federation's authority did not issue" }).waitFor();
+  // Where the authority's key is: a copy of the folder, with no coordinator beside it.
+  const offline = join(demo.place, "offline");
+  await cp(demo.folder, offline, { recursive: true, filter: (path) => !/ledger\.db|checkpoint/.test(path) });
+  await writeFile(join(offline, "federation.toml"), (await text(join(offline, "federation.toml"))).replaceAll(/^((?:listen|address|admin) = )"[^"]+"/gm, '$1"127.0.0.1:1"'));
+  const issued = await demo.truthfed("members", "add", offline, "--request", join(demo.place, "zoe", "request.json"));
+  assert.equal(issued.code, 0, issued.stderr);
+  await entrance.getByLabel("or its text").fill(await text(join(offline, "roster", "zoe.pem")));
+  await entrance.getByRole("button", { name: "Look whose it is" }).click();
+  await page.getByRole("heading", { name: "Add zoe?" }).waitFor();
+  assert.doesNotMatch((await demo.truthfed("members", "list", demo.folder)).stdout, /zoe/);
+  await page.getByRole("dialog").getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("dialog").getByText("enrolled, hash").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await page.locator("table tr", { hasText: "zoe" }).waitFor();
+  assert.match((await demo.truthfed("members", "list", demo.folder)).stdout, /zoe +member/);
+  assert.equal(await text(join(demo.folder, "roster", "zoe.pem")), await text(join(offline, "roster", "zoe.pem")));
+  // Nobody waits for somebody who never comes.
+  await page.getByRole("button", { name: "Revoke zoe" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await page.getByRole("dialog").getByText("revoked, hash").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
 });
 
 test("the ledger is exported as the command line exports it", async () => {
@@ -351,7 +391,7 @@ test("whoever logs out is out", async () => {
 });
 
 test("nothing was asked of another origin, and no error was logged", () => {
-  // Browsers log answers that refuse: 401 to the used link, and 429 to a ruling while a round is open, which is tried again.
-  const errors = browser.wrong.filter((line) => !/status of 401|status of 429 .*\/members\/m6\/ruling$/.test(line));
+  // Browsers log answers that refuse: 401 to the used link, 422 to a foreign certificate, and 429 to a ruling while a round is open, which is tried again.
+  const errors = browser.wrong.filter((line) => !/status of 401|status of 422 .*\/page\/certificate$|status of 429 .*\/members\/m6\/ruling$/.test(line));
   assert.deepEqual(errors, []);
 });

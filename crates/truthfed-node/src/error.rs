@@ -113,6 +113,7 @@ codes! {
     // What only the operator sees.
     NoLogin "no-login" 401 Operator "The page is open to whoever logged in: run `truthfed page`, for an agent's `truthfed member page`, and open the link that it prints."
     BadName "bad-name" 422 Operator "Not a valid member name: use 1 to 64 letters, digits, dots, underscores or hyphens."
+    BadCertificate "bad-certificate" 422 Operator "The certificate is not one that this federation's authority issued to a member, or its time is over: take the member's file from the roster where it was added."
     MemberExists "member-exists" 409 Operator "A member with this name, certificate or key was enrolled before: choose another."
     UnknownMember "unknown-member" 404 Operator "No member has this name: list the members."
     BadRenewal "bad-renewal" 403 Operator "The renewal is not signed with the member's present key: ask the member for a new request."

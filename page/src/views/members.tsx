@@ -4,6 +4,7 @@ import { ago, column, count, counted, money } from "../format";
 import { Badge, Confirm, Problem, Round, Table, useFetched } from "../parts";
 import type { Column, Plan } from "../parts";
 import type { Member, Members as View } from "../types";
+import { Entrance } from "./entrance";
 
 const path = (member: string, rest = "") => `/v1/operator/members/${encodeURIComponent(member)}${rest}`;
 
@@ -38,6 +39,7 @@ function State({ member }: { member: Member }) {
 export function Members({ version, find }: { version: number; find: string }) {
   const { value: view, problem } = useFetched<View>("/page/members", version);
   const [plan, setPlan] = useState<Plan | null>(null);
+  const [isAdding, setAdding] = useState(false);
   const [wanted, setWanted] = useState(find);
   if (view === null) return problem ? <Problem problem={problem} /> : <p class="muted">Asks the coordinator…</p>;
   const shown = view.members.filter((member) => member.member.includes(wanted));
@@ -81,6 +83,7 @@ export function Members({ version, find }: { version: number; find: string }) {
           Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
         </label>
         <p>{shown.length === view.members.length ? counted(shown.length, "member") : `${count(shown.length)} of ${counted(view.members.length, "member")}`}</p>
+        <button type="button" onClick={() => setAdding(true)}>Add a member</button>
       </div>
       <Problem problem={problem} />
       {doubts.length > 0 && (
@@ -100,6 +103,7 @@ export function Members({ version, find }: { version: number; find: string }) {
       <section class="card">
         <Table caption="Members" columns={columns} rows={shown} name={(member) => member.member} empty="Nobody of that name." />
       </section>
+      {isAdding && <Entrance close={() => setAdding(false)} plan={(plan) => { setAdding(false); setPlan(plan); }} />}
       {plan && <Confirm plan={plan} close={() => setPlan(null)} />}
     </>
   );

@@ -1,7 +1,7 @@
 // One round: who offered what, who won, what each is paid, and why.
 import { useState } from "preact/hooks";
 import { download } from "../api";
-import { AuctionChart } from "../chart";
+import { AuctionChart, PhasesChart } from "../chart";
 import { ClockView } from "./clock";
 import { column, count, counted, moment, money, percent } from "../format";
 import { Badge, Hash, nats, Problem, Table, useFetched } from "../parts";
@@ -50,6 +50,14 @@ export function RoundPage({ round, version }: { round: number; version: number }
           {view.figure !== null && view.state === "settled" && <div><dt>Checked</dt><dd><Badge kind="good">winners and payments recomputed from the journal</Badge></dd></div>}
         </dl>
       </section>
+      {view.ended_ms !== null && view.state !== "ruled" && (
+        <section class="card" aria-label="Phases on a time axis">
+          <PhasesChart round={view} />
+          <p class="muted">
+            A phase ends when nobody is awaited, or after {(view.limits.offers_ms / 1000).toFixed(1)} s for offers and {(view.limits.deliveries_ms / 1000).toFixed(1)} s for deliveries.
+          </p>
+        </section>
+      )}
       {view.state === "settled" ? <Auctioned view={view} /> : view.state !== "ruled" && <Offers view={view} auction={null} />}
     </>
   );

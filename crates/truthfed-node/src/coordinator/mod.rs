@@ -79,6 +79,8 @@ pub struct Plan {
     pub store: OpenStore,
     pub clock: Clock,
     pub place: Place,
+    /// Where the certificates of its members lie.
+    pub roster: PathBuf,
     /// The name of the federation, for the page.
     pub name: String,
     /// Whose end the page shows, by name: first those of authority, coordinator and operator.
@@ -103,6 +105,7 @@ impl Config {
             store: Arc::new(move || store.open()),
             clock: Clock::real(),
             place: Place::Thread,
+            roster: federation.roster_folder(),
             name: settings.name.clone(),
             certificates: dated(federation),
         };

@@ -108,6 +108,11 @@ impl Federation {
         self.authority.digest()
     }
 
+    /// Where the certificates of its members lie.
+    pub(crate) fn roster_folder(&self) -> PathBuf {
+        self.folder.join(ROSTER)
+    }
+
     pub fn operator(&self) -> Digest {
         self.operator.digest()
     }

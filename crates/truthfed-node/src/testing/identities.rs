@@ -53,6 +53,7 @@ impl Identities {
             store: Arc::new(move || store.open()),
             clock: Clock::real(),
             place: Place::Thread,
+            roster: folder.join("roster"),
             name: "test".to_owned(),
             certificates: Vec::new(),
         }

@@ -1,6 +1,7 @@
 //! The operator's page, as a browser's requests see it.
 
 use std::net::SocketAddr;
+use std::time::{Duration, UNIX_EPOCH};
 
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -9,6 +10,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use truthfed_node::coordinator::operator::LinkReply;
+use truthfed_node::identity::{Authority, Identity, Validity};
+use truthfed_node::testing::{Identities, id};
 
 use super::support::{Client, World, some_data, whole_round};
 
@@ -138,5 +141,56 @@ async fn whoever_is_not_logged_in_or_stands_by_shows_nothing() {
     assert_eq!(browser.ask("POST", "/page/logout", "").await.0, 200);
     assert_eq!(browser.ask("GET", "/page/overview", "").await.0, 401);
     second.stop().await.unwrap();
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_the_authority_certified_is_taken_in_and_nobody_else() {
+    let (world, running, [m1]) = World::running(["m1"]).await;
+    let operator = world.operator(running.addresses());
+    let browser = Browser::log_in(&operator, running.addresses().admin).await;
+    let roster = world.folder.path().join("roster");
+    std::fs::create_dir(&roster).unwrap();
+    let Identities { authority, operator: own, members, .. } = &world.identities;
+    let pem = |identity: &Identity| identity.certificate().pem().to_owned();
+    std::fs::write(roster.join("m1.pem"), pem(&members[&id("m1")])).unwrap();
+    let body = |pem: &str| serde_json::json!({ "certificate": pem }).to_string();
+    let issue = |name: &str| authority.issue_member(&id(name), Validity::leaf()).unwrap();
+    let zoe = issue("zoe");
+
+    let past = Validity { from: UNIX_EPOCH, until: UNIX_EPOCH + Duration::from_secs(86_400) };
+    let stranger = Authority::create("elsewhere", Validity::authority()).unwrap();
+    let foreign = stranger.issue_member(&id("zoe"), Validity::leaf()).unwrap();
+    let server = authority.issue_server(&["127.0.0.1".to_owned()], Validity::leaf()).unwrap();
+    for (what, pem, code, said) in [
+        ("no certificate", "zoe".to_owned(), "bad-certificate", "take the file of the member from `roster`"),
+        ("another federation's", pem(&foreign), "bad-certificate", "did not issue the certificate to a member"),
+        ("a server's", pem(&server), "bad-certificate", "did not issue the certificate to a member"),
+        ("the operator's", pem(own), "bad-certificate", "the certificate is no member's"),
+        ("one that is over", pem(&authority.issue_member(&id("zoe"), past).unwrap()), "bad-certificate", "1970-01-02"),
+        ("another of a member", pem(&issue("m1")), "member-exists", "m1 has another certificate on the roster"),
+    ] {
+        for path in ["/page/certificate", "/page/members/certified"] {
+            let (_, _, answer) = browser.ask("POST", path, &body(&pem)).await;
+            assert_eq!(answer["error"]["code"], code, "{what}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().contains(said), "{what}: {answer}");
+        }
+    }
+    let entries = world.head().0;
+
+    let (status, _, seen) = browser.ask("POST", "/page/certificate", &body(&pem(&zoe))).await;
+    assert_eq!((status, &seen["member"], &seen["until"]), (200, &"zoe".into(), &zoe.certificate().last_day().into()));
+    assert_eq!((world.head().0, roster.join("zoe.pem").exists()), (entries, false), "looking changes nothing");
+    for _ in 0..2 {
+        let (status, _, taken) = browser.ask("POST", "/page/members/certified", &body(&pem(&zoe))).await;
+        assert_eq!((status, &taken["member"]), (200, &"zoe".into()), "{taken}");
+    }
+    assert_eq!(std::fs::read_to_string(roster.join("zoe.pem")).unwrap(), pem(&zoe));
+    let entry = browser.get(&format!("/page/entries?after={entries}")).await["entries"][0].clone();
+    assert_eq!((&entry["kind"], &entry["body"]["enrolled"]["member"]), (&"enrolled".into(), &"zoe".into()), "{entry}");
+    assert_eq!(world.client(&zoe, running.addresses()).get("/v1/view").await.status, 200);
+    let stranger = Browser { key: "0".repeat(64), ..browser };
+    assert_eq!(stranger.ask("POST", "/page/members/certified", &body(&pem(&zoe))).await.0, 401);
+    drop(m1);
     running.stop().await.unwrap();
 }

@@ -242,7 +242,7 @@ pub(super) fn members(engine: &Handle) -> MembersReply {
 }
 
 /// Takes a member in; the same again changes nothing.
-async fn enrol(service: &Service, engine: &Handle, request: EnrolRequest) -> Result<MemberLine, Refusal> {
+pub(super) async fn enrol(service: &Service, engine: &Handle, request: EnrolRequest) -> Result<MemberLine, Refusal> {
     let EnrolRequest { member, key, certificate } = request;
     let member = check_name(&member).map_err(|error| Refusal::new(Code::BadName, error.to_string()))?;
     let line = MemberLine::of(&member, &MemberInfo::new(key, certificate));

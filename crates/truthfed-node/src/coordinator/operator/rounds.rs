@@ -110,6 +110,9 @@ pub struct RoundReply {
     pub declined: Vec<ClientId>,
     /// The hash of all offers, once no more are taken.
     pub sealed: Option<Digest>,
+    /// Since when no more are taken.
+    #[schemars(with = "Option<schema::Millis>")]
+    pub sealed_ms: Option<Time>,
     /// Winners, by name.
     pub awards: Vec<AwardLine>,
     /// Deliveries, in the order they came.
@@ -393,6 +396,7 @@ fn begin(entry: u64, round: RoundId, asked_by: ClientId, opened_ms: Time) -> Rou
         offers: Vec::new(),
         declined: Vec::new(),
         sealed: None,
+        sealed_ms: None,
         awards: Vec::new(),
         deliveries: Vec::new(),
         paid: Vec::new(),
@@ -415,7 +419,7 @@ fn follow(found: &mut RoundReply, number: u64, entry: Entry) -> Result<(), Refus
             found.declined.push(member);
             summary.declined += 1;
         }
-        Entry::Sealed { offers, .. } => found.sealed = Some(offers),
+        Entry::Sealed { offers, at_ms, .. } => (found.sealed, found.sealed_ms) = (Some(offers), Some(at_ms)),
         Entry::Awarded { winners, .. } => {
             (summary.state, summary.winners) = (RoundState::Deliveries, winners.len() as u64);
             found.awards = winners.into_iter().map(AwardLine::from).collect();

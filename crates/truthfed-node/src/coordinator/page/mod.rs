@@ -3,14 +3,17 @@
 //! It shows what the operator's routes and the ledger's verbs show, from the same code, and does what the operator's routes do: those are
 //! served here too, to whoever is logged in ([`crate::page`]).
 //!
-//! Promises: nothing here writes but the operator's routes. No ask of an open round is shown before the seal.
+//! Promises: nothing here writes but the operator's routes, and the roster when a member is taken in. Nobody is taken in whom the
+//! authority did not certify. No ask of an open round is shown before the seal.
 
 mod book;
+mod entrance;
 mod events;
 mod views;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -18,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::{MethodFilter, get, on};
+use axum::routing::{MethodFilter, get, on, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, watch};
@@ -63,6 +66,9 @@ pub(super) struct Page {
     admin: SocketAddr,
     name: String,
     certificates: Vec<(String, Certificate)>,
+    /// What members' certificates are issued by, and where they lie.
+    authority: Certificate,
+    roster: PathBuf,
     trust: Trust,
     online: Duration,
     gate: Arc<Gate>,
@@ -93,6 +99,8 @@ impl Page {
             admin,
             name: plan.name.clone(),
             certificates: plan.certificates.clone(),
+            authority: plan.authority.clone(),
+            roster: plan.roster.clone(),
             trust,
             // Agents ask again as soon as they have an answer, which takes so long at most.
             online: super::MAX_POLL + Duration::from_secs(15),
@@ -222,7 +230,9 @@ pub(super) fn router(service: &Arc<Service>) -> Router {
         .route("/page/postings", get(views::postings))
         .route("/page/postings.csv", get(views::csv))
         .route("/page/entries", get(views::entries))
-        .route("/page/events", get(events::stream));
+        .route("/page/events", get(events::stream))
+        .route("/page/certificate", post(entrance::look))
+        .route("/page/members/certified", post(entrance::take_in));
     for route in Order::ROUTES {
         let filter = MethodFilter::try_from(route.form.method.clone()).expect("the table has common methods only");
         inside =
@@ -245,8 +255,8 @@ async fn ask(
     let query = request.uri().query().map(str::to_owned);
     let body = read_body(request.into_body(), BODY_BYTES, BODY_TIME).await?;
     let order = (route.read)(&mut Parts { parameter: parameter.map(|Path(value)| value), query, body })?;
-    // All that a login may change, so that a stolen one can neither make others, let anybody in, say that money was paid, nor
-    // hold rounds up.
+    // All that a login may change by itself, so that a stolen one can neither make others, let anybody in whom the authority did not
+    // certify (`entrance`), say that money was paid, nor hold rounds up.
     let changes = (route.form.method != axum::http::Method::GET).then(|| route.form.name());
     if changes.is_some() && !matches!(order, Order::Revoke(_) | Order::Rule(..)) {
         return Err(Refusal::new(

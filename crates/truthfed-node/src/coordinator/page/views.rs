@@ -234,6 +234,8 @@ pub(super) async fn round(State(service): State<Arc<Service>>, Path(round): Path
     };
     let summary = &found.summary;
     let is_open = summary.ended_ms.is_none();
+    let published = engine.published();
+    let terms = published.agreement().raw();
     Ok(as_json(&json!({
         "round": summary.round,
         "state": summary.state,
@@ -248,13 +250,15 @@ pub(super) async fn round(State(service): State<Arc<Service>>, Path(round): Path
         "deliveries": found.deliveries.len(),
         "defaulted": found.defaulted,
         "sealed": found.sealed,
+        "sealed_ms": found.sealed_ms,
+        "limits": { "offers_ms": terms.offers_ms, "deliveries_ms": terms.deliveries_ms },
         "aggregate": found.aggregate,
         "paid": decimal_units(summary.paid_micros.into()),
         "released": decimal_units(summary.released_micros.into()),
         "waiting": decimal_units(summary.waiting_micros.into()),
         "figure": book.figure(summary.round).map(figure),
         "first": book.rounds().first().map(|figure| figure.summary.round),
-        "last": engine.published().open_round().unwrap_or(engine.published().closed()),
+        "last": published.open_round().unwrap_or(published.closed()),
     })))
 }
 
