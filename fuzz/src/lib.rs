@@ -16,6 +16,7 @@ mod intake;
 mod journal;
 mod messages;
 mod money;
+mod proof;
 mod protocol;
 mod receipts;
 mod saved;
@@ -36,6 +37,7 @@ pub use intake::{delivery, offer};
 pub use journal::{journal, ledger, recovery};
 pub use messages::messages;
 pub use money::{money, policy};
+pub use proof::proof;
 pub use protocol::protocol;
 pub use receipts::receipts;
 pub use saved::saved;
@@ -64,6 +66,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("money", money),
     ("offer", offer),
     ("policy", policy),
+    ("proof", proof),
     ("protocol", protocol),
     ("ratings", ratings),
     ("receipts", receipts),

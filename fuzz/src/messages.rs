@@ -5,6 +5,7 @@ use truthfed_node::agent::local::{Choice, ChooseRequest, LearnRequest, Learned};
 use truthfed_node::coordinator::operator::{EnrolRequest, MembersReply, RoundReply, RoundsReply, StatusReply};
 use truthfed_node::error::Refusal;
 use truthfed_node::ledger::{Checkpoint, Statement};
+use truthfed_node::log::Proof;
 use truthfed_node::wire::{
     DeclineReply, DeliveryContent, Envelope, OfferContent, ReceiptContent, ReceiptReply, StatementReply, SyncReply,
     SyncRequest, View,
@@ -26,6 +27,7 @@ const READERS: &[Reader] = &[
     is::<Learned>,
     is::<MembersReply>,
     is::<OfferContent>,
+    is::<Proof>,
     is::<ReceiptContent>,
     is::<ReceiptReply>,
     is::<Refusal>,

@@ -17,7 +17,7 @@ use crate::intake::{BEFORE_DELIVERY, BEFORE_OFFER};
 use crate::journal::HONEST;
 use crate::protocol::Price;
 use crate::text::json;
-use crate::{Target, agent, auction, engine, honest, ledger, protocol, receipts, statistics, verify};
+use crate::{Target, agent, auction, engine, honest, ledger, proof, protocol, receipts, statistics, verify};
 
 /// An input of a target.
 pub struct Seed {
@@ -64,6 +64,9 @@ pub fn seeds() -> Vec<Seed> {
     add("saved", "member.json", json(&member(false)).into());
     add("saved", "in-parts.json", json(&member(true)).into());
     add("saved", "standing.json", json(&standing()).into());
+    let (proved, head) = proof::honest(5, 3, 12);
+    add("proof", "entry.json", proved.into());
+    add("proof", "head.txt", head.into());
     for number in 1..4 {
         let document = RoundDocument::of(&varied_within(number, (1, 4), (1, 2)).spec());
         add("round", &format!("varied-{number}.json"), format!("{document:#}").into());
