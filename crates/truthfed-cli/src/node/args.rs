@@ -2,6 +2,7 @@
 
 mod ledger;
 mod members;
+mod witness;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use truthfed_node::ledger::Reason;
 
 pub(crate) use self::ledger::*;
 pub(crate) use self::members::*;
+pub(crate) use self::witness::*;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeCommand {
@@ -110,6 +112,16 @@ Examples:
   truthfed round show fed 7 --json
   truthfed round export fed 7 > round.json")]
     Round(RoundCommand),
+    /// Sign heads of a federation's journal that go on from each other
+    #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  truthfed ledger prove fed --key                             the operator: the key of its log
+  truthfed witness init w --name witness.example --log KEY    the witness: makes its own key, and prints it
+  truthfed ledger prove fed > proof                           the operator, or any member that asks the coordinator
+  truthfed witness sign w proof > head                        the head with the witness's signature below the coordinator's
+  truthfed ledger check head --key zoe --witness KEY          whoever believes only what the witness signed")]
+    Witness(WitnessCommand),
 }
 
 #[derive(Debug, Args)]

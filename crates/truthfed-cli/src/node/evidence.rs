@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use serde::Serialize;
+use truthfed_node::agent::{Agent, Heads};
 use truthfed_node::coordinator::operator::read_members;
 use truthfed_node::federation::{Bundle, open_bundle};
 use truthfed_node::ledger::{Report as Verified, Statement, receipts};
 use truthfed_node::store::Store;
 
-use super::ledger::own_receipts;
+use super::ledger::own;
+use super::proofs::Under;
 use crate::report::{Report, json};
 
 #[derive(Serialize)]
@@ -17,8 +19,17 @@ struct Finding<'a> {
     member: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     receipts: Option<receipts::Summary>,
+    /// The newest head that it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<Seen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Seen {
+    entries: u64,
+    journal: Under,
 }
 
 /// Compares a journal that is right in itself with what a member holds in its bundle.
@@ -30,26 +41,34 @@ pub(super) fn compare(
     as_json: bool,
 ) -> anyhow::Result<Report> {
     let bundle = open_bundle(folder)?;
-    let (problem, receipts) = match foreign_key(&bundle, store)? {
-        Some(problem) => (Some(problem), None),
-        None => match check_receipts(&bundle, folder, store)? {
-            Ok(summary) => (None, Some(summary)),
-            Err(error) => (Some(error.to_string()), None),
+    let (problem, receipts, head) = match foreign_key(&bundle, store)? {
+        Some(problem) => (Some(problem), None, None),
+        None => match own(&bundle, folder)? {
+            None => (None, Some(receipts::Summary::default()), None),
+            Some(own) => against(&bundle, store, &own)?,
         },
     };
-    let finding = Finding { ledger, member: bundle.member.as_str(), receipts, problem };
+    let finding = Finding { ledger, member: bundle.member.as_str(), receipts, head, problem };
     let text = if as_json { json(&finding) } else { format!("{prefix}{ledger}\n{}", words(&finding)) };
     Ok(if finding.problem.is_none() { Report::done(text) } else { Report::refuted(text) })
 }
 
-fn words(Finding { member, receipts, problem, .. }: &Finding<'_>) -> String {
+fn words(Finding { member, receipts, head, problem, .. }: &Finding<'_>) -> String {
+    let seen = match head {
+        None => String::new(),
+        Some(Seen { entries, journal: Under::Shorter }) => {
+            format!("; its signed head is of {entries} entries, which this journal does not reach")
+        }
+        Some(Seen { entries, .. }) => format!("; its signed head of {entries} entries is of this journal"),
+    };
     match (problem, receipts) {
         (Some(problem), _) => format!("{member}: {problem}\n"),
         (None, Some(receipts::Summary { receipts: 0, .. })) | (None, None) => {
-            format!("{member}: enrolled with its own key; it holds no receipts.\n")
+            format!("{member}: enrolled with its own key; it holds no receipts{seen}.\n")
         }
         (None, Some(summary)) => {
-            format!("{member}: enrolled with its own key; its {} receipts agree with the journal.\n", summary.receipts)
+            let count = summary.receipts;
+            format!("{member}: enrolled with its own key; its {count} receipts agree with the journal{seen}.\n")
         }
     }
 }
@@ -71,14 +90,27 @@ fn foreign_key(bundle: &Bundle, store: &mut dyn Store) -> anyhow::Result<Option<
         .then(|| format!("the journal has {journaled} renewals of its key, and it renewed {own} times")))
 }
 
-fn check_receipts(
-    bundle: &Bundle,
-    folder: &Path,
-    store: &mut dyn Store,
-) -> anyhow::Result<Result<receipts::Summary, receipts::ReceiptError>> {
-    let Some(held) = own_receipts(bundle, folder)? else { return Ok(Ok(receipts::Summary::default())) };
+/// What is wrong, the receipts if they agree, and the newest head.
+type Compared = (Option<String>, Option<receipts::Summary>, Option<Seen>);
+
+/// Compares a journal with what a member's agent has kept.
+fn against(bundle: &Bundle, store: &mut dyn Store, agent: &Agent) -> anyhow::Result<Compared> {
+    let Heads { newest, other } = agent.heads()?;
+    let mut seen = None;
+    for head in other.iter().chain(&newest) {
+        let (entries, journal) = (head.size(), Under::of(store, head)?);
+        if journal == Under::Other {
+            let problem =
+                format!("it holds a signed head of {entries} entries of another journal: there are two histories");
+            return Ok((Some(problem), None, None));
+        }
+        seen = Some(Seen { entries, journal });
+    }
     let statement = Statement::read(store, &bundle.member)?;
-    Ok(receipts::check(&whose(bundle), &held, Some(&statement)))
+    Ok(match receipts::check(&whose(bundle), &agent.receipts()?, Some(&statement)) {
+        Ok(summary) => (None, Some(summary), seen),
+        Err(error) => (Some(error.to_string()), None, None),
+    })
 }
 
 pub(super) fn whose(bundle: &Bundle) -> receipts::Bundle {

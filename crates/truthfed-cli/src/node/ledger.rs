@@ -15,12 +15,11 @@ use truthfed_node::ledger::{
     verify_journal,
 };
 use truthfed_node::store::{Store, StoreError};
-use truthfed_node::wire::Envelope;
 
 use super::agent::DATA;
 use super::args::{BundleArgs, LedgerCommand, StatementArgs, TotalsArgs, VerifyArgs};
 use super::evidence::whose;
-use super::{evidence, existing_store, export, payout, recorded};
+use super::{evidence, existing_store, export, payout, proofs, recorded};
 use crate::report::{Report, cells, json, table};
 
 pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
@@ -31,6 +30,8 @@ pub(crate) fn run(command: &LedgerCommand) -> anyhow::Result<Report> {
         LedgerCommand::Totals(args) => totals(args),
         LedgerCommand::Export(args) => export::run(args),
         LedgerCommand::Payout(command) => payout::run(command),
+        LedgerCommand::Prove(args) => proofs::prove(args),
+        LedgerCommand::Check(args) => proofs::check(args),
     }
 }
 
@@ -125,21 +126,20 @@ pub(super) fn units(micros: i128) -> String {
     format!("{} units", decimal_units(micros))
 }
 
-/// The receipts that a member's agent has kept; none if it has not run here.
-pub(super) fn own_receipts(bundle: &Bundle, folder: &Path) -> anyhow::Result<Option<Vec<Envelope>>> {
+/// A member's agent, which must not run; none if it has not run here.
+pub(super) fn own(bundle: &Bundle, folder: &Path) -> anyhow::Result<Option<Agent>> {
     let data = folder.join(DATA);
     if !data.is_file() {
         return Ok(None);
     }
-    let agent = Agent::open(Membership::of(bundle), &data).with_context(|| data.display().to_string())?;
-    Ok(Some(agent.receipts()?))
+    Agent::open(Membership::of(bundle), &data).map(Some).with_context(|| data.display().to_string())
 }
 
 /// Checks and sums up a member's own receipts.
 fn from_receipts(folder: &Path, as_json: bool) -> anyhow::Result<Report> {
     let bundle = open_bundle(folder)?;
     let missing = || format!("{} is missing: the agent of this bundle has not run here", folder.join(DATA).display());
-    let held = own_receipts(&bundle, folder)?.with_context(missing)?;
+    let held = own(&bundle, folder)?.with_context(missing)?.receipts()?;
     let summary = receipts::check(&whose(&bundle), &held, None)?;
     let receipts::Summary { receipts: count, rounds, payments, waiting, posted_micros } = summary;
     let (member, paid) = (bundle.member, units(posted_micros));

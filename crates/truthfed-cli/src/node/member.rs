@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 use truthfed_node::agent::Token;
-use truthfed_node::client::Application;
+use truthfed_node::client::{Application, ApplicationError};
 use truthfed_node::digest::Digest;
 use truthfed_node::federation::{apply, ask_renewal, join, open_bundle, take_renewal};
 
 use super::agent::TOKEN;
-use super::args::{JoinArgs, MemberCommand, MemberInitArgs, MemberPageArgs, MemberRenewArgs};
+use super::args::{
+    JoinArgs, MemberCommand, MemberHeadArgs, MemberInitArgs, MemberPageArgs, MemberRenewArgs, RunningAgentArgs,
+};
 use super::block_on;
 use crate::report::{Report, json};
 
@@ -20,6 +22,7 @@ pub(crate) fn run(command: &MemberCommand) -> anyhow::Result<Report> {
         MemberCommand::Join(args) => joined(args),
         MemberCommand::Renew(args) => renew(args),
         MemberCommand::Page(args) => page(args),
+        MemberCommand::Head(args) => head(args),
     }
 }
 
@@ -99,10 +102,28 @@ fn taken(folder: &Path, issued: &Path, as_json: bool) -> anyhow::Result<Report> 
     }))
 }
 
-fn page(MemberPageArgs { bundle, agent, token, seconds }: &MemberPageArgs) -> anyhow::Result<Report> {
+fn page(MemberPageArgs { of, seconds }: &MemberPageArgs) -> anyhow::Result<Report> {
+    let link = of_agent(of, async |agent| agent.page(*seconds).await)?;
+    Ok(Report::done(format!("{link}\n")))
+}
+
+fn head(MemberHeadArgs { of, json: as_json }: &MemberHeadArgs) -> anyhow::Result<Report> {
+    let heads = of_agent(of, async |agent| agent.heads().await)?;
+    let texts: Vec<&str> = [&heads.newest, &heads.other].into_iter().flatten().map(String::as_str).collect();
+    if texts.is_empty() {
+        bail!("the agent has seen no head yet: it asks for one after it has heard from the coordinator");
+    }
+    let text = if *as_json { json(&heads) } else { texts.join("\n") };
+    Ok(if heads.other.is_some() { Report::refuted(text) } else { Report::done(text) })
+}
+
+/// Asks the agent of a bundle something, while it runs.
+fn of_agent<T>(
+    RunningAgentArgs { bundle, agent, token }: &RunningAgentArgs,
+    ask: impl AsyncFnOnce(Application) -> Result<T, ApplicationError>,
+) -> anyhow::Result<T> {
     let file = token.clone().unwrap_or_else(|| bundle.join(TOKEN));
     let missing = || format!("no token of an agent: start it with `truthfed agent {}`", bundle.display());
     let token = Token::read(&file).with_context(missing)?;
-    let link = block_on(async { Ok(Application::connect(*agent, Some(&token)).await?.page(*seconds).await?) })?;
-    Ok(Report::done(format!("{link}\n")))
+    block_on(async { Ok(ask(Application::connect(*agent, Some(&token)).await?).await?) })
 }

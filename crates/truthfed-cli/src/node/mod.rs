@@ -15,10 +15,12 @@ mod operator;
 mod page;
 mod pause;
 mod payout;
+mod proofs;
 mod renew;
 mod round;
 mod serve;
 mod status;
+mod witness;
 
 use std::path::Path;
 
@@ -49,6 +51,7 @@ pub(crate) fn run(command: &NodeCommand) -> anyhow::Result<Report> {
         NodeCommand::Members(command) => members::run(command),
         NodeCommand::Ledger(command) => ledger::run(command),
         NodeCommand::Round(command) => round::run(command),
+        NodeCommand::Witness(command) => witness::run(command),
     }
 }
 

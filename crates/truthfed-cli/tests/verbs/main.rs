@@ -14,6 +14,7 @@ mod help;
 mod own_experiment;
 mod pauses;
 mod plot;
+mod proofs;
 mod renewals;
 mod reproduce;
 mod simulate;

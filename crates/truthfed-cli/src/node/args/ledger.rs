@@ -7,6 +7,7 @@ use truthfed::Amount;
 use truthfed_node::calendar::{CalendarMonth, Day, Period};
 use truthfed_node::digest::Digest;
 use truthfed_node::ledger::{Reason, Reference};
+use truthfed_node::log::NoteKey;
 
 use super::FolderArgs;
 
@@ -33,6 +34,83 @@ the federation: it is in their member.toml.")]
     /// Record what was really transferred to members
     #[command(subcommand)]
     Payout(PayoutCommand),
+    /// Print the signed head of the journal, or a proof that it has entries or how it grew
+    Prove(ProveArgs),
+    /// Check heads and proofs against each other and a key, without the journal
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed ledger prove fed --note > head                     the signed head, as witnesses read it
+  truthfed ledger prove fed --round 7 --member zoe > proof    that the journal has what zoe said in round 7
+  truthfed ledger prove fed --from 120 > proof                that it is how the journal of 120 entries went on
+  truthfed ledger prove audit --head head                     whether a bundle is the journal of a head; exit code 1 if not
+  truthfed ledger prove fed --key                             the key for truthfed ledger check
+
+A proof shows the entries that it proves, and hashes of others. It is for whoever may see those entries.")]
+pub(crate) struct ProveArgs {
+    /// The federation's folder, or a bundle for auditors
+    pub(crate) folder: PathBuf,
+
+    /// An entry; can be repeated
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) entry: Vec<u64>,
+
+    /// All entries of a round
+    #[arg(long, value_name = "ROUND", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) round: Option<u64>,
+
+    /// Only what this member said in the round
+    #[arg(long, value_name = "NAME", requires = "round")]
+    pub(crate) member: Option<String>,
+
+    /// That the journal is how that of so many entries went on
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) from: Option<u64>,
+
+    /// The head of the first entries [default: of all]
+    #[arg(long, value_name = "N", conflicts_with = "head", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) size: Option<u64>,
+
+    /// A signed head to prove it under, instead of signing one; a bundle needs it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) head: Option<PathBuf>,
+
+    /// Print the head alone
+    #[arg(long, conflicts_with_all = ["entry", "round", "from"])]
+    pub(crate) note: bool,
+
+    /// Print the key that signs heads
+    #[arg(long, conflicts_with_all = ["entry", "round", "from", "size", "head", "note"])]
+    pub(crate) key: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed ledger check proof --key zoe                  zoe's bundle knows the coordinator's key
+  truthfed ledger check ann.head bob.head --key zoe      whether the coordinator showed ann and bob the same journal
+  truthfed ledger check head --key audit/server.pem --witness witness.example+5c0e...
+
+Exit code 1 if something is not signed, a proof is wrong, or there are two histories. It says which heads no proof links.")]
+pub(crate) struct CheckArgs {
+    /// Heads and proofs; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The coordinator's key, as truthfed ledger prove --key prints it; or its certificate, or a bundle
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: String,
+
+    /// A witness that must have signed every head; can be repeated
+    #[arg(long, value_name = "KEY")]
+    pub(crate) witness: Vec<NoteKey>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Days in UTC.

@@ -72,6 +72,39 @@ pub(crate) enum MemberCommand {
     Renew(MemberRenewArgs),
     /// Print a link to the member's own page in a browser
     Page(MemberPageArgs),
+    /// Print the newest signed head of the coordinator's journal that the agent has seen
+    Head(MemberHeadArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  truthfed member head zoe > zoe.head                       while zoe's agent runs
+  truthfed ledger check zoe.head bob.head --key zoe         whether bob was shown the same journal
+
+Exit code 1 if the coordinator signed another history, too: then both heads are printed.")]
+pub(crate) struct MemberHeadArgs {
+    #[command(flatten)]
+    pub(crate) of: RunningAgentArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// An agent that runs.
+#[derive(Debug, Args)]
+pub(crate) struct RunningAgentArgs {
+    /// The member's bundle, a folder
+    pub(crate) bundle: PathBuf,
+
+    /// Where the agent listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500", value_parser = address)]
+    pub(crate) agent: SocketAddr,
+
+    /// File with the agent's token [default: agent.token in the bundle]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -83,16 +116,8 @@ Examples:
 The link opens the page once, and for a few minutes only. From another machine, forward the port first:
 ssh -L 7500:127.0.0.1:7500 HOST. The agent must be running.")]
 pub(crate) struct MemberPageArgs {
-    /// The member's bundle, a folder
-    pub(crate) bundle: PathBuf,
-
-    /// Where the agent listens
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7500", value_parser = address)]
-    pub(crate) agent: SocketAddr,
-
-    /// File with the agent's token [default: agent.token in the bundle]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) of: RunningAgentArgs,
 
     /// How long the link may wait to be opened
     #[arg(long, value_name = "S", default_value_t = 300, value_parser = value_parser!(u64).range(1..=3600))]
