@@ -70,6 +70,7 @@ impl<L: Link> Runner<L> {
                 match talk.next().await {
                     Ok(Output::Poll(call)) => {
                         if poll.is_none() {
+                            talk.look_at_head(&mut seldom).await;
                             poll.set(Some(self.poll(call)));
                         }
                         let polling = poll.as_mut().as_pin_mut().expect("it was set");
@@ -77,9 +78,6 @@ impl<L: Link> Runner<L> {
                             biased;
                             view = polling => {
                                 talk.hear(view);
-                                if let Err(error) = talk.look_at_head().await {
-                                    report(&error, &mut seldom);
-                                }
                                 break;
                             }
                             () = self.agent.wished() => {
@@ -96,7 +94,11 @@ impl<L: Link> Runner<L> {
                         break;
                     }
                     Ok(output) => talk.take(output).await,
-                    Err(error) => report(&error, &mut seldom),
+                    Err(error) => {
+                        report(&error, &mut seldom);
+                        // What cannot be right may be of another history.
+                        talk.look_at_head(&mut seldom).await;
+                    }
                 }
             }
         }
@@ -109,7 +111,13 @@ impl<L: Link> Runner<L> {
     }
 
     fn talk(&self) -> Talk<'_, L> {
-        Talk { runner: self, conversation: Conversation::new(self.agent.member()), held: None, looked: None }
+        Talk {
+            runner: self,
+            conversation: Conversation::new(self.agent.member()),
+            held: None,
+            closed: None,
+            looked: None,
+        }
     }
 }
 
@@ -118,7 +126,9 @@ struct Talk<'a, L> {
     conversation: Conversation,
     /// The agent, while its application has to wait for a price.
     held: Option<OwnedMutexGuard<Agent>>,
-    /// The last round after whose end it had the head of the journal.
+    /// The last round that ended, by the last view.
+    closed: Option<RoundId>,
+    /// The last one after whose end it had the head of the journal.
     looked: Option<RoundId>,
 }
 
@@ -155,24 +165,29 @@ impl<L: Link> Talk<'_, L> {
 
     fn hear(&mut self, reply: Result<Vec<u8>, LinkError>) {
         self.conversation.reply(reply);
+        self.closed = self.conversation.view().map(|view| view.closed).or(self.closed);
         self.runner.agent.show(self.conversation.view());
     }
 
-    /// Has the agent take in the head of the journal before anything else that a view gives rise to, once after each round. Fails when
-    /// the coordinator gives none, or one of another history; then it is asked again after the next view.
-    async fn look_at_head(&mut self) -> Result<(), ExchangeError> {
-        let Some(closed) =
-            self.conversation.view().map(|view| view.closed).filter(|closed| self.looked != Some(*closed))
-        else {
-            return Ok(());
-        };
+    /// Has the agent take in the head of the journal, once after each round, when it has nothing else to say or something went wrong:
+    /// no round waits for it. What fails is tried again after the next view.
+    async fn look_at_head(&mut self, seldom: &mut Seldom) {
+        if let Some(closed) = self.closed.filter(|closed| self.looked != Some(*closed)) {
+            match self.hear_head().await {
+                Ok(()) => self.looked = Some(closed),
+                Err(error) => report(&error, seldom),
+            }
+        }
+    }
+
+    /// Fails when the coordinator gives no head, or one of another history.
+    async fn hear_head(&mut self) -> Result<(), ExchangeError> {
         let agent = &self.runner.agent;
         let kept = agent.with(|agent| agent.heads()).await.map_err(StepError::from)?.newest;
         let call = Call::Head(After { from: kept.as_ref().map(SignedHead::size) });
         let reply = match self.runner.link.call(call.clone()).await {
             // A coordinator of an earlier version has no heads.
             Err(LinkError::Refused(refusal)) if refusal.code == Code::NotFound && kept.is_none() => {
-                self.looked = Some(closed);
                 return Ok(());
             }
             reply => reply?,
@@ -182,9 +197,8 @@ impl<L: Link> Talk<'_, L> {
             unreachable!("a head is answered with a proof")
         };
         let heard = agent.with(move |agent| agent.hear_head(&proof)).await;
-        match &heard {
-            Ok(()) => self.looked = Some(closed),
-            Err(error) => agent.set_problem(Some(error.to_string())),
+        if let Err(error) = &heard {
+            agent.set_problem(Some(error.to_string()));
         }
         Ok(heard?)
     }
