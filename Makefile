@@ -1,6 +1,6 @@
 # The commands of this project. `make test` and `make lint` are what a landing must pass.
 
-.PHONY: help fmt lint test test-python test-page page wheel package tidy documents docs figures fuzz soak mutants load bench bench-peer bench-workers deny clean
+.PHONY: help fmt lint test test-python test-page page wheel package tidy documents docs figures fuzz soak mutants load bench baseline counts bench-peer bench-workers deny clean
 
 PYTHON ?= python3
 TOOLS := .tools
@@ -19,7 +19,7 @@ fmt: ## Format all code
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
 
-lint: ## Check format, lints, documentation, and dependencies
+lint: ## Check format, lints, documentation, dependencies, and the instructions of the core cases
 	cargo fmt --all -- --check
 	cargo fmt --manifest-path fuzz/Cargo.toml -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -27,6 +27,7 @@ lint: ## Check format, lints, documentation, and dependencies
 	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --all-targets --locked --target-dir $${CARGO_TARGET_DIR:-target} -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(MAKE) deny
+	$(MAKE) counts
 
 deny: $(TOOLS)/bin/cargo-deny ## Check licences, bans and sources of dependencies
 	cargo fetch --locked
@@ -62,7 +63,7 @@ package: ## Build the Debian package, the list of what is in it, and a container
 tidy: $(PANDAS)/.ready ## Load the tables of a run and of a sweep into pandas, with the program that the tests built
 	$(PANDAS)/bin/python scripts/tidy/test_tidy.py $${CARGO_TARGET_DIR:-target}/debug/truthfed
 
-# `make test` runs this check too. It is no part of `make lint`, which builds no program: it would build and run everything twice.
+# `make test` runs this check too. It is no part of `make lint`, which builds one small program only: it would build and run everything twice.
 documents: ## Run every quick command of README.md and docs/, and compare what it prints and the figures in the text
 	cargo test --locked -p truthfed-cli --test documents
 
@@ -83,6 +84,13 @@ mutants: $(TOOLS)/bin/cargo-mutants ## Show changes of money, validation, mechan
 
 bench: ## Measure LinUCB and every mechanism
 	cargo bench -p truthfed --locked
+
+# Of library and simulator, in release: what it counts is what ships. A minute on two cores, and of a change seconds.
+counts: ## Compare the instructions of the core cases with bench/baseline.json: 5 % more or less fails
+	bash scripts/counts.sh check
+
+baseline: ## Write the instructions of the core cases to bench/baseline.json; the commit says why they moved
+	bash scripts/counts.sh write
 
 bench-peer: $(VENV)/.ready wheel ## Measure beside numpy in one run, the program and the Python package
 	cargo build --release --locked
