@@ -32,10 +32,10 @@ def free_port() -> int:
 class Link:
     """A SuperLink with everything it keeps in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
         self.folder, self.port = folder, free_port()
         tools = Path(sys.executable).parent
-        self.env = {**os.environ, **QUIET, "FLWR_HOME": str(folder / "home"), "TRUTHFED_MEMBERS": str(folder / "members")}
+        self.env = {**os.environ, **QUIET, "FLWR_HOME": str(folder / "home"), "TRUTHFED_MEMBERS": str(folder / "members"), **env}
         self.env["PATH"] = f"{tools}{os.pathsep}{self.env['PATH']}"
         (folder / "home").mkdir(parents=True)
         connection = f'[superlink]\ndefault = "test"\n\n[superlink.test]\naddress = "127.0.0.1:{self.port}"\ninsecure = true\n'
@@ -80,9 +80,9 @@ class Link:
 
 
 @contextmanager
-def link(folder: Path, nodes: int | None = None) -> Iterator[Link]:
-    """A SuperLink that simulates its nodes, or one with so many SuperNodes."""
-    made = Link(folder)
+def link(folder: Path, nodes: int | None = None, env: dict[str, str] | None = None) -> Iterator[Link]:
+    """A SuperLink that simulates its nodes, or one with so many SuperNodes; `env` is for all of them."""
+    made = Link(folder, env or {})
     about = ["--insecure", "--disable-runtime-dependency-installation", "--host", "127.0.0.1", "--port", str(made.port)]
     with ExitStack() as stack:
         simulates = ["--simulation"] if nodes is None else []

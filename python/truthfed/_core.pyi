@@ -16,9 +16,11 @@ __all__ = [
     "Gathering",
     "LinUCB",
     "Member",
+    "Office",
     "Outcome",
     "Round",
     "Seen",
+    "SigningMember",
     "Statistics",
     "Sweep",
     "Terms",
@@ -505,6 +507,92 @@ class Coordinator:
     @property
     def terms(self) -> Terms:
         """Its terms."""
+
+@final
+class Office:
+    """The coordinator of a federation's folder: what it takes is in the ledger before it says so. For `truthfed.flower`.
+
+    Members are brought `parcel`s, and what they say to them is handed in by `handle`, with the time in milliseconds.
+    """
+
+    def __new__(cls, folder: str | os.PathLike[str]) -> Office: ...
+    def check_opens(self, now: int, member_name: str) -> None:
+        """Whether a member may open the next round at that time, with an offer that is reason enough: raises `Rejected` if not."""
+    def handle(self, now: int, member_name: str, said: str) -> None:
+        """Takes what a member says, as JSON."""
+    def tick(self, now: int) -> None:
+        """Lets time pass: phases whose deadline has come end."""
+    def poll(self) -> str | None:
+        """How the next round ended, as JSON; None if none did."""
+    def parcel(self, member_name: str, wanted: str) -> str:
+        """What a member lacks, as JSON, if it wants this."""
+    def greeted(self, challenge: str, answer: str) -> str:
+        """The member that answered a challenge, which is to be used once."""
+    def close(self) -> None:
+        """Gives the store back."""
+    @property
+    def federation(self) -> str:
+        """The federation: the hash of its authority's certificate."""
+    @property
+    def now(self) -> int:
+        """The latest time that was said, or is in the ledger."""
+    @property
+    def members(self) -> list[str]:
+        """The names of those who may take part."""
+    @property
+    def closed(self) -> int:
+        """The last round that ended."""
+    @property
+    def open(self) -> int | None:
+        """The number of the open round; None if there is none."""
+    @property
+    def opened(self) -> int | None:
+        """When the open round was opened; None if there is none."""
+    @property
+    def deadline(self) -> int | None:
+        """When the current phase of the open round ends by itself."""
+    @property
+    def awarded(self) -> bool:
+        """Whether the mechanism has decided the open round, which waits for deliveries then."""
+    @property
+    def awaited(self) -> list[str]:
+        """The names of those for whom the open round waits, for an offer or a delivery."""
+    @property
+    def settled(self) -> Statistics:
+        """Everything that is settled."""
+    @property
+    def terms(self) -> Terms:
+        """Its terms."""
+
+@final
+class SigningMember:
+    """A member with its bundle: it signs what it says, and keeps it with its receipts before it says it. For `truthfed.flower`."""
+
+    def __new__(cls, bundle: str | os.PathLike[str], file: str | os.PathLike[str]) -> SigningMember: ...
+    def greet(self, challenge: str) -> str:
+        """Shows that this is the member, to whoever asked with that challenge."""
+    def rehearsal(self) -> Member:
+        """A copy of what it knows and offered, to run ahead on: nothing that happens to it is kept."""
+    def follow(self, played: Sequence[tuple[ArrayLike, float]]) -> None:
+        """Learns the rewards of arms that were played on its rehearsal, in this order: all of them, or none."""
+    def wanted(self) -> str:
+        """Which news it lacks, as JSON."""
+    def take_in(self, brought: str) -> None:
+        """Takes in what was brought."""
+    def answer(self, brought: str, ask: _Asking) -> str | None:
+        """Takes in what was brought, and answers at the price that `ask` names: JSON, or None if there is nothing to say."""
+    @property
+    def receipts(self) -> list[str]:
+        """Its receipts, as the coordinator signed them, as JSON."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def federation(self) -> str:
+        """The federation: the hash of its authority's certificate."""
+    @property
+    def terms(self) -> Terms:
+        """The terms of its federation."""
 
 @final
 class Seen:

@@ -6,7 +6,7 @@
 //!
 //! - [`wire`]: messages; [`terms`]: what a federation agreed on; [`digest`]: hashes and signatures as text.
 //! - [`identity`]: certificates and keys; [`federation`]: the folder they lie in; [`net`]: TLS; [`error`]: refusals.
-//! - [`engine`]: the coordinator's one writer.
+//! - [`engine`]: the coordinator's one writer; [`carried`]: what travels where somebody else carries it.
 //! - [`journal`]: every durable step, hash-chained; [`store`]: where it is kept; [`ledger`]: what it comes to; [`log`]: its signed heads,
 //!   and proofs about it.
 
@@ -21,6 +21,7 @@ macro_rules! kill_point {
 pub mod agent;
 pub mod calendar;
 pub mod call;
+pub mod carried;
 mod claims;
 pub mod client;
 pub mod coordinator;

@@ -13,7 +13,7 @@ use crate::sim::PyStatistics;
 use crate::terms::{PyTerms, read};
 use crate::work::{Job, quick};
 
-const ERROR: &str = "MessageError";
+pub(crate) const ERROR: &str = "MessageError";
 
 /// The coordinator of a federation: it opens rounds, takes offers, awards them, takes deliveries, and settles.
 ///

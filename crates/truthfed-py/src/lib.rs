@@ -6,6 +6,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands over the arguments of a call")]
 
+mod agent;
 mod audit;
 mod bandit;
 mod cli;
@@ -15,6 +16,7 @@ mod error;
 mod gather;
 mod mechanism;
 mod member;
+mod office;
 mod outcome;
 mod round;
 mod seen;
@@ -24,6 +26,8 @@ mod work;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::agent::PySigningMember;
     #[pymodule_export]
     use super::audit::{PyCounterexample, PyFindings, audit};
     #[pymodule_export]
@@ -36,6 +40,8 @@ mod _core {
     use super::gather::PyGathering;
     #[pymodule_export]
     use super::member::PyMember;
+    #[pymodule_export]
+    use super::office::PyOffice;
     #[pymodule_export]
     use super::outcome::{PyOutcome, solve_again};
     #[pymodule_export]

@@ -16,7 +16,7 @@ use crate::sim::PyStatistics;
 use crate::terms::{PyTerms, read};
 use crate::work::quick;
 
-const ERROR: &str = "MemberError";
+pub(crate) const ERROR: &str = "MemberError";
 
 /// A member of a federation: it decides and learns, opens rounds, offers, delivers, and takes over what was settled.
 ///
@@ -50,11 +50,7 @@ impl Asking for Asker {
         if self.failure.is_some() {
             return None;
         }
-        let said = Python::try_attach(|py| -> PyResult<Option<Amount>> {
-            let statistics = Bound::new(py, PyStatistics(unshared.clone()))?;
-            let price = self.ask.bind(py).call1((statistics,))?;
-            if price.is_none() { Ok(None) } else { amount(ERROR, "ask", &price).map(Some) }
-        });
+        let said = Python::try_attach(|py| price(py, &self.ask, unshared));
         said?.unwrap_or_else(|raised| {
             self.failure = Some(raised);
             None
@@ -62,8 +58,15 @@ impl Asking for Asker {
     }
 }
 
+/// What a price in Python says of some data.
+pub(crate) fn price(py: Python<'_>, ask: &Py<PyAny>, data: &Statistics) -> PyResult<Option<Amount>> {
+    let statistics = Bound::new(py, PyStatistics(data.clone()))?;
+    let price = ask.bind(py).call1((statistics,))?;
+    if price.is_none() { Ok(None) } else { amount(ERROR, "ask", &price).map(Some) }
+}
+
 impl PyMember {
-    fn of(member: Member) -> PyMember {
+    pub(crate) fn of(member: Member) -> PyMember {
         PyMember { id: member.id().clone(), member: Mutex::new(member) }
     }
 

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use truthfed::protocol::{RawTerms, Terms};
+use truthfed_node::digest::Hex;
 
 use crate::error;
 
@@ -56,6 +57,14 @@ impl PyTerms {
     fn __reduce__<'py>(slf: &Bound<'py, PyTerms>) -> (Bound<'py, PyAny>, (String,)) {
         (slf.get_type().into_any(), (slf.get().to_json(),))
     }
+}
+
+/// Bytes, as hexadecimal digits.
+pub(crate) fn hex<const N: usize>(class: &str, field: &str, text: &str) -> PyResult<Hex<N>> {
+    text.parse().map_err(|_| {
+        let bound = format!("{} hexadecimal digits", 2 * N);
+        error::input(class, &format!("{field} is `{text}`: it must be {bound}"), field, &bound)
+    })
 }
 
 /// Something of a JSON text. What is wrong in it is named by its path.

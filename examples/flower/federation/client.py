@@ -13,5 +13,8 @@ def shop(context: Context) -> Simulated:
     return Simulated(CONFIG, SEED, client=int(context.node_config["partition-id"]))
 
 
-# Where this machine keeps its members from message to message.
-app = client_app(shop, folder=os.environ.get("TRUTHFED_MEMBERS", "members"))
+# Where this machine keeps its members from message to message. In the folder of a federation, they have bundles and sign.
+if "TRUTHFED_FEDERATION" in os.environ:
+    app = client_app(shop, folder=f"{os.environ['TRUTHFED_FEDERATION']}/members", signed=True)
+else:
+    app = client_app(shop, folder=os.environ.get("TRUTHFED_MEMBERS", "members"))

@@ -16,33 +16,39 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from truthfed._core import Member, Terms
 from truthfed.errors import MemberError, MessageError
 from truthfed.flower import disk, wire
-from truthfed.flower.source import Event, Source
+from truthfed.flower.playing import play, run_ahead
+from truthfed.flower.signing import SigningNode
+from truthfed.flower.source import Source
 
 
-def client_app(source: Callable[[Context], Source], folder: str | os.PathLike[str]) -> ClientApp:
+def client_app(source: Callable[[Context], Source], folder: str | os.PathLike[str], *, signed: bool = False) -> ClientApp:
     """A ClientApp for members that keep their state in a folder, one file each.
 
-    `source` makes the data and the price of the node with that context. Nodes of one machine can share the folder.
+    `source` makes the data and the price of the node with that context. Nodes of one machine can share the folder. Members that are
+    `signed` have their bundles there, each in a folder of the member's name, and sign what they say: their strategy has a store.
     """
     app = ClientApp()
 
-    def serve(answer: Callable[[Node, dict[str, Any]], dict[str, Any]]) -> Callable[[Message, Context], Message]:
+    def serve(phase: str) -> Callable[[Message, Context], Message]:
         def served(message: Message, context: Context) -> Message:
-            node = Node(source(context), Path(folder))
-            return Message(wire.content(answer(node, wire.body(message))), reply_to=message)
+            made = source(context)
+            node = SigningNode(made, Path(folder)) if signed else Node(made, Path(folder))
+            answer: Callable[[dict[str, Any]], dict[str, Any]] = getattr(node, phase)
+            return Message(wire.content(answer(wire.body(message))), reply_to=message)
 
         return served
 
-    app.query("hello")(serve(Node.hello))
-    app.query("offer")(serve(Node.offer))
-    app.train("deliver")(serve(Node.deliver))
+    app.query("hello")(serve("hello"))
+    app.query("offer")(serve("offer"))
+    app.train("deliver")(serve("deliver"))
+    if signed:
+        app.query("news")(serve("news"))
     return app
 
 
@@ -117,7 +123,7 @@ class Node:
             for event in self._source.events(self._moment):
                 if event.moment > moment:
                     break
-                _play(self._member, event)
+                play(self._member, event)
         self._round, self._moment, self._ahead = round, max(self._moment, moment), None
 
     def _run_ahead(self, member: Member, earliest: int) -> None:
@@ -127,13 +133,8 @@ class Node:
             later.handle(json.dumps({"Opened": [later.in_flight, None]}), self._source.ask)
             self._ahead = (self._moment, later)
             return
-        for event in self._source.events(self._moment):
-            _play(later, event)
-            if event.moment >= earliest and later.wants_round:
-                later.open_round(self._source.ask)
-                if later.in_flight is not None:
-                    self._ahead = (event.moment, later)
-                    return
+        moment = run_ahead(later, self._source, self._moment, earliest)
+        self._ahead = None if moment is None else (moment, later)
 
     def _save(self) -> None:
         assert self._member is not None
@@ -142,12 +143,6 @@ class Node:
             self._path,
             {"round": self._round, "moment": self._moment, "terms": self._terms, "member": self._member.to_json(), "ahead": ahead},
         )
-
-
-def _play(member: Member, event: Event) -> None:
-    arms = np.asarray(event.arms, dtype=float)
-    chosen = member.choose(arms)
-    member.learn(arms[chosen], event.reward(chosen))
 
 
 def _said(member: Member) -> list[Any]:

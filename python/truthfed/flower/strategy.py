@@ -25,9 +25,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp import strategy as flower
 
-from truthfed._core import Coordinator, Statistics, Terms
+from truthfed._core import Coordinator, Office, Statistics, Terms
 from truthfed.errors import InputError, MessageError, Rejected
-from truthfed.flower import disk, wire
+from truthfed.flower import wire
+from truthfed.flower.desk import desk
 
 _log = getLogger("truthfed.flower")
 #: Seconds between two looks for nodes that connect: a node needs longer to start.
@@ -65,57 +66,48 @@ class Strategy(flower.Strategy):
     Without `live`, nobody is asked again once no node has a reason for a round. With `path`, the coordinator is kept in that file from
     round to round, and goes on from there.
 
+    With `store`, the folder of a federation that ``truthfed init`` made, terms and members are those of the folder. Members show that
+    they are who they say, and sign what they offer and deliver; everything is in the ledger of the folder before it is answered with a
+    receipt. A strategy that was stopped goes on within the round. :meth:`close` it before another one, or a command that changes the
+    ledger, takes the folder.
+
     After :meth:`start`, :attr:`records` has every round that ended, :attr:`refusals` what was refused, :attr:`settled` the sums.
     """
 
     def __init__(
         self,
-        terms: Terms,
+        terms: Terms | None = None,
         members: Iterable[str] | None = None,
         *,
         nodes: int = 1,
         timeout: float = 600.0,
         live: bool = False,
         path: str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | None = None,
     ) -> None:
-        if json.loads(terms.to_json()).get("quota", {}).get("samples", 0):
-            bound = "0: a node that runs ahead does not know how much is due by then"
-            raise InputError(f"quota.samples is set: it must be {bound}", "quota.samples", bound)
-        names = None if members is None else list(members)
-        self.coordinator = Coordinator(terms, names or [])
+        self._desk = desk(terms, members, None if path is None else Path(path), None if store is None else Path(store))
+        _check_quota(self.coordinator.terms)
         #: How each round ended, as the JSON of docs/protocol.md.
         self.records: list[dict[str, Any]] = []
         self.refusals: list[Refusal] = []
-        self._terms = json.loads(terms.to_json())
-        self._enrols, self._nodes, self._timeout, self._live = names is None, nodes, timeout, live
-        #: Whose node it is, and the last round in its snapshot.
+        self._nodes, self._timeout, self._live = nodes, timeout, live
+        #: Whose node it is, and what that member has.
         self._members: dict[int, str] = {}
-        self._closed: dict[int, int] = {}
-        self._opening: _Opening | None = None
+        self._have: dict[int, Any] = {}
+        self._opening = None if self._desk.opening is None else _Opening(**self._desk.opening)
         #: The coordinator's clock, and the earliest moment at which a round may open.
-        self._now, self._earliest = 0, 0
+        self._now, self._earliest = self._desk.now, self._desk.earliest
         self._idle = False
-        self._path = None if path is None else Path(path)
-        if self._path is not None and (saved := disk.load(self._path)) is not None:
-            self._go_on(terms, names, saved)
 
-    def _go_on(self, terms: Terms, names: list[str] | None, saved: dict[str, Any]) -> None:
-        if saved["terms"] != self._terms:
-            bound = f"those of the federation in {self._path}"
-            raise InputError(f"terms are others: they must be {bound}", "terms", bound)
-        self.coordinator = Coordinator.from_json(saved["coordinator"], terms)
-        self._now, self._earliest = saved["now"], saved["earliest"]
-        self._opening = None if saved["opening"] is None else _Opening(**saved["opening"])
-        for name in names or []:
-            self.coordinator.enrol(name)
-        for name in [] if names is None else set(self.coordinator.members) - set(names):
-            self.coordinator.revoke(self._now, name)
+    @property
+    def coordinator(self) -> Coordinator | Office:
+        """Takes what members say, and decides rounds."""
+        return self._desk.coordinator
 
-    def _save(self) -> None:
-        if self._path is not None:
-            opening = None if self._opening is None else self._opening.told()
-            kept = {"terms": self._terms, "coordinator": self.coordinator.to_json(), "opening": opening}
-            disk.save(self._path, {**kept, "now": self._now, "earliest": self._earliest})
+    def close(self) -> None:
+        """Gives a store back."""
+        if isinstance(self.coordinator, Office):
+            self.coordinator.close()
 
     @property
     def settled(self) -> Statistics:
@@ -124,7 +116,7 @@ class Strategy(flower.Strategy):
 
     def summary(self) -> None:
         """Logs what the federation is."""
-        _log.log(INFO, "%r, terms %s", self.coordinator, json.dumps(self._terms))
+        _log.log(INFO, "%r, terms %s", self.coordinator, self.coordinator.terms.to_json())
 
     def start(
         self,
@@ -139,16 +131,20 @@ class Strategy(flower.Strategy):
         """Runs rounds. What is settled is the arrays ``gram`` and ``moment``."""
         arrays = self._arrays() if initial_arrays is None else initial_arrays
         wait = self._timeout if timeout is None else timeout
-        return super().start(grid, arrays, num_rounds, wait, train_config, evaluate_config, evaluate_fn)
+        result = super().start(grid, arrays, num_rounds, wait, train_config, evaluate_config, evaluate_fn)
+        if self._desk.signs:
+            self._tell(grid)
+        return result
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
         """Opens a round, if a node has a reason, and has the mechanism decide; returns what winners are told."""
         if self._idle and not self._live:
             return []
         self._greet(grid)
-        if not self._open(grid):
+        if self.coordinator.open is None and not self._open(grid):
             return []
-        self._take_offers(grid)
+        if not self.coordinator.awarded:
+            self._take_offers(grid)
         awaited = set(self.coordinator.awaited)
         return [self._message(node, wire.DELIVER) for node, name in self._members.items() if name in awaited]
 
@@ -183,22 +179,18 @@ class Strategy(flower.Strategy):
 
     def _greet(self, grid: Grid) -> None:
         """Binds every node that is new to the member that it speaks for."""
-        body = {"terms": self._terms, "closed": self.coordinator.closed}
         new = [node for node in self._connected(grid) if node not in self._members]
-        asked = [Message(wire.content(body), node, wire.HELLO) for node in new]
+        asked = [Message(wire.content(self._desk.hello(node)), node, wire.HELLO) for node in new]
         for node, said in self._read(self._exchange(grid, asked), set(new)):
             try:
-                name: str = wire.field(said, "member", str, "the name of a member")
-                closed = wire.whole(said, "closed", 0, self.coordinator.closed)
-                if node in self._members or name in self._members.values():
-                    self._refuse(node, "other-member", f"{name} has a node already: each member has one, each node is one member")
-                    continue
-                if self._enrols:
-                    self.coordinator.enrol(name)
-                if name not in self.coordinator.members:
-                    self._refuse(node, "not-a-member", f"{name} is not a member of this federation")
-                    continue
-                self._members[node], self._closed[node] = name, closed
+                if node in self._members:
+                    raise Rejected(f"this node is {self._members[node]}'s already", "other-member")
+                name, have = self._desk.greeted(node, said)
+                if name in self._members.values():
+                    raise Rejected(f"{name} has a node already: each member has one, each node is one member", "other-member")
+                self._members[node], self._have[node] = name, have
+            except Rejected as rejected:
+                self._refuse(node, rejected.code, str(rejected))
             except MessageError as error:
                 self._refuse(node, "malformed", str(error))
 
@@ -213,15 +205,16 @@ class Strategy(flower.Strategy):
         # A phase that waited for its deadline has taken time: no round opens in the past.
         earliest = max(self._earliest, self._now)
         asked = [self._message(node, wire.OFFER, earliest=earliest) for node in self._members]
-        claims: dict[int, tuple[int, str, str]] = {}
+        claims: dict[int, tuple[int, str, str | None]] = {}
         said_anything = False
         for node, said in self._read(self._exchange(grid, asked), set(self._members)):
-            self._closed[node] = self.coordinator.closed
             said_anything = True
-            if said.get("moment") is None:
-                continue
             try:
-                claim = (wire.whole(said, "moment", self._now, wire.LAST), self._members[node], _request(said))
+                self._have[node] = self._desk.heard(said)
+                if said.get("moment") is None:
+                    continue
+                request = None if self._desk.signs else self._desk.request(said)
+                claim = (wire.whole(said, "moment", self._now, wire.LAST), self._members[node], request)
             except MessageError as error:
                 self._refuse(node, "malformed", str(error))
                 continue
@@ -230,16 +223,30 @@ class Strategy(flower.Strategy):
         self._idle = said_anything and not claims
         waits = []
         for node, (moment, name, request) in sorted(claims.items(), key=lambda claim: claim[1]):
-            wait = self._take(node, name, request, moment)
+            before, self._opening = self._opening, _Opening(self.coordinator.closed + 1, moment, name)
+            wait = self._ask_opener(grid, node) if request is None else self._take(node, name, request, moment)
             if self.coordinator.open is not None:
                 self._now = moment
-                self._opening = _Opening(self.coordinator.open, moment, name)
                 self._drain()
                 return True
+            self._opening = before
             waits.append(None if wait is None else moment + wait)
         # Nobody may open a round yet.
         self._earliest = max([self._earliest, *(at for at in waits if at is not None)])
         return False
+
+    def _ask_opener(self, grid: Grid, node: int) -> int | None:
+        """Has the member that would open a round sign its offer. If it is too early for one: by how many milliseconds."""
+        assert self._opening is not None and isinstance(self.coordinator, Office)
+        moment, name = self._opening.moment, self._opening.member
+        try:
+            self.coordinator.check_opens(moment, name)
+        except Rejected as rejected:
+            self._refuse(node, rejected.code, str(rejected))
+            return rejected.wait_ms
+        for _, said in self._read(self._exchange(grid, [self._message(node, wire.OFFER, opened=True)]), {node}):
+            self._hand_in_one(node, said, moment)
+        return None
 
     def _take_offers(self, grid: Grid) -> None:
         """Brings the offers of those who did not open the round. Those that came in time are decided among."""
@@ -253,13 +260,25 @@ class Strategy(flower.Strategy):
 
     def _hand_in(self, replies: Iterable[tuple[int, dict[str, Any]]]) -> None:
         for node, said in replies:
+            self._hand_in_one(node, said, self._now)
+        self._drain()
+
+    def _hand_in_one(self, node: int, said: dict[str, Any], moment: int) -> None:
+        try:
+            request = self._desk.request(said)
+        except MessageError as error:
+            self._refuse(node, "malformed", str(error))
+        else:
+            self._take(node, self._members[node], request, moment)
+
+    def _tell(self, grid: Grid) -> None:
+        """Brings all members how the last round ended, which no other round does."""
+        asked = [self._message(node, wire.NEWS) for node in self._members]
+        for node, said in self._read(self._exchange(grid, asked), set(self._members)):
             try:
-                request = _request(said)
+                self._have[node] = self._desk.heard(said)
             except MessageError as error:
                 self._refuse(node, "malformed", str(error))
-                continue
-            self._take(node, self._members[node], request, self._now)
-        self._drain()
 
     def _take(self, node: int, name: str, request: str, moment: int) -> int | None:
         """Hands a request to the coordinator. If it is too early for a round: by how many milliseconds."""
@@ -286,13 +305,12 @@ class Strategy(flower.Strategy):
             said = json.loads(output)
             if "Ended" in said:
                 self.records.append(said["Ended"])
-                self._save()
+                self._desk.save(self._now, self._earliest, None if self._opening is None else self._opening.told())
 
     def _message(self, node: int, kind: str, **more: Any) -> Message:
         """A message with what the member of a node is to hear."""
-        notices = self.coordinator.notices(self._members[node], self._closed[node])
         opening = None if self._opening is None else self._opening.told()
-        body = {"notices": [json.loads(notice) for notice in notices], "opening": opening, **more}
+        body = {**self._desk.brings(self._members[node], self._have[node]), "opening": opening, **more}
         return Message(wire.content(body), node, kind, group_id=str(self.coordinator.closed + 1))
 
     def _exchange(self, grid: Grid, messages: list[Message]) -> Iterable[Message]:
@@ -318,9 +336,8 @@ class Strategy(flower.Strategy):
         return sorted(read, key=lambda pair: pair[0])
 
 
-def _request(said: dict[str, Any]) -> str:
-    """The request in a reply, as JSON."""
-    request = said.get("request")
-    if request is None:
-        raise MessageError("request is missing: it must be a request", "request", "a request")
-    return json.dumps(request)
+def _check_quota(terms: Terms) -> None:
+    """Refuses a quota."""
+    if json.loads(terms.to_json()).get("quota", {}).get("samples", 0):
+        bound = "0: a node that runs ahead does not know how much is due by then"
+        raise InputError(f"quota.samples is set: it must be {bound}", "quota.samples", bound)

@@ -15,6 +15,8 @@ HELLO = "query.hello"
 OFFER = "query.offer"
 #: Tells a winner to deliver.
 DELIVER = "train.deliver"
+#: Tells members that sign how the last round ended, when no other follows.
+NEWS = "query.news"
 
 #: The last moment there can be, in milliseconds: every reader of JSON keeps it exact.
 LAST = 2**53
@@ -37,6 +39,14 @@ def body(message: Message) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise MessageError(f"message is a {type(found).__name__}: it must be {bound}", "message", bound)
     return found
+
+
+def present(found: dict[str, Any], name: str, bound: str) -> Any:
+    """A field of any type that is there."""
+    value = found.get(name)
+    if value is None:
+        raise MessageError(f"{name} is missing: it must be {bound}", name, bound)
+    return value
 
 
 def field(found: dict[str, Any], name: str, kind: type, bound: str) -> Any:

@@ -177,7 +177,7 @@ impl Agent {
         Ok(ids.into_iter().zip(indices).collect())
     }
 
-    fn index_of<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
+    pub(super) fn index_of<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
         let index = self.state.machine.choose(arms)?;
         for (index, arm) in arms.iter().enumerate() {
             self.check_length(index, arm.as_ref())?;
@@ -230,16 +230,21 @@ impl Agent {
         reward: f64,
         in_batch: Option<f64>,
     ) -> Result<Option<Vec<f64>>, LearnError> {
-        let most = self.membership.agreement.raw().reward.min(MAX_OBSERVATION);
-        if !(reward.is_finite() && reward.abs() <= most) {
-            return Err(LearnError::OutOfRange { reward, most });
-        }
+        self.check_reward(reward)?;
         let learned = match (in_batch, self.store.decision(decision)?) {
             (_, None) => return Err(LearnError::UnknownDecision(decision)),
             (Some(learned), _) | (None, Some(Decision::Learned { reward: learned })) => learned,
             (None, Some(Decision::Open { arm })) => return Ok(Some(arm)),
         };
         if learned == reward { Ok(None) } else { Err(LearnError::OtherReward { decision, learned }) }
+    }
+
+    pub(super) fn check_reward(&self, reward: f64) -> Result<(), LearnError> {
+        let most = self.membership.agreement.raw().reward.min(MAX_OBSERVATION);
+        match reward.is_finite() && reward.abs() <= most {
+            true => Ok(()),
+            false => Err(LearnError::OutOfRange { reward, most }),
+        }
     }
 
     pub fn status(&mut self, coordinator_reachable: bool) -> Result<Status, FileError> {

@@ -8,6 +8,7 @@
 //! - [`Conversation`]: what it says to the coordinator and when, without I/O.
 //! - [`Runner`]: drives a conversation over a link; [`Handle`]: shares an agent with the application.
 
+mod carried;
 mod conversation;
 mod core;
 mod decision;
@@ -34,6 +35,7 @@ mod tests;
 
 use truthfed::auction::ClientId;
 
+pub use self::carried::{AnswerError, FollowError};
 pub use self::conversation::{Conversation, ExchangeError, Output, Speaker};
 pub use self::core::{Agent, ChooseError, InBatch, LearnError, Status};
 pub use self::decision::{DecisionId, DecisionIdError};

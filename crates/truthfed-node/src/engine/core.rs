@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use truthfed::protocol::Time;
+use truthfed::protocol::{RoundRecord, Time};
 
 use super::ahead::Ahead;
 use super::command::Command;
@@ -82,6 +82,23 @@ impl Core {
 
     pub fn is_sound(&self) -> bool {
         self.is_sound
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(super) fn store(&mut self) -> &mut dyn Store {
+        self.store.as_mut()
+    }
+
+    /// From now on, keeps how rounds ended until they are taken.
+    pub(super) fn keep_records(&mut self) {
+        self.state.records.get_or_insert_default();
+    }
+
+    pub(super) fn take_records(&mut self) -> Vec<RoundRecord> {
+        self.state.records.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub(super) fn health(&self) -> &Arc<Health> {

@@ -165,6 +165,10 @@ pub struct Counts {
 }
 
 impl Published {
+    pub(crate) fn federation(&self) -> Digest {
+        self.federation
+    }
+
     /// Number of the last entry of the journal.
     pub fn entries(&self) -> u64 {
         self.entries

@@ -46,6 +46,7 @@ impl State {
             noted: Time(0),
             waiting: BTreeMap::new(),
             paused: None,
+            records: None,
             setup,
         };
         state.reload(store, ahead)?;
@@ -91,6 +92,8 @@ impl State {
             let problem = "a round is opened without the offer that opens it".to_owned();
             return Err(EngineError::Inconsistent { entry: end.number, problem });
         }
+        // What was not committed did not end; what is read again was told before.
+        self.records.iter_mut().for_each(Vec::clear);
         let now = self.now();
         if self.open.is_some() {
             self.machine.begin_phase(now.max(self.recorded()));

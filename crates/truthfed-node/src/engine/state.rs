@@ -62,6 +62,8 @@ pub(super) struct State {
     pub(super) waiting: BTreeMap<ClientId, BTreeMap<RoundId, Waiting>>,
     /// Whether no round opens, and why.
     pub(super) paused: Option<Pause>,
+    /// How rounds ended, for a driver that wants to know.
+    pub(super) records: Option<Vec<RoundRecord>>,
 }
 
 /// How far the clock of the host may lie behind the journal: the time of rounds stands still until it has caught up.
@@ -475,6 +477,9 @@ impl State {
 
     fn ended(&mut self, record: RoundRecord) {
         let round = record.round;
+        if let Some(records) = &mut self.records {
+            records.push(record.clone());
+        }
         match record.ending {
             Ending::Settled { paid, waiting, defaulted, judgement, .. } => {
                 let aggregate = aggregate_digest(self.machine.settled());

@@ -280,6 +280,11 @@ impl Coordinator {
         }
     }
 
+    /// Whether a member may open the round that is next, with an offer that is reason enough.
+    pub fn check_may_open(&self, now: Time, member: &ClientId) -> Result<(), Rejection> {
+        self.check_opens(now, member).map(drop)
+    }
+
     /// Whether a member may open the round that is next; who else may not take part in it.
     fn check_opens(&self, now: Time, member: &ClientId) -> Result<BTreeSet<ClientId>, Rejection> {
         if self.room() == 0 {
