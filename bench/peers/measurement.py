@@ -1,12 +1,13 @@
 """Times the numpy auctions on one round, and says what a measurement of an auction is."""
 
+import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from .auction import Batched, Greedy, Lazy, Loop, Payments, Round, log_det
-from .timing import repeated, timed
+from .timing import Clock, repeated, timed
 
 LOOP_LIMIT_SECONDS = 20.0
 BATCHED_LIMIT_SECONDS = 60.0
@@ -31,18 +32,18 @@ class Measurement:
     log_dets: LogDets | None = None
 
 
-def measure(method: type[Greedy], auction: Round) -> Measurement:
+def measure(method: type[Greedy], auction: Round, clock: Clock = time.perf_counter) -> Measurement:
     """Times the whole auction."""
 
     def run() -> Payments:
         greedy = method(auction)
         return greedy.payments(greedy.walk().picks)
 
-    seconds, payments = repeated(lambda: timed(run))
+    seconds, payments = repeated(lambda: timed(run, clock))
     return Measurement(seconds, set(payments), payments)
 
 
-def measure_lazy(auction: Round) -> Measurement:
+def measure_lazy(auction: Round, clock: Clock = time.perf_counter) -> Measurement:
     """Times `lazy`, with the log determinants of its last run."""
 
     def run() -> tuple[Payments, LogDets]:
@@ -52,7 +53,7 @@ def measure_lazy(auction: Round) -> Measurement:
         payments = greedy.payments(winners)
         return payments, LogDets(select, greedy.evaluations - select)
 
-    seconds, (payments, log_dets) = repeated(lambda: timed(run))
+    seconds, (payments, log_dets) = repeated(lambda: timed(run, clock))
     return Measurement(seconds, set(payments), payments, log_dets=log_dets)
 
 
@@ -66,18 +67,18 @@ def measure_loop(auction: Round, winners: int) -> Measurement | None:
     return measure(Loop, auction)
 
 
-def measure_batched(auction: Round) -> Measurement:
+def measure_batched(auction: Round, clock: Clock = time.perf_counter) -> Measurement:
     """Times `batched`; if that would take too long, extrapolates from the payments of a few winners."""
 
     def select() -> tuple[Batched, list[int]]:
         greedy = Batched(auction)
         return greedy, greedy.walk().picks
 
-    selecting, (greedy, winners) = timed(select)
-    pricing, _ = timed(lambda: greedy.payments(winners[:1]))
+    selecting, (greedy, winners) = timed(select, clock)
+    pricing, _ = timed(lambda: greedy.payments(winners[:1]), clock)
     if selecting + pricing * len(winners) <= BATCHED_LIMIT_SECONDS:
-        return measure(Batched, auction)
+        return measure(Batched, auction, clock)
     sample = [winners[i] for i in np.linspace(0, len(winners) - 1, SAMPLED_PAYMENTS).astype(int)]
-    pricing, payments = timed(lambda: greedy.payments(sample))
+    pricing, payments = timed(lambda: greedy.payments(sample), clock)
     seconds = selecting + pricing * len(winners) / len(sample)
     return Measurement(seconds, {auction.clients[winner] for winner in winners}, payments, extrapolated=True)
