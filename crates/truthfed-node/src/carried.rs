@@ -103,3 +103,6 @@ pub fn check_greeting(published: &Published, challenge: Nonce, answer: &Envelope
     }
     Ok(content.member)
 }
+
+#[cfg(test)]
+mod tests;
