@@ -27,6 +27,9 @@ pub(crate) enum Command {
     Soak(SoakArgs),
     /// Measure a real coordinator over loopback under load and attack, and compare the figures with their bounds
     Load(LoadArgs),
+    /// Make a federation with a long journal, to look at: real rounds on the real engine, only the clock is simulated
+    #[command(after_help = JOURNAL_EXAMPLES)]
+    Journal(JournalArgs),
     /// Run `truthfed` with these arguments: the coordinator that `load` measures; in tests, with kill points
     #[command(hide = true, disable_help_flag = true)]
     Truthfed {
@@ -68,6 +71,28 @@ pub(crate) struct SoakArgs {
     pub(crate) json: bool,
 }
 
+const JOURNAL_EXAMPLES: &str = "\
+Examples:
+  truthfed-proof journal fed                                 10,000 rounds of 1,000 members; then: truthfed serve fed
+  truthfed-proof journal fed --rounds 100 --members 10
+
+Exit codes: 0 done, 2 the input is wrong.";
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalArgs {
+    /// The federation's folder, which must not exist or be empty
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Rounds, of which each has the offers of four members in turn
+    #[arg(long, value_name = "N", default_value_t = Plan::default().rounds, value_parser = value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) rounds: u64,
+
+    /// Members, at least four
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = value_parser!(u16).range(4..=10_000))]
+    pub(crate) members: u16,
+}
+
 const LOAD_EXAMPLES: &str = "\
 Examples:
   truthfed-proof load                                    everything, in half an hour
@@ -75,6 +100,7 @@ Examples:
   truthfed-proof load --only attack --attacked 60        rounds under attack for one minute each
   truthfed-proof load --only wide --wide 20              hostile members in 512 dimensions, for 20 seconds
   truthfed-proof load --only ledger --rows 100000        restart and verify a journal of 100,000 entries
+  truthfed-proof load --only page --rounds 1000          views of a page of 1,000 rounds
   scripts/postgres.sh run truthfed-proof load --only takeover,outage --outage 10
                                                          a standby takes over; the database is away for 10 seconds
 
@@ -118,4 +144,6 @@ pub(crate) enum Part {
     Outage,
     /// A long journal: restart and verification
     Ledger,
+    /// Many rounds and members: answers of the operator's page
+    Page,
 }

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let done = use_threads(cli.threads).and_then(|()| match cli.command {
         Command::Soak(args) => Ok(soak::run(&args)),
         Command::Load(args) => measure::run(&args),
+        Command::Journal(args) => measure::make_journal(&args),
         Command::Truthfed { args } => {
             let args = std::iter::once("truthfed".into()).chain(args);
             Ok(Report { text: String::new(), code: truthfed_cli::main_with(args) })

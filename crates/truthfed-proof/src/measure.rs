@@ -11,9 +11,9 @@ use truthfed_node::testing::{Database, Place};
 use truthfed_proof::load::figures::{Figure, Figures};
 use truthfed_proof::load::plan::Plan;
 use truthfed_proof::load::world::{Shape, World};
-use truthfed_proof::load::{attack, burst, ledger, machine, outage, takeover, wide};
+use truthfed_proof::load::{attack, burst, ledger, machine, outage, page, takeover, wide};
 
-use crate::args::{LoadArgs, Part};
+use crate::args::{JournalArgs, LoadArgs, Part};
 
 const NO_DATABASE: &str = "there is no PostgreSQL to measure with: `make load` and scripts/postgres.sh start one";
 
@@ -39,6 +39,18 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<Report> {
     Ok(if figures.hold() { Report::done(text) } else { Report::refuted(text) })
 }
 
+/// Makes a federation as the page is measured with.
+pub(crate) fn make_journal(JournalArgs { folder, rounds, members }: &JournalArgs) -> anyhow::Result<Report> {
+    let world = World::make(folder, &page_shape(usize::from(*members))?)?;
+    let entries = page::fill(&world, *rounds)?;
+    let folder = folder.display();
+    Ok(Report::done(format!("{folder} has {rounds} rounds of {members} members, {entries} entries.\n")))
+}
+
+fn page_shape(members: usize) -> std::io::Result<Shape> {
+    Shape::new(members, 2 * members, page::COVERAGE).at_free_ports()
+}
+
 /// How much is measured, by what, and where.
 struct Run {
     plan: Plan,
@@ -60,6 +72,7 @@ impl Run {
             Part::Takeover => self.takeover(),
             Part::Outage => self.outage(),
             Part::Ledger => self.ledger(),
+            Part::Page => self.page(),
         }
     }
 
@@ -107,6 +120,15 @@ impl Run {
         let mut figures = vec![self.runtime.block_on(ledger::restart(&world, &self.program))?];
         figures.extend(ledger::verify(&world)?);
         Ok(figures)
+    }
+
+    fn page(&self) -> anyhow::Result<Vec<Figure>> {
+        let Plan { members, rounds, .. } = self.plan;
+        let world = self.world("page", &page_shape(members)?)?;
+        let started = Instant::now();
+        let entries = page::fill(&world, rounds)?;
+        say(&format!("made a journal of {entries} entries in {:.0} s", started.elapsed().as_secs_f64()));
+        self.runtime.block_on(page::views(&world, &self.program, rounds))
     }
 
     fn world(&self, name: &str, shape: &Shape) -> anyhow::Result<World> {

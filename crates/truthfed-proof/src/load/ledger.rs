@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use truthfed::protocol::RoundId;
 use truthfed_node::agent::Output;
 use truthfed_node::coordinator::Config;
+use truthfed_node::digest::Nonce;
 use truthfed_node::engine::{Command, Core};
 use truthfed_node::wire::{Call, NextRound, ReceiptKind, View};
 
@@ -45,10 +47,24 @@ pub fn fill(world: &World, rows: u64) -> anyhow::Result<u64> {
 
 /// One round in which everyone offers and every winner delivers.
 fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
+    let parties: Vec<&Party> = parties.iter().collect();
     let next = core.published().view(parties[0].name()).next.context("no round is open")?;
     let NextRound { round, nonce } = next;
+    let offers = take_offers(core, &parties, round, nonce)?;
+    deliver(core, &parties, &offers, round)?;
+    ensure!(core.published().closed() == round, "round {round} is settled");
+    Ok(())
+}
+
+/// All of these offer, the first of them to open the round.
+pub(crate) fn take_offers(
+    core: &mut Core,
+    parties: &[&Party],
+    round: RoundId,
+    nonce: Nonce,
+) -> anyhow::Result<Vec<Offer>> {
     let published = core.published();
-    let offering = |party: &Party| {
+    let offering = |party: &&Party| {
         let offer = party.offer(round, nonce);
         let call = Call::Offer(round, offer.envelope.clone());
         Ok((offer, Command::of(&published, party.name(), call)?))
@@ -56,19 +72,22 @@ fn round(core: &mut Core, parties: &[Party]) -> anyhow::Result<()> {
     let offering: anyhow::Result<Vec<(Offer, Command)>> = parties.par_iter().map(offering).collect();
     let (offers, commands): (Vec<Offer>, Vec<Command>) = offering?.into_iter().unzip();
     work(core, commands)?;
+    Ok(offers)
+}
+
+/// Those that have won deliver.
+pub(crate) fn deliver(core: &mut Core, parties: &[&Party], offers: &[Offer], round: RoundId) -> anyhow::Result<()> {
     let published = core.published();
-    let delivering = |(party, offer): (&Party, &Offer)| {
+    let delivering = |(party, offer): (&&Party, &Offer)| {
         let decision = published.view(party.name()).open?.decision?;
         let has_won = party.receipt(&decision, offer).is_ok_and(|receipt| receipt.kind == ReceiptKind::Won);
         has_won.then(|| Command::of(&published, party.name(), Call::Deliver(round, party.delivery(offer))))
     };
-    let commands: Result<Vec<Command>, _> = parties.par_iter().zip(&offers).filter_map(delivering).collect();
-    work(core, commands?)?;
-    ensure!(core.published().closed() == round, "round {round} is settled");
-    Ok(())
+    let commands: Result<Vec<Command>, _> = parties.par_iter().zip(offers).filter_map(delivering).collect();
+    work(core, commands?)
 }
 
-fn work(core: &mut Core, commands: Vec<Command>) -> anyhow::Result<()> {
+pub(crate) fn work(core: &mut Core, commands: Vec<Command>) -> anyhow::Result<()> {
     for answer in core.work(commands, &mut |_| false)? {
         answer?;
     }

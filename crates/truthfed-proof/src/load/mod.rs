@@ -9,7 +9,8 @@
 //! - [`burst`]: everyone offers at the same moment. [`attack`]: honest rounds beside slow connections ([`hostile`]) and floods
 //!   ([`flood`]). [`wide`]: the same in 512 dimensions, with hostile members.
 //! - [`takeover`]: a standby takes over in the middle of an auction. [`outage`]: a database goes away and comes back.
-//! - [`ledger`]: a long journal: how soon a killed coordinator serves again, how long it takes to verify.
+//! - [`ledger`]: a long journal: how soon a killed coordinator serves again, how long it takes to verify. [`page`]: many rounds, and how
+//!   soon each view of the operator's page is answered.
 //! - [`figures`]: what was found, beside its bounds; [`plan`]: how much is done; [`machine`]: what it is done on.
 //!
 //! Linux only: it reads `/proc`, and takes for granted that all of 127.0.0.0/8 is this machine.
@@ -23,6 +24,7 @@ pub mod hostile;
 pub mod ledger;
 pub mod machine;
 pub mod outage;
+pub mod page;
 pub mod plan;
 pub mod rounds;
 pub mod server;

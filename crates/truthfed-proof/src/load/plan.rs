@@ -53,9 +53,13 @@ pub struct Plan {
     #[arg(long, value_name = "N", default_value_t = Plan::default().rows)]
     pub rows: u64,
 
-    /// Members of the long journal
+    /// Members of the long journal, and of the page
     #[arg(long, value_name = "N", default_value_t = Plan::default().members, value_parser = at_least_two)]
     pub members: usize,
+
+    /// Rounds of the page
+    #[arg(long = "rounds", value_name = "N", default_value_t = Plan::default().rounds, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rounds: u64,
 }
 
 impl Default for Plan {
@@ -75,6 +79,7 @@ impl Default for Plan {
             outage_s: 60,
             rows: 1_000_000,
             members: 1000,
+            rounds: 10_000,
         }
     }
 }

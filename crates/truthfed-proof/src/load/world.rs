@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,12 +36,21 @@ pub struct Shape {
     pub mechanism: &'static str,
     /// The address of a database, if its store is not a file.
     pub database: Option<String>,
+    /// Where its coordinator listens, for members and for its operator.
+    pub addresses: [SocketAddr; 2],
 }
 
 impl Shape {
     /// Of 8 dimensions, with `clock` and its store in a file.
     pub fn new(members: usize, connections: usize, coverage: f64) -> Shape {
-        Shape { members, connections, coverage, dimension: DIMENSION, mechanism: "clock", database: None }
+        let addresses = [SocketAddr::from(([127, 0, 0, 1], 0)); 2];
+        Shape { members, connections, coverage, dimension: DIMENSION, mechanism: "clock", database: None, addresses }
+    }
+
+    /// At ports that are free now, so that commands find its coordinator by its folder.
+    pub fn at_free_ports(self) -> io::Result<Shape> {
+        let listeners = [TcpListener::bind(self.addresses[0])?, TcpListener::bind(self.addresses[1])?];
+        Ok(Shape { addresses: [listeners[0].local_addr()?, listeners[1].local_addr()?], ..self })
     }
 
     #[must_use]
@@ -58,13 +67,14 @@ pub struct World {
 
 impl World {
     pub fn make(folder: &Path, shape: &Shape) -> anyhow::Result<World> {
-        let Shape { members, connections, coverage, dimension, mechanism, database } = shape;
+        let Shape { members, connections, coverage, dimension, mechanism, database, addresses: [listen, admin] } =
+            shape;
         let mut options = InitOptions::with_members(*members);
         options.name = Some("load".to_owned());
         options.changes = vec![
-            "listen=127.0.0.1:0".to_owned(),
-            "address=127.0.0.1:0".to_owned(),
-            "admin=127.0.0.1:0".to_owned(),
+            format!("listen={listen}"),
+            format!("address={listen}"),
+            format!("admin={admin}"),
             format!("terms.bandit.dimension={dimension}"),
             format!("terms.coverage={coverage}"),
             format!("terms.mechanism.name={mechanism}"),

@@ -9,7 +9,7 @@ use truthfed_node::testing::{Database, Place};
 use truthfed_proof::load::figures::Figure;
 use truthfed_proof::load::plan::Plan;
 use truthfed_proof::load::world::{Shape, World};
-use truthfed_proof::load::{attack, burst, ledger, outage};
+use truthfed_proof::load::{attack, burst, ledger, outage, page};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_truthfed-proof"))
@@ -59,6 +59,17 @@ async fn a_journal_is_filled_served_again_after_a_kill_and_right() {
     assert!(restarted.value > 0.0);
     check_measured(&verified, 2);
     assert!(world.store().unwrap().head().unwrap().number > entries);
+}
+
+#[tokio::test]
+async fn a_page_of_many_rounds_is_measured_and_its_journal_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let world =
+        World::make(&folder.path().join("fed"), &Shape::new(10, 20, page::COVERAGE).at_free_ports().unwrap()).unwrap();
+    let entries = page::fill(&world, 30).unwrap();
+    check_measured(&page::views(&world, program(), 30).await.unwrap(), 9);
+    let report = world.check_ledger().unwrap();
+    assert!(report.rounds == 30 && report.payments > 30 && report.entries >= entries, "{report}");
 }
 
 #[test]
