@@ -46,6 +46,7 @@ test | pictures)
         mkdir -p docs/page
         cp out/page/overview-1280-light.png docs/page/overview.png
         cp out/page/round-1280-light.png docs/page/round.png
+        cp out/page/view-bars-1280-light.png docs/page/view.png
     fi
     ;;
 *)
