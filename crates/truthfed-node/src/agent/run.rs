@@ -66,16 +66,27 @@ impl<L: Link> Runner<L> {
         loop {
             // Ended by the first output that is neither a poll nor follows from a wish.
             let mut poll = pin!(None);
+            // Asked for beside a poll, so that no round waits for it. Its answer is awaited before anything else is sent.
+            let mut head = pin!(None);
             loop {
-                match talk.next().await {
+                let output = talk.next().await;
+                if let Some(looking) = head.as_mut().as_pin_mut().filter(|_| !matches!(output, Ok(Output::Poll(_)))) {
+                    talk.looked(looking.await, &mut seldom);
+                    head.set(None);
+                }
+                match output {
                     Ok(Output::Poll(call)) => {
                         if poll.is_none() {
-                            talk.look_at_head(&mut seldom).await;
                             poll.set(Some(self.poll(call)));
+                            head.set(talk.unseen().map(|closed| self.look(closed)));
                         }
                         let polling = poll.as_mut().as_pin_mut().expect("it was set");
                         tokio::select! {
                             biased;
+                            seen = async { head.as_mut().as_pin_mut().expect("it is some").await }, if head.is_some() => {
+                                talk.looked(seen, &mut seldom);
+                                head.set(None);
+                            }
                             view = polling => {
                                 talk.hear(view);
                                 break;
@@ -97,9 +108,14 @@ impl<L: Link> Runner<L> {
                     Err(error) => {
                         report(&error, &mut seldom);
                         // What cannot be right may be of another history.
-                        talk.look_at_head(&mut seldom).await;
+                        if let Some(closed) = talk.unseen() {
+                            talk.looked(self.look(closed).await, &mut seldom);
+                        }
                     }
                 }
+            }
+            if let Some(looking) = head.as_mut().as_pin_mut() {
+                talk.looked(looking.await, &mut seldom);
             }
         }
     }
@@ -108,6 +124,34 @@ impl<L: Link> Runner<L> {
         let view = self.link.call(call).await;
         self.agent.set_reachable(!matches!(view, Err(LinkError::Away(_))));
         view
+    }
+
+    /// Has the agent take in the head of the journal as it is after the round `closed`.
+    async fn look(&self, closed: RoundId) -> (RoundId, Result<(), ExchangeError>) {
+        (closed, self.hear_head().await)
+    }
+
+    /// Fails when the coordinator gives no head, or one of another history.
+    async fn hear_head(&self) -> Result<(), ExchangeError> {
+        let agent = &self.agent;
+        let kept = agent.with(|agent| agent.heads()).await.map_err(StepError::from)?.newest;
+        let call = Call::Head(After { from: kept.as_ref().map(SignedHead::size) });
+        let reply = match self.link.call(call.clone()).await {
+            // A coordinator of an earlier version has no heads.
+            Err(LinkError::Refused(refusal)) if refusal.code == Code::NotFound && kept.is_none() => {
+                return Ok(());
+            }
+            reply => reply?,
+        };
+        let garbled = |refusal: Refusal| LinkError::Garbled(refusal.message);
+        let Reply::Head(proof) = call.read_reply(&reply).map_err(garbled)? else {
+            unreachable!("a head is answered with a proof")
+        };
+        let heard = agent.with(move |agent| agent.hear_head(&proof)).await;
+        if let Err(error) = &heard {
+            agent.set_problem(Some(error.to_string()));
+        }
+        Ok(heard?)
     }
 
     fn talk(&self) -> Talk<'_, L> {
@@ -169,38 +213,17 @@ impl<L: Link> Talk<'_, L> {
         self.runner.agent.show(self.conversation.view());
     }
 
-    /// Has the agent take in the head of the journal, once after each round, when it has nothing else to say or something went wrong:
-    /// no round waits for it. What fails is tried again after the next view.
-    async fn look_at_head(&mut self, seldom: &mut Seldom) {
-        if let Some(closed) = self.closed.filter(|closed| self.looked != Some(*closed)) {
-            match self.hear_head().await {
-                Ok(()) => self.looked = Some(closed),
-                Err(error) => report(&error, seldom),
-            }
-        }
+    /// The last round that ended, unless the agent has had the head of the journal since.
+    fn unseen(&self) -> Option<RoundId> {
+        self.closed.filter(|closed| self.looked != Some(*closed))
     }
 
-    /// Fails when the coordinator gives no head, or one of another history.
-    async fn hear_head(&mut self) -> Result<(), ExchangeError> {
-        let agent = &self.runner.agent;
-        let kept = agent.with(|agent| agent.heads()).await.map_err(StepError::from)?.newest;
-        let call = Call::Head(After { from: kept.as_ref().map(SignedHead::size) });
-        let reply = match self.runner.link.call(call.clone()).await {
-            // A coordinator of an earlier version has no heads.
-            Err(LinkError::Refused(refusal)) if refusal.code == Code::NotFound && kept.is_none() => {
-                return Ok(());
-            }
-            reply => reply?,
-        };
-        let garbled = |refusal: Refusal| LinkError::Garbled(refusal.message);
-        let Reply::Head(proof) = call.read_reply(&reply).map_err(garbled)? else {
-            unreachable!("a head is answered with a proof")
-        };
-        let heard = agent.with(move |agent| agent.hear_head(&proof)).await;
-        if let Err(error) = &heard {
-            agent.set_problem(Some(error.to_string()));
+    /// What came of looking at the head after the round `closed`. What failed is tried again after the next view.
+    fn looked(&mut self, (closed, seen): (RoundId, Result<(), ExchangeError>), seldom: &mut Seldom) {
+        match seen {
+            Ok(()) => self.looked = Some(closed),
+            Err(error) => report(&error, seldom),
         }
-        Ok(heard?)
     }
 
     async fn take(&mut self, output: Output) {

@@ -106,8 +106,7 @@ fn ends() -> BTreeMap<&'static str, Ends> {
     invite("half-head", Box::pin(say("GET /v1/operator/members HTTP/1.1\r\nhost: x\r\n")));
     invite("half-body", Box::pin(say("POST /v1/operator/members HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{")));
     invite("deaf", Box::pin(ask_without_listening()));
-    // A round takes a second and a half, and the head after it a few messages more.
-    world.run_rounds(20, Duration::from_secs(40));
+    world.run_rounds(20, Duration::from_secs(30));
     world.run_for(Duration::from_secs(40));
     world.finish();
     std::mem::take(&mut ends.lock().unwrap())
