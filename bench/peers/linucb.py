@@ -6,7 +6,7 @@ from .auction import Floats
 from .timing import SEED, repeated, timed
 
 LINUCB_ARMS = 25
-LINUCB_DIMENSIONS = [5, 25, 100]
+LINUCB_DIMENSIONS = [5, 25, 100, 200]
 LINUCB_CONTEXTS = 100
 LINUCB_PASSES = 10
 LINUCB_ALPHA = 1.0

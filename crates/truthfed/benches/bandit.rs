@@ -10,7 +10,7 @@ use divan::Bencher;
 use truthfed::bandit::{Config, LinUcb, RawConfig};
 use truthfed::generate::Stream;
 
-const DIMENSIONS: [usize; 3] = [5, 25, 100];
+const DIMENSIONS: [usize; 4] = [5, 25, 100, 200];
 const ARMS: usize = 25;
 /// Observations before the clock starts.
 const OBSERVED: usize = 300;

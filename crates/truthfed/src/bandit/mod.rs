@@ -11,12 +11,16 @@
 //! Not here: when to ask for a round, what to share ([`crate::protocol`]).
 
 mod config;
+mod rank_one;
+mod scores;
 
 pub use config::{AlphaError, Config, ConfigError, RawConfig};
 
+use fearless_simd::Level;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Factor, NotPositive, Statistics, StatisticsError, dot};
+use self::scores::{BATCH, Estimated, Scratch, estimated};
+use crate::statistics::{Factor, LANES, NotPositive, Statistics, StatisticsError};
 
 /// Observations after which the inverse is recomputed. The dimension is at most 512, so its O(d^3) stays below the cost of
 /// the O(d^2) updates in between.
@@ -25,8 +29,6 @@ const REFRESH_EVERY: u32 = 1024;
 /// Above 2^20, some six of sixteen, the inverse is recomputed instead. Contexts of length 1 do so only at a ridge below 1e-6; and at
 /// most once for each dimension, unless contexts grow by as much.
 const REFRESH_GROWTH: f64 = (1_u64 << 20) as f64;
-/// Arms that are scored together, each in its own lane: two AVX or one AVX-512 register of doubles.
-const LANES: usize = 8;
 /// Scores that differ by less than this fraction count as equal, and the first of them wins. It is well above the
 /// rounding of a score, so that rounding does not decide between equal arms.
 const TIE: f64 = 1e-12;
@@ -162,26 +164,43 @@ impl LinUcb {
 
     /// The arm to play: the one with the largest optimistic estimate; of equals, the first.
     pub fn choose<A: AsRef<[f64]>>(&self, arms: &[A]) -> Result<usize, ChooseError> {
-        best_of(&self.scores_of(arms.iter().map(AsRef::as_ref))?)
+        self.choose_among(arms.iter().map(AsRef::as_ref))
     }
 
     /// [`LinUcb::choose`] from arms that stand one after another.
     pub fn choose_flat(&self, arms: &[f64]) -> Result<usize, ChooseError> {
-        best_of(&self.scores(arms)?)
+        self.choose_among(self.rows(arms)?)
+    }
+
+    /// [`LinUcb::choose`] from arms wherever they are.
+    pub fn choose_among<'a>(&self, arms: impl Iterator<Item = &'a [f64]>) -> Result<usize, ChooseError> {
+        Scratch::with(|scratch| {
+            let mut scores = std::mem::take(&mut scratch.scores);
+            scores.clear();
+            let best = self.add_scores(arms, scratch, &mut scores).and_then(|()| best_of(&scores));
+            scratch.scores = scores;
+            best
+        })
     }
 
     /// The optimistic estimates of arms that stand one after another: mean + alpha * width.
     pub fn scores(&self, arms: &[f64]) -> Result<Vec<f64>, ChooseError> {
-        self.scores_of(self.rows(arms)?)
+        let mut scores = Vec::with_capacity(arms.len() / self.config.dimension());
+        let arms = self.rows(arms)?;
+        Scratch::with(|scratch| self.add_scores(arms, scratch, &mut scores))?;
+        Ok(scores)
     }
 
     /// Mean and width of arms that stand one after another.
     pub fn estimates(&self, arms: &[f64]) -> Result<Vec<Estimate>, ChooseError> {
         let mut estimates = Vec::with_capacity(arms.len() / self.config.dimension());
-        self.each_estimate(self.rows(arms)?, |index, estimate| {
-            let is_finite = estimate.mean.is_finite() && estimate.width.is_finite();
-            estimates.push(estimate);
-            if is_finite { Ok(()) } else { Err(ChooseError::NotFinite { index }) }
+        let arms = self.rows(arms)?;
+        Scratch::with(|scratch| {
+            self.each_batch(arms, scratch, |first, count, estimated| {
+                let pairs = estimated.means().iter().zip(estimated.widths()).take(count);
+                estimates.extend(pairs.map(|(&mean, &width)| Estimate { mean, width }));
+                check_finite(first, &estimates[first..], |it| it.mean.is_finite() && it.width.is_finite())
+            })
         })?;
         Ok(estimates)
     }
@@ -214,37 +233,49 @@ impl LinUcb {
         }
     }
 
-    fn scores_of<'a>(&self, arms: impl Iterator<Item = &'a [f64]>) -> Result<Vec<f64>, ChooseError> {
+    fn add_scores<'a>(
+        &self,
+        arms: impl Iterator<Item = &'a [f64]>,
+        scratch: &mut Scratch,
+        scores: &mut Vec<f64>,
+    ) -> Result<(), ChooseError> {
         let alpha = self.exploration();
-        let mut scores = Vec::with_capacity(arms.size_hint().0);
-        self.each_estimate(arms, |index, Estimate { mean, width }| {
-            let score = mean + alpha * width;
-            scores.push(score);
-            if score.is_finite() { Ok(()) } else { Err(ChooseError::NotFinite { index }) }
-        })?;
-        Ok(scores)
+        self.each_batch(arms, scratch, |first, count, estimated| {
+            scores.extend_from_slice(&estimated.scores(alpha)[..count]);
+            check_finite(first, &scores[first..], |score| score.is_finite())
+        })
     }
 
-    /// The estimates of arms, in their order.
-    fn each_estimate<'a>(
+    /// The estimates of arms in their order: the number of the first of a batch, how many it has, and theirs.
+    fn each_batch<'a>(
         &self,
         mut arms: impl Iterator<Item = &'a [f64]>,
-        mut take: impl FnMut(usize, Estimate) -> Result<(), ChooseError>,
+        scratch: &mut Scratch,
+        mut take: impl FnMut(usize, usize, &Estimated) -> Result<(), ChooseError>,
     ) -> Result<(), ChooseError> {
-        let mut lanes = vec![[0.0; LANES]; self.config.dimension()];
+        let (level, expected) = (Level::new(), self.config.dimension());
         let mut first = 0;
         loop {
-            let filled = self.fill(&mut lanes, &mut arms, first)?;
-            if filled == 0 {
-                return Ok(());
+            let mut batch: [&[f64]; BATCH] = [&[]; BATCH];
+            let (mut count, mut wrong) = (0, None);
+            for arm in arms.by_ref().take(BATCH) {
+                if arm.len() != expected {
+                    wrong = Some(ChooseError::WrongDimension { index: first + count, got: arm.len(), expected });
+                    // An arm without a finite score among those before is the first error.
+                    count -= count % LANES;
+                    break;
+                }
+                batch[count] = arm;
+                count += 1;
             }
-            let (means, forms) = (self.means(&lanes), self.forms(&lanes));
-            for (lane, (mean, form)) in means.into_iter().zip(forms).take(filled).enumerate() {
-                // Rounding can make it negative; what is not a number stays so, and is refused.
-                let width = if form < 0.0 { 0.0 } else { form.sqrt() };
-                take(first + lane, Estimate { mean, width })?;
+            if count > 0 {
+                take(first, count, &estimated(level, &self.inverse, &self.theta, &batch[..count], scratch))?;
             }
-            first += filled;
+            match wrong {
+                Some(error) => return Err(error),
+                None if count < BATCH => return Ok(()),
+                None => first += count,
+            }
         }
     }
 
@@ -295,74 +326,33 @@ impl LinUcb {
         self.config.sigma() * confidence.sqrt() + self.config.lambda().sqrt()
     }
 
-    /// The next arms by coordinate: entry i holds coordinate i of every arm, and something else for missing arms. How many there are.
-    fn fill<'a>(
-        &self,
-        lanes: &mut [[f64; LANES]],
-        arms: &mut impl Iterator<Item = &'a [f64]>,
-        first: usize,
-    ) -> Result<usize, ChooseError> {
-        let expected = self.config.dimension();
-        let mut filled = 0;
-        for arm in arms.take(LANES) {
-            if arm.len() != expected {
-                return Err(ChooseError::WrongDimension { index: first + filled, got: arm.len(), expected });
-            }
-            lanes.iter_mut().zip(arm).for_each(|(coordinate, x)| coordinate[filled] = *x);
-            filled += 1;
-        }
-        Ok(filled)
-    }
-
-    /// x.theta of each lane.
-    fn means(&self, lanes: &[[f64; LANES]]) -> [f64; LANES] {
-        let mut means = [0.0; LANES];
-        for (x, theta) in lanes.iter().zip(&self.theta) {
-            add_scaled(&mut means, *theta, x);
-        }
-        means
-    }
-
-    /// x' V^-1 x of each lane. The matrix is symmetric: the entries below the diagonal count twice.
-    fn forms(&self, lanes: &[[f64; LANES]]) -> [f64; LANES] {
-        let mut forms = [0.0; LANES];
-        for (i, (row, x)) in self.inverse.chunks_exact(lanes.len()).zip(lanes).enumerate() {
-            let mut below = [0.0; LANES];
-            for (entry, y) in row[..i].iter().zip(lanes) {
-                add_scaled(&mut below, *entry, y);
-            }
-            for ((form, x), below) in forms.iter_mut().zip(x).zip(below) {
-                *form += x * (2.0 * below + row[i] * x);
-            }
-        }
-        forms
-    }
-
-    /// Sherman-Morrison: V^-1 after adding x x'. By how much the determinant grew.
+    /// V^-1 and theta after adding x x'. By how much the determinant grew.
     fn update(&mut self, x: &[f64]) -> f64 {
-        let d = x.len();
-        let mut image = vec![0.0; d];
-        multiply(&self.inverse, x, &mut image);
-        let growth = 1.0 + dot(x, &image);
-        // Rounding alone can make the form negative. There is nothing left to learn then: keep the inverse.
-        if growth <= 1.0 {
-            return 1.0;
-        }
-        for (row, u) in self.inverse.chunks_exact_mut(d).zip(&image) {
-            let factor = u / growth;
-            for (entry, v) in row.iter_mut().zip(&image) {
-                *entry -= factor * v;
-            }
-        }
+        let data = (x, self.known.moment());
+        let growth = Scratch::with(|scratch| {
+            rank_one::update(Level::new(), &mut self.inverse, &mut self.theta, data, &mut scratch.image)
+        });
         self.log_det_ratio += libm::log(growth);
-        multiply(&self.inverse, self.known.moment(), &mut self.theta);
         growth
     }
 }
 
+/// That all estimates of a batch are numbers; its first is that of the arm with this number.
+fn check_finite<T>(first: usize, batch: &[T], is_finite: impl Fn(&T) -> bool) -> Result<(), ChooseError> {
+    // All are looked at, which needs no branches; the place only matters if one is wrong.
+    if batch.iter().fold(true, |all, estimate| all & is_finite(estimate)) {
+        return Ok(());
+    }
+    let place = batch.iter().position(|estimate| !is_finite(estimate)).expect("one is wrong");
+    Err(ChooseError::NotFinite { index: first + place })
+}
+
 /// The first of the best; scores within [`TIE`] are equal.
 fn best_of(scores: &[f64]) -> Result<usize, ChooseError> {
-    let best = scores.iter().copied().reduce(f64::max).ok_or(ChooseError::NoArms)?;
+    if scores.is_empty() {
+        return Err(ChooseError::NoArms);
+    }
+    let best = scores.iter().fold(f64::NEG_INFINITY, |best, &score| if score > best { score } else { best });
     let enough = best - TIE * best.abs();
     Ok(scores.iter().position(|&score| score >= enough).expect("the best is among them"))
 }
@@ -383,23 +373,6 @@ pub(crate) fn log_det_ratio(config: &Config, known: &Statistics) -> Result<(Fact
     // Rounding may take it below the least there is.
     let ratio = (factor.log_det() - expected as f64 * libm::log(lambda)).max(0.0);
     Ok((factor, ratio))
-}
-
-/// Adds lane by lane: the order within each sum does not depend on the width of the CPU's registers.
-fn add_scaled(sums: &mut [f64; LANES], factor: f64, x: &[f64; LANES]) {
-    for (sum, x) in sums.iter_mut().zip(x) {
-        *sum += factor * x;
-    }
-}
-
-/// A symmetric matrix times a vector, as a sum of scaled rows: the order within each sum is fixed.
-fn multiply(matrix: &[f64], x: &[f64], product: &mut [f64]) {
-    product.fill(0.0);
-    for (row, xi) in matrix.chunks_exact(x.len()).zip(x) {
-        for (sum, entry) in product.iter_mut().zip(row) {
-            *sum += xi * entry;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::generate::Stream;
-use crate::statistics::Gram;
+use crate::statistics::{Gram, dot, levels};
 
 fn config(dimension: usize) -> Config {
     Config::try_from(RawConfig { dimension, ..RawConfig::default() }).unwrap()
@@ -34,6 +34,114 @@ fn rank_one_updates_choose_as_a_new_factorisation_would() {
         let error: f64 = bandit.theta().iter().zip(&theta).map(|(a, b)| (a - b) * (a - b)).sum();
         assert!(error.sqrt() < 0.1, "d {dimension}: {error}");
     }
+}
+
+/// One arm, term by term.
+fn plain_estimate(inverse: &[f64], theta: &[f64], arm: &[f64]) -> Estimate {
+    let d = theta.len();
+    let (mut mean, mut form) = (0.0, 0.0);
+    for i in 0..d {
+        mean += theta[i] * arm[i];
+        let mut below = 0.0;
+        for j in 0..i {
+            below += inverse[i * d + j] * arm[j];
+        }
+        form += arm[i] * (2.0 * below + inverse[i * d + i] * arm[i]);
+    }
+    Estimate { mean, width: if form < 0.0 { 0.0 } else { form.sqrt() } }
+}
+
+/// One observation more, row after row.
+fn plain_update(inverse: &mut [f64], theta: &mut [f64], x: &[f64], moment: &[f64]) -> f64 {
+    let d = x.len();
+    let times = |matrix: &[f64], x: &[f64]| {
+        let mut product = vec![0.0; d];
+        for (row, x) in matrix.chunks_exact(d).zip(x) {
+            product.iter_mut().zip(row).for_each(|(sum, entry)| *sum += x * entry);
+        }
+        product
+    };
+    let image = times(inverse, x);
+    let growth = 1.0 + dot(x, &image);
+    if growth <= 1.0 {
+        return 1.0;
+    }
+    for (row, u) in inverse.chunks_exact_mut(d).zip(&image) {
+        let factor = u / growth;
+        row.iter_mut().zip(&image).for_each(|(entry, v)| *entry -= factor * v);
+    }
+    theta.copy_from_slice(&times(inverse, moment));
+    growth
+}
+
+fn bits(numbers: &[f64]) -> Vec<u64> {
+    numbers.iter().map(|number| number.to_bits()).collect()
+}
+
+#[test]
+fn every_width_scores_arms_with_the_bits_of_one_arm_alone() {
+    for dimension in (1..=34).chain([63, 64, 65, 100, 130]) {
+        let mut stream = Stream::new(11, dimension as u64);
+        let mut bandit = LinUcb::new(config(dimension));
+        for _ in 0..dimension + 3 {
+            let arm = stream.context(dimension);
+            bandit.learn(&arm, stream.normal()).unwrap();
+        }
+        for count in [1, 2, 7, 8, 9, 15, 16, 17, 25, 31, BATCH] {
+            let arms: Vec<Vec<f64>> = (0..count).map(|_| stream.normals(dimension)).collect();
+            let slices: Vec<&[f64]> = arms.iter().map(Vec::as_slice).collect();
+            let plain: Vec<Estimate> =
+                arms.iter().map(|arm| plain_estimate(&bandit.inverse, &bandit.theta, arm)).collect();
+            for (name, level) in levels() {
+                let wide = Scratch::with(|scratch| estimated(level, &bandit.inverse, &bandit.theta, &slices, scratch));
+                let [means, widths] = [wide.means(), wide.widths()].map(|numbers| bits(&numbers[..count]));
+                assert_eq!(means, bits(&plain.iter().map(|it| it.mean).collect::<Vec<_>>()), "{name}, d {dimension}");
+                assert_eq!(widths, bits(&plain.iter().map(|it| it.width).collect::<Vec<_>>()), "{name}, d {dimension}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_width_learns_with_the_bits_of_plain_loops() {
+    for dimension in (1..=41).chain([64, 65, 100, 130]) {
+        for (name, level) in levels() {
+            let mut stream = Stream::new(12, dimension as u64);
+            let start = LinUcb::new(config(dimension));
+            let (mut inverse, mut theta) = (start.inverse.clone(), start.theta.clone());
+            let (mut plain_inverse, mut plain_theta) = (inverse.clone(), theta.clone());
+            let (mut moment, mut image) = (vec![0.0; dimension], Vec::new());
+            for step in 0..40 {
+                // Some long, some short, and some that tell nothing.
+                let length = stream.pick(&[0.0, 1.0, 1.0, 1e-200, 1e3]);
+                let x: Vec<f64> = stream.context(dimension).iter().map(|x| length * x).collect();
+                let reward = stream.normal();
+                moment.iter_mut().zip(&x).for_each(|(sum, x)| *sum += x * reward);
+                let growth = rank_one::update(level, &mut inverse, &mut theta, (&x, &moment), &mut image);
+                let plain = plain_update(&mut plain_inverse, &mut plain_theta, &x, &moment);
+                assert_eq!(growth.to_bits(), plain.to_bits(), "{name}, d {dimension}, step {step}");
+                assert_eq!(bits(&inverse), bits(&plain_inverse), "{name}, d {dimension}, step {step}");
+                assert_eq!(bits(&theta), bits(&plain_theta), "{name}, d {dimension}, step {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_arm_that_is_wrong_is_named_in_long_lists_too() {
+    let bandit = LinUcb::new(config(2));
+    let arms = |wrong: usize, huge: usize| {
+        let mut arms = vec![vec![0.6, 0.8]; 100];
+        arms[wrong] = vec![1.0];
+        arms[huge] = vec![1e300, 1e300];
+        arms
+    };
+    let wrong = |index| Err(ChooseError::WrongDimension { index, got: 1, expected: 2 });
+    assert_eq!(bandit.choose(&arms(70, 99)), wrong(70));
+    assert_eq!(bandit.choose(&arms(70, 12)), Err(ChooseError::NotFinite { index: 12 }));
+    assert_eq!(bandit.choose(&arms(70, 63)), Err(ChooseError::NotFinite { index: 63 }));
+    // Arms are scored by the eight: a wrong one is seen before those beside it are scored.
+    assert_eq!(bandit.choose(&arms(70, 65)), wrong(70));
 }
 
 #[test]

@@ -4,7 +4,10 @@
 //! neighbouring entries into one vector register, but never splits a sum. There is no fused multiply-add, and
 //! logarithms come from `libm`, so a log determinant has the same bits on every machine.
 
+use fearless_simd::Level;
+
 use super::gram::{Gram, packed_len};
+use super::inverse::{self, LEAST_WIDE};
 
 /// The matrix is not positive definite: the pivot of some row is not above zero.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -35,21 +38,10 @@ impl Factor {
     pub fn new(matrix: &Gram) -> Result<Factor, NotPositive> {
         let dimension = matrix.dimension();
         let mut lower = matrix.lower().to_vec();
-        for i in 0..dimension {
-            for j in 0..=i {
-                let (row_i, row_j) = (packed_len(i), packed_len(j));
-                let mut sum = lower[row_i + j];
-                for k in 0..j {
-                    sum -= lower[row_i + k] * lower[row_j + k];
-                }
-                if i > j {
-                    lower[row_i + j] = sum / lower[row_j + j];
-                } else if sum > 0.0 {
-                    lower[row_i + i] = sum.sqrt();
-                } else {
-                    return Err(NotPositive { row: i, pivot: sum });
-                }
-            }
+        if dimension < LEAST_WIDE {
+            factorise(dimension, &mut lower)?;
+        } else {
+            inverse::factorise(Level::new(), dimension, &mut lower)?;
         }
         Ok(Factor { dimension, lower })
     }
@@ -114,7 +106,13 @@ impl Factor {
 
     /// The rows of `V^-1`, one after another; exactly symmetric.
     pub(crate) fn inverse(&self) -> Vec<f64> {
-        let d = self.dimension;
+        match self.dimension {
+            small @ ..LEAST_WIDE => self.small_inverse(small),
+            large => inverse::inverse(Level::new(), large, &self.lower),
+        }
+    }
+
+    fn small_inverse(&self, d: usize) -> Vec<f64> {
         let mut inverse = vec![0.0; d * d];
         let mut unit = vec![0.0; d];
         for i in 0..d {
@@ -131,6 +129,27 @@ impl Factor {
     fn diagonal(&self, i: usize) -> f64 {
         self.lower[packed_len(i) + i]
     }
+}
+
+/// The packed Cholesky factor of a packed matrix, in its place.
+fn factorise(dimension: usize, lower: &mut [f64]) -> Result<(), NotPositive> {
+    for i in 0..dimension {
+        for j in 0..=i {
+            let (row_i, row_j) = (packed_len(i), packed_len(j));
+            let mut sum = lower[row_i + j];
+            for k in 0..j {
+                sum -= lower[row_i + k] * lower[row_j + k];
+            }
+            if i > j {
+                lower[row_i + j] = sum / lower[row_j + j];
+            } else if sum > 0.0 {
+                lower[row_i + i] = sum.sqrt();
+            } else {
+                return Err(NotPositive { row: i, pivot: sum });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The log determinant of a packed matrix, which is overwritten; `None` when a pivot is not above zero.
@@ -170,7 +189,7 @@ pub(crate) fn log_det_in_place(matrix: &mut [f64], column: &mut [f64]) -> Option
 mod tests {
     use super::*;
     use crate::generate::Stream;
-    use crate::statistics::dot;
+    use crate::statistics::{dot, levels};
 
     /// A positive definite matrix made of more outer products than rows.
     fn matrix(dimension: usize, seed: u64) -> Gram {
@@ -227,6 +246,48 @@ mod tests {
             assert!(close(dot(&inverse[..dimension], &b), x[0]));
             let diagonal = (0..dimension).map(|i| inverse[i * dimension + i]);
             assert!(diagonal.zip(factor.inverse_diagonal()).all(|(a, b)| close(a, b)));
+        }
+    }
+
+    fn bits(numbers: &[f64]) -> Vec<u64> {
+        numbers.iter().map(|number| number.to_bits()).collect()
+    }
+
+    #[test]
+    fn every_width_gives_the_factor_and_the_inverse_of_plain_loops() {
+        for dimension in (1..=41).chain([63, 64, 65, 100, 130]) {
+            for seed in 0..4 {
+                let gram = matrix(dimension, seed);
+                let mut plain = gram.lower().to_vec();
+                factorise(dimension, &mut plain).unwrap();
+                let factor = Factor { dimension, lower: plain };
+                for (name, level) in levels() {
+                    let mut wide = gram.lower().to_vec();
+                    inverse::factorise(level, dimension, &mut wide).unwrap();
+                    assert_eq!(bits(&wide), bits(&factor.lower), "{name}, d = {dimension}");
+                    let wide = inverse::inverse(level, dimension, &wide);
+                    assert_eq!(bits(&wide), bits(&factor.small_inverse(dimension)), "{name}, d = {dimension}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_width_refuses_what_plain_loops_refuse() {
+        for dimension in 1..=33 {
+            for row in 0..dimension {
+                for entry in [0.0, -1.0, f64::NAN] {
+                    let mut lower = matrix(dimension, 1).lower().to_vec();
+                    lower[packed_len(row) + row] = entry;
+                    let plain = factorise(dimension, &mut lower.clone()).unwrap_err();
+                    for (name, level) in levels() {
+                        let wide = inverse::factorise(level, dimension, &mut lower.clone()).unwrap_err();
+                        let same = wide.row == plain.row && wide.pivot.to_bits() == plain.pivot.to_bits();
+                        assert!(same || entry.is_nan(), "{name}, d = {dimension}: {wide:?} and {plain:?}");
+                        assert_eq!(wide.row, plain.row);
+                    }
+                }
+            }
         }
     }
 

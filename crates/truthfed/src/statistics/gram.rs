@@ -4,6 +4,7 @@
 //! and within [`MAX_ENTRY`] unless it is the sum of many. [`Gram::negativity`] checks whether it is positive
 //! semi-definite: a matrix written with few decimals is so only up to rounding.
 
+use fearless_simd::{Level, dispatch};
 use serde::{Deserialize, Serialize};
 
 use super::{Factor, MAX_DIMENSION, factor::log_det_in_place};
@@ -132,12 +133,17 @@ impl Gram {
 
     /// Adds x x'; `x` must have this dimension.
     pub(crate) fn add_outer(&mut self, x: &[f64]) {
-        let mut start = 0;
-        for (i, xi) in x.iter().enumerate() {
-            for (entry, xj) in self.lower[start..=start + i].iter_mut().zip(x) {
-                *entry += xi * xj;
-            }
-            start += i + 1;
+        match x.len() {
+            // Lengths that the compiler knows.
+            1 => add_outer(&mut self.lower, &x[..1]),
+            2 => add_outer(&mut self.lower, &x[..2]),
+            3 => add_outer(&mut self.lower, &x[..3]),
+            4 => add_outer(&mut self.lower, &x[..4]),
+            5 => add_outer(&mut self.lower, &x[..5]),
+            6 => add_outer(&mut self.lower, &x[..6]),
+            7 => add_outer(&mut self.lower, &x[..7]),
+            8 => add_outer(&mut self.lower, &x[..8]),
+            _ => dispatch!(Level::new(), _simd => add_outer(&mut self.lower, x)),
         }
     }
 
@@ -218,6 +224,18 @@ impl TryFrom<Vec<f64>> for Gram {
 
     fn try_from(lower: Vec<f64>) -> Result<Gram, GramError> {
         Gram::from_lower(fitting_dimension(&lower), lower)
+    }
+}
+
+#[inline(always)]
+fn add_outer(lower: &mut [f64], x: &[f64]) {
+    let mut rest = lower;
+    for (i, xi) in x.iter().enumerate() {
+        let (row, below) = rest.split_at_mut(i + 1);
+        for (entry, xj) in row.iter_mut().zip(x) {
+            *entry += xi * xj;
+        }
+        rest = below;
     }
 }
 
@@ -302,6 +320,23 @@ mod tests {
         assert!(matches!(Gram::from_sums(vec![1.0, 2.0]), Err(GramError::WrongSize { got: 2, expected: 1, .. })));
         let broken = Gram::from_sums(vec![1.0, f64::INFINITY, 1.0]);
         assert!(matches!(broken, Err(GramError::OutOfRange { row: 1, column: 0, .. })));
+    }
+
+    #[test]
+    fn outer_products_of_every_length_are_added_entry_by_entry() {
+        for dimension in (1..=40).chain([64, 65, 100]) {
+            let mut stream = Stream::new(6, dimension as u64);
+            let mut gram = Gram::zeros(dimension).unwrap();
+            let mut plain = vec![0.0; packed_len(dimension)];
+            for _ in 0..20 {
+                let x = stream.normals(dimension);
+                gram.add_outer(&x);
+                for i in 0..dimension {
+                    (0..=i).for_each(|j| plain[packed_len(i) + j] += x[i] * x[j]);
+                }
+            }
+            assert!(gram.lower.iter().zip(&plain).all(|(a, b)| a.to_bits() == b.to_bits()), "d = {dimension}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ const GROUPS: usize = 8;
 const ROWS: usize = 4;
 
 /// One entry of each matrix.
-type Lane = [f64; LANES];
+pub(crate) type Lane = [f64; LANES];
 
 /// A matrix, and one that is added to it or taken away: packed, of the same size.
 pub(crate) type Pair<'a> = (&'a [f64], &'a [f64]);
@@ -104,7 +104,7 @@ fn gather<S: Simd, const ADD: bool>(simd: S, pairs: &[Pair<'_>; LANES], entries:
     let mut at = 0;
     loop {
         let [a, b, c, d, e, f, g, h] = *pairs;
-        let turned = shuffled(shuffled(shuffled([
+        let columns = turned([
             row::<S, ADD>(simd, a, at),
             row::<S, ADD>(simd, b, at),
             row::<S, ADD>(simd, c, at),
@@ -113,8 +113,8 @@ fn gather<S: Simd, const ADD: bool>(simd: S, pairs: &[Pair<'_>; LANES], entries:
             row::<S, ADD>(simd, f, at),
             row::<S, ADD>(simd, g, at),
             row::<S, ADD>(simd, h, at),
-        ])));
-        for (entry, lane) in entries[at..at + LANES].iter_mut().zip(turned) {
+        ]);
+        for (entry, lane) in entries[at..at + LANES].iter_mut().zip(columns) {
             lane.store_slice(entry);
         }
         if at == last {
@@ -131,6 +131,12 @@ fn row<S: Simd, const ADD: bool>(simd: S, (matrix, gram): Pair<'_>, at: usize) -
     let matrix = f64x8::from_slice(simd, &matrix[at..at + LANES]);
     let gram = f64x8::from_slice(simd, &gram[at..at + LANES]);
     if ADD { matrix + gram } else { matrix - gram }
+}
+
+/// Eight rows of eight, as columns.
+#[inline(always)]
+pub(crate) fn turned<S: Simd>(rows: [f64x8<S>; LANES]) -> [f64x8<S>; LANES] {
+    shuffled(shuffled(shuffled(rows)))
 }
 
 /// One of three perfect shuffles that turn eight rows into eight columns.
@@ -421,23 +427,24 @@ fn log<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     s * (half_square + rest) + k * LN2_LOW - half_square + f + k * LN2_HIGH
 }
 
+/// Every set of vector instructions that this machine has, and which one.
+#[cfg(test)]
+pub(crate) fn levels() -> Vec<(&'static str, Level)> {
+    let best = Level::new();
+    let mut levels = vec![("best", best), ("portable", Level::baseline())];
+    #[cfg(target_arch = "x86_64")]
+    {
+        levels.extend(best.as_sse4_2().map(|token| ("SSE 4.2", Level::Sse4_2(token))));
+        levels.extend(best.as_avx2().map(|token| ("AVX2", Level::Avx2(token))));
+    }
+    levels
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate::Stream;
     use crate::statistics::{Gram, log_det_in_place};
-
-    /// Every set of vector instructions that this machine has, and which one.
-    fn levels() -> Vec<(&'static str, Level)> {
-        let best = Level::new();
-        let mut levels = vec![("best", best), ("portable", Level::baseline())];
-        #[cfg(target_arch = "x86_64")]
-        {
-            levels.extend(best.as_sse4_2().map(|token| ("SSE 4.2", Level::Sse4_2(token))));
-            levels.extend(best.as_avx2().map(|token| ("AVX2", Level::Avx2(token))));
-        }
-        levels
-    }
 
     fn one_by_one<const ADD: bool>((matrix, gram): Pair<'_>, dimension: usize) -> Option<u64> {
         let mut sum: Vec<f64> = matrix.iter().zip(gram).map(|(m, g)| if ADD { m + g } else { m - g }).collect();

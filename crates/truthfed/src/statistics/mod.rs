@@ -8,6 +8,7 @@
 
 mod factor;
 mod gram;
+mod inverse;
 mod lanes;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,9 @@ pub(crate) use factor::log_det_in_place;
 pub use factor::{Factor, NotPositive};
 pub(crate) use gram::packed_len;
 pub use gram::{Gram, GramError, MAX_ENTRY};
-pub(crate) use lanes::{LANES, Lanes, Pair};
+#[cfg(test)]
+pub(crate) use lanes::levels;
+pub(crate) use lanes::{LANES, Lane, Lanes, Pair, turned};
 
 /// Largest dimension of contexts. At 512 a packed Gram matrix takes 1 MiB.
 pub const MAX_DIMENSION: usize = 512;
