@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use truthfed::auction::{Clock, Mechanism, RoundDocument, Seat, catalog, certify};
 use truthfed::bandit::{Config as BanditConfig, LinUcb, RawConfig};
 use truthfed::generate::{self, Stream};
+use truthfed_sim::config::Config;
+use truthfed_sim::simulation::Simulation;
 
 /// A change of more than this fraction has to be said: smaller ones come from where the compiler puts registers.
 const TOLERANCE: f64 = 0.05;
@@ -97,6 +99,10 @@ fn cases() -> Vec<Case> {
     cases.push(case("read a round of 200,5 from JSON".to_owned(), || {
         let text = RoundDocument::of(&generate::federation(200, 5, SEED).spec()).to_string();
         Box::new(move || drop(black_box(RoundDocument::read_round(&text).expect("we wrote it"))))
+    }));
+    cases.push(case("a simulation of the paper's setting".to_owned(), || {
+        let config = Config::read("", &[]).expect("the defaults are valid");
+        Box::new(move || drop(black_box(Simulation::new(&config, SEED).expect("it reads no file").run())))
     }));
     cases
 }

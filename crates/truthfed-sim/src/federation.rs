@@ -24,6 +24,8 @@ pub struct Federation<'c> {
     dropout: f64,
     inputs: Option<Vec<(Time, Input)>>,
     ended: Vec<RoundRecord>,
+    /// Members that may have something to say: those that acted or heard something, and those that go on wishing for a round.
+    awake: Vec<usize>,
 }
 
 /// One member, with what it is like.
@@ -129,6 +131,7 @@ impl<'c> Federation<'c> {
             dropout: faults.dropout,
             inputs: None,
             ended: Vec::new(),
+            awake: Vec::new(),
         }
     }
 
@@ -152,6 +155,7 @@ impl<'c> Federation<'c> {
     }
 
     pub fn member(&mut self, number: usize) -> &mut Member {
+        self.awake.push(number);
         &mut self.members[number].member
     }
 
@@ -166,6 +170,7 @@ impl<'c> Federation<'c> {
         if std::mem::take(&mut seat.missed) {
             seat.away = false;
             seat.member.sync();
+            self.awake.push(number);
         }
     }
 
@@ -173,7 +178,13 @@ impl<'c> Federation<'c> {
     /// Returns the rounds that ended.
     pub fn exchange(&mut self, now: Time) -> Vec<RoundRecord> {
         let mut now = now;
-        for seat in self.members.iter_mut().filter(|seat| seat.opens && seat.member.wants_round()) {
+        self.awake.sort_unstable();
+        self.awake.dedup();
+        for &number in &self.awake {
+            let seat = &mut self.members[number];
+            if !seat.opens || !seat.member.wants_round() {
+                continue;
+            }
             let most = self.coordinator.most_samples(seat.member.id(), now);
             let closed = seat.member.closed();
             seat.member.open_round(seat.most(most, seat.rounds + 1), &mut seat.asker);
@@ -191,12 +202,17 @@ impl<'c> Federation<'c> {
             now = now.max(open.deadline());
             self.tell(now, Input::Tick);
         }
+        let Federation { awake, members, .. } = self;
+        awake.retain(|&number| members[number].member.wants_round());
         std::mem::take(&mut self.ended)
     }
 
     fn carry_up(&mut self, now: Time) -> bool {
         let mut sent = false;
-        for number in 0..self.members.len() {
+        let mut awake = std::mem::take(&mut self.awake);
+        awake.sort_unstable();
+        awake.dedup();
+        for &number in &awake {
             while let Some(request) = self.members[number].member.poll() {
                 sent = true;
                 if let Some(request) = self.on_the_way(number, request) {
@@ -205,6 +221,7 @@ impl<'c> Federation<'c> {
                 }
             }
         }
+        self.awake = awake;
         sent
     }
 
@@ -231,8 +248,9 @@ impl<'c> Federation<'c> {
         let mut answered = false;
         while let Some(output) = self.coordinator.poll() {
             answered = true;
-            let Federation { coordinator, members, offline, .. } = self;
-            for seat in members.iter_mut().filter(|seat| output.concerns(seat.member.id())) {
+            let Federation { coordinator, members, offline, awake, .. } = self;
+            for (number, seat) in members.iter_mut().enumerate().filter(|(_, seat)| output.concerns(seat.member.id())) {
+                awake.push(number);
                 for notice in coordinator.notices(seat.member.id(), Some(seat.member.closed())) {
                     seat.hear(notice, *offline);
                 }
@@ -264,5 +282,61 @@ pub fn paid(record: &RoundRecord) -> Vec<(&ClientId, Amount)> {
             paid.iter().map(|(client, payment)| (client, *payment)).chain(earlier).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::behaviours;
+
+    /// The rounds of a federation that steps in turn, as JSON. If `asks_all`, everyone is asked whether there is something to say.
+    fn rounds(changes: &[&str], seed: u64, asks_all: bool) -> Vec<String> {
+        let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).collect();
+        let config = Config::read("", &changes).unwrap();
+        let cost = |member: usize, data: &Statistics| 5.0 + (7 * member % 11) as f64 + 0.1 * data.samples() as f64;
+        let factor = config.raw().behaviour.factor;
+        let roles: Vec<Role> = behaviours(&config, seed).into_iter().map(|kind| Role::of(kind, factor)).collect();
+        let mut federation = Federation::new(&config, &cost, &roles, seed);
+        let mut stream = Stream::new(seed, 77);
+        let mut ended = Vec::new();
+        for step in 1..=800_u64 {
+            let member = stream.between(0, roles.len() - 1);
+            federation.catch_up(member);
+            let mut carry = |federation: &mut Federation<'_>| {
+                if asks_all {
+                    federation.awake.extend(0..roles.len());
+                }
+                ended.extend(federation.exchange(Time(1000 * step)));
+            };
+            carry(&mut federation);
+            let arms: Vec<Vec<f64>> = (0..4).map(|_| stream.context(config.raw().world.dimension)).collect();
+            let chosen = federation.member(member).choose(&arms).unwrap();
+            federation.member(member).learn(&arms[chosen], arms[chosen][0] + 0.1 * stream.normal()).unwrap();
+            carry(&mut federation);
+        }
+        ended.iter().map(|record| serde_json::to_string(record).unwrap()).collect()
+    }
+
+    #[test]
+    fn asking_only_who_may_have_something_to_say_changes_no_round() {
+        let settings: [&[&str]; 7] = [
+            &[],
+            &["world.clients=13", "rounds.threshold=20"],
+            &["faults.offline=0.3", "faults.dropout=0.2"],
+            &["rounds.quota=1.5", "rounds.threshold=15"],
+            &["rounds.least_samples=12", "rounds.threshold=15"],
+            &["rounds.trigger=since-delivery", "rounds.mechanism=greedy", "world.clients=7"],
+            &["behaviour.kind=over", "behaviour.share=0.4", "rounds.mechanism=ratchet", "faults.offline=0.1"],
+        ];
+        for changes in settings {
+            let mut found = 0;
+            for seed in 1..=5 {
+                let few = rounds(changes, seed, false);
+                assert_eq!(few, rounds(changes, seed, true), "{changes:?}, seed {seed}");
+                found += few.len();
+            }
+            assert!(found > 5, "{changes:?}: {found} rounds");
+        }
     }
 }

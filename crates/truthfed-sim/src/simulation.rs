@@ -170,6 +170,7 @@ impl<'c> Simulation<'c> {
         let mut ledger = Ledger::new(identities, world.clients, world.dimension, self.seed);
         let arrivals = arrivals(self.config.arrivals, world.clients, stream(self.seed, Purpose::Arrivals, 0));
         let every = (world.steps / POINTS).max(1);
+        let mut shown = Vec::new();
         ledger.mark();
         for (step, client) in (1..=world.steps).zip(arrivals) {
             stop.check()?;
@@ -177,7 +178,7 @@ impl<'c> Simulation<'c> {
             let member = identities.next(client);
             federation.catch_up(member);
             let mut ended = federation.exchange(now);
-            let played = act(self.world.as_mut(), &mut federation, client, member);
+            let played = act(self.world.as_mut(), &mut federation, (client, member), &mut shown);
             ledger.played(client, step, played);
             ended.extend(federation.exchange(now));
             let any_ended = !ended.is_empty();
@@ -193,12 +194,18 @@ impl<'c> Simulation<'c> {
     }
 }
 
-/// One step of a client, as one of its members: see, choose, learn.
-fn act(world: &mut dyn World, federation: &mut Federation<'_>, client: usize, member: usize) -> Played {
-    let shown: Vec<usize> = world.present(client).to_vec();
+/// One step of a client, as one of its members: see, choose, learn. `shown` is scratch space.
+fn act(
+    world: &mut dyn World,
+    federation: &mut Federation<'_>,
+    (client, member): (usize, usize),
+    shown: &mut Vec<usize>,
+) -> Played {
+    shown.clear();
+    shown.extend_from_slice(world.present(client));
     let member = federation.member(member);
-    let contexts: Vec<&[f64]> = shown.iter().map(|&arm| world.arm(arm)).collect();
-    let chosen = shown[member.choose(&contexts).expect("a world shows valid arms")];
+    let contexts = shown.iter().map(|&arm| world.arm(arm));
+    let chosen = shown[member.choose_among(contexts).expect("a world shows valid arms")];
     let played = world.play(client, chosen);
     member.learn(world.arm(chosen), played.reward).expect("a world gives valid rewards");
     played

@@ -14,7 +14,11 @@ const DRIFT_STEPS: f64 = 1000.0;
 /// Each client may have a parameter of its own around the common one, and the common one may wander.
 #[derive(Debug)]
 pub struct Synthetic {
-    arms: Vec<Vec<f64>>,
+    /// One arm after another.
+    arms: Vec<f64>,
+    dimension: usize,
+    /// The expected reward of every arm, where it is the same for all clients at all times.
+    means: Option<Vec<f64>>,
     /// The common parameter.
     theta: Vec<f64>,
     /// What is added to it for each client, before it is brought to unit length; none if all have the same.
@@ -43,14 +47,17 @@ impl Synthetic {
             direction.into_iter().map(|coordinate| world.heterogeneity * coordinate).collect()
         };
         let differing = if world.heterogeneity > 0.0 { world.clients } else { 0 };
+        let is_fixed = world.heterogeneity == 0.0 && world.drift == 0.0;
         Synthetic {
+            dimension,
+            means: is_fixed.then(|| arms.iter().map(|arm| expected(arm, &theta)).collect()),
             theta,
             own: (0..differing).map(own).collect(),
             drift: world.drift / (DRIFT_STEPS * dimension as f64).sqrt(),
             drifts: stream(seed, Purpose::Drift, 0),
             order: (0..arms.len()).collect(),
             per_step: world.arms_per_step.min(arms.len()),
-            arms,
+            arms: arms.into_iter().flatten().collect(),
             noise: world.noise,
             shown: streams(Purpose::Shown),
             noises: streams(Purpose::Noise),
@@ -80,31 +87,41 @@ impl World for Synthetic {
     /// order of clients does not depend on the mechanism, so neither do the arms.
     fn present(&mut self, client: usize) -> &[usize] {
         let last = self.order.len() - 1;
+        let shown = &mut self.shown[client];
         for i in 0..self.per_step {
-            let j = self.shown[client].between(i, last);
+            let j = shown.between(i, last);
             self.order.swap(i, j);
         }
         &self.order[..self.per_step]
     }
 
     fn arm(&self, index: usize) -> &[f64] {
-        &self.arms[index]
+        &self.arms[index * self.dimension..][..self.dimension]
     }
 
     fn play(&mut self, client: usize, index: usize) -> Played {
-        let theta = self.parameter(client);
-        let mean = |arm: usize| -> f64 { self.arms[arm].iter().zip(&theta).map(|(a, t)| a * t).sum() };
-        let (mut best, mut sum) = (f64::NEG_INFINITY, 0.0);
-        for &arm in &self.order[..self.per_step] {
-            best = best.max(mean(arm));
-            sum += mean(arm);
-        }
-        let expected = mean(index);
+        let shown = &self.order[..self.per_step];
+        let ((best, sum), expected) = match &self.means {
+            Some(means) => (best_and_sum(shown.iter().map(|&arm| means[arm])), means[index]),
+            None => {
+                let theta = self.parameter(client);
+                let mean = |arm: usize| expected(self.arm(arm), &theta);
+                (best_and_sum(shown.iter().map(|&arm| mean(arm))), mean(index))
+            }
+        };
         let reward = expected + self.noise * self.noises[client].normal();
         let played = Played { reward, regret: best - expected, blind: sum / self.per_step as f64 };
         self.wander();
         played
     }
+}
+
+fn expected(arm: &[f64], theta: &[f64]) -> f64 {
+    arm.iter().zip(theta).map(|(a, t)| a * t).sum()
+}
+
+fn best_and_sum(means: impl Iterator<Item = f64>) -> (f64, f64) {
+    means.fold((f64::NEG_INFINITY, 0.0), |(best, sum), mean| (best.max(mean), sum + mean))
 }
 
 #[cfg(test)]
@@ -154,6 +171,23 @@ mod tests {
         let (distance, end) = walk("world.drift=0.3", 0);
         assert!((0.05..0.9).contains(&distance), "{distance}");
         assert_eq!(walk("world.drift=0.3", 2).1, end);
+    }
+
+    /// Means that are computed once, and those computed at every step under a drift that moves nothing.
+    #[test]
+    fn a_world_that_stands_still_gives_what_one_that_could_move_gives() {
+        let (mut still, mut moving) = (world(&["world.noise=0.1"]), world(&["world.noise=0.1"]));
+        assert!(still.means.is_some() && world(&["world.drift=0.1"]).means.is_none());
+        assert!(world(&["world.heterogeneity=0.1"]).means.is_none());
+        moving.means = None;
+        for step in 0..500 {
+            let client = step % 25;
+            let shown = still.present(client).to_vec();
+            assert_eq!(shown, moving.present(client));
+            let arm = shown[step % shown.len()];
+            let bits = |played: Played| [played.reward, played.regret, played.blind].map(f64::to_bits);
+            assert_eq!(bits(still.play(client, arm)), bits(moving.play(client, arm)), "step {step}");
+        }
     }
 
     #[test]

@@ -239,6 +239,11 @@ impl Member {
         self.bandit.choose(arms)
     }
 
+    /// [`Member::choose`] from arms wherever they are.
+    pub fn choose_among<'a>(&self, arms: impl Iterator<Item = &'a [f64]>) -> Result<usize, ChooseError> {
+        self.bandit.choose_among(arms)
+    }
+
     /// Takes in a reward, and wants a round when enough is new. What is refused changes nothing.
     pub fn learn(&mut self, arm: &[f64], reward: f64) -> Result<(), StatisticsError> {
         let before = self.bandit.log_det_ratio();

@@ -10,6 +10,7 @@ use crate::auction::meter::Metered;
 use crate::auction::path::Path;
 use crate::auction::round::add;
 use crate::auction::{Information, Refusal, Round, Seat, clock};
+use crate::statistics::Pair;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Solution {
@@ -200,11 +201,13 @@ impl<'r> Search<'r> {
     /// A lower bound of the cost of every covering set below a node.
     fn bound(&mut self, node: &Node) -> Metered<i128> {
         let noise = self.round.noise();
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        self.kernel.levels_with(&beside(self.round, &node.included, &node.free), &mut with)?;
+        self.kernel.levels_without(&beside(self.round, &node.available, &node.free), &mut without)?;
         let mut items = Vec::with_capacity(node.free.len());
-        for &seat in &node.free {
-            let gram = self.round.gram(seat);
-            let gain = self.kernel.level_with(&node.included, gram)? - node.included_level + noise;
-            let loss = node.available_level - self.kernel.level_without(&node.available, gram)? - noise;
+        for ((&seat, with), without) in node.free.iter().zip(with).zip(without) {
+            let gain = with - node.included_level + noise;
+            let loss = node.available_level - without - noise;
             let ask = self.round.ask(seat).micros() as f64;
             items.push(Item { ask, gain: gain.units() as f64, loss: loss.units().max(0) as f64 });
         }
@@ -217,4 +220,9 @@ impl<'r> Search<'r> {
         // fits into 128 bits, and stands for a set that cannot be completed.
         Ok(node.cost + (more - 1e-3).ceil().clamp(0.0, 1e37) as i128)
     }
+}
+
+/// A matrix with that of each client.
+fn beside<'a>(round: &'a Round, matrix: &'a [f64], seats: &[Seat]) -> Vec<Pair<'a>> {
+    seats.iter().map(|&seat| (matrix, round.gram(seat))).collect()
 }
