@@ -1,6 +1,6 @@
 //! A page in a browser about what an experiment wrote, on this machine's loopback.
 //!
-//! Login and guards are those of the other pages ([`crate::page`]): a link opens it once, and a page of another origin gets nothing.
+//! Login and guards are those of the other pages (`page`): a link opens it once, and a page of another origin gets nothing.
 //!
 //! Not here: what there is to see, which the caller answers.
 

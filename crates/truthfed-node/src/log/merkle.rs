@@ -3,7 +3,7 @@
 //! The tree over n leaves splits at the largest power of two below n. The hash of a leaf is SHA-256 over a zero byte and the leaf,
 //! that of an inner node over a one byte and its two children. A node over 2^k leaves that are complete never changes: such nodes
 //! are numbered in the order in which they become complete, so that keeping them is appending to a list ([`completed`],
-//! [`position`]), and every root and proof is made of a few of them.
+//! `position`), and every root and proof is made of a few of them.
 //!
 //! Promises: a proof that verifies is of that leaf, or of that smaller tree, unless SHA-256 is broken. No input makes a check panic.
 
