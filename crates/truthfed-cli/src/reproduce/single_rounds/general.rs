@@ -106,7 +106,9 @@ mod tests {
             let is_known = |seat: Seat| is_optimal(None) && is_optimal(Some(seat));
             for winner in vcg.winners().iter().filter(|winner| winner.ask > Amount::ZERO && is_known(winner.seat)) {
                 let Some(paid) = pivot(&round, winner.seat) else { continue };
-                assert_eq!(paid, winner.payment.micros(), "seed {seed}, {}", winner.client);
+                // At Clarke's value both selections cost the same, and the tie may go to the others.
+                let above = paid - winner.payment.micros();
+                assert!((0..=1).contains(&above), "seed {seed}, {}: {above}", winner.client);
                 compared += 1;
             }
         }
