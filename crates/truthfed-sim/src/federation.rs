@@ -327,7 +327,13 @@ mod tests {
             &["rounds.quota=1.5", "rounds.threshold=15"],
             &["rounds.least_samples=12", "rounds.threshold=15"],
             &["rounds.trigger=since-delivery", "rounds.mechanism=greedy", "world.clients=7"],
-            &["behaviour.kind=over", "behaviour.share=0.4", "rounds.mechanism=ratchet", "faults.offline=0.1"],
+            &[
+                "behaviour.kind=over",
+                "behaviour.factor=2",
+                "behaviour.share=0.4",
+                "rounds.mechanism=ratchet",
+                "faults.offline=0.1",
+            ],
         ];
         for changes in settings {
             let mut found = 0;

@@ -9,7 +9,7 @@ use truthfed_node::federation::open_bundle;
 use truthfed_node::identity::watch_expiry;
 
 use super::args::AgentArgs;
-use super::{block_on, on_hangup, serve, told_to_stop};
+use super::{Hangups, block_on, serve, told_to_stop};
 use crate::report::Report;
 use crate::source;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<Report> {
     let link = Https::new(&bundle)?;
     serve::log(args.log, Level::default());
     block_on(async {
-        on_hangup(|| tracing::info!("SIGHUP changes nothing: settings are read at the start only"))?;
+        Hangups::watch()?.each(|| tracing::info!("SIGHUP changes nothing: settings are read at the start only"));
         let agent = Handle::new(agent);
         let api = LocalApi::bind(args.listen, agent.clone(), token).await?;
         let api = api.with_certificate(bundle.identity.certificate().clone());

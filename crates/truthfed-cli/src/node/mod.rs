@@ -81,19 +81,33 @@ fn recorded(folder: &Path) -> anyhow::Result<Box<dyn Store>> {
     }
 }
 
-/// Does this at every SIGHUP from now on, instead of ending: a closed terminal must not end a service.
-fn on_hangup(act: impl Fn() + Send + 'static) -> anyhow::Result<()> {
+/// What a closed terminal sends: it must not end a service, from the moment at which this is made.
+struct Hangups {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut hangups = signal(SignalKind::hangup()).context("cannot watch for SIGHUP")?;
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Hangups {
+    fn watch() -> anyhow::Result<Hangups> {
+        Ok(Hangups {
+            #[cfg(unix)]
+            signal: {
+                use tokio::signal::unix::{SignalKind, signal};
+                signal(SignalKind::hangup()).context("cannot watch for SIGHUP")?
+            },
+        })
+    }
+
+    /// Does this at every SIGHUP, those that came since the watch began among them.
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "only there is a SIGHUP"))]
+    fn each(mut self, act: impl Fn() + Send + 'static) {
+        #[cfg(unix)]
         tokio::spawn(async move {
-            while hangups.recv().await.is_some() {
+            while self.signal.recv().await.is_some() {
                 act();
             }
         });
     }
-    Ok(())
 }
 
 /// Waits for Ctrl-C or SIGTERM.

@@ -5,7 +5,7 @@ use truthfed_node::coordinator::{self, Config, Limiter};
 use truthfed_node::federation::{Federation, open};
 
 use super::args::{LogArgs, LogFormat, LogLevel, ServeArgs};
-use super::{block_on, on_hangup, told_to_stop};
+use super::{Hangups, block_on, told_to_stop};
 use crate::report::Report;
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Report> {
@@ -13,9 +13,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Report> {
     let dial = log(args.log, federation.settings.log_level);
     let (log, config) = (args.log, Config::of(&federation, args.lease_ms));
     block_on(async {
+        let hangups = Hangups::watch()?;
         let running = coordinator::start(config).await?;
         let limiter = running.limiter();
-        on_hangup(move || reload(&federation, log, &dial, &limiter))?;
+        hangups.each(move || reload(&federation, log, &dial, &limiter));
         Ok(running.run_until(told_to_stop()).await?)
     })?;
     Ok(Report::done(String::new()))

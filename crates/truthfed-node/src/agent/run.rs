@@ -66,15 +66,10 @@ impl<L: Link> Runner<L> {
         loop {
             // Ended by the first output that is neither a poll nor follows from a wish.
             let mut poll = pin!(None);
-            // Asked for beside a poll, so that no round waits for it. Its answer is awaited before anything else is sent.
+            // Asked for beside a poll, so that no round waits for it. It needs the agent, so it ends before the talk goes on.
             let mut head = pin!(None);
             loop {
-                let output = talk.next().await;
-                if let Some(looking) = head.as_mut().as_pin_mut().filter(|_| !matches!(output, Ok(Output::Poll(_)))) {
-                    talk.looked(looking.await, &mut seldom);
-                    head.set(None);
-                }
-                match output {
+                match talk.next().await {
                     Ok(Output::Poll(call)) => {
                         if poll.is_none() {
                             poll.set(Some(self.poll(call)));
@@ -92,6 +87,10 @@ impl<L: Link> Runner<L> {
                                 break;
                             }
                             () = self.agent.wished() => {
+                                if let Some(looking) = head.as_mut().as_pin_mut() {
+                                    talk.looked(looking.await, &mut seldom);
+                                    head.set(None);
+                                }
                                 talk.conversation.wish();
                                 // Both ask for a view, and a link carries one request for views at a time.
                                 if talk.conversation.is_looking() {
