@@ -184,12 +184,12 @@ test("each claim has a mark for every reading, and what was measured behind it",
 test("a choice of columns stands in the address, and one that cannot be drawn says why", async () => {
   const { page, origin } = runs;
   await page.goto(`${origin}/#/figure`);
-  await page.getByLabel("Table").selectOption("offers.csv.gz");
-  await page.getByLabel("Upwards").selectOption("utility");
-  await page.getByLabel("Across").selectOption("behaviour");
+  await page.getByRole("combobox", { name: "Table" }).selectOption("offers.csv.gz");
+  await page.getByRole("combobox", { name: "Upwards" }).selectOption("utility");
+  await page.getByRole("combobox", { name: "Across" }).selectOption("behaviour");
   await page.locator('.plot rect[fill^="var(--series"]').first().waitFor();
   assert.match(page.url(), /file=offers\.csv\.gz&x=behaviour&y=utility/);
-  await page.getByLabel("A line for each").selectOption("step");
+  await page.getByRole("combobox", { name: "A line for each" }).selectOption("step");
   await page.getByRole("alert").filter({ hasText: "choose another column for lines" }).waitFor();
   await page.goBack();
   await page.locator('.plot rect[fill^="var(--series"]').first().waitFor();
